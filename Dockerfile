@@ -12,6 +12,7 @@ COPY ferret_sdk ./ferret_sdk
 COPY ferret_cli ./ferret_cli
 COPY ferret_runtime ./ferret_runtime
 COPY ferret_db ./ferret_db
+COPY migrations ./migrations
 COPY api ./api
 COPY worker ./worker
 # PyPI's torch brings CUDA; for machines without a GPU:

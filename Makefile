@@ -86,7 +86,7 @@ gpu-wheels: setup ## fetch what a machine with a GPU and without an index lacks 
 screenshots: setup ## make the pictures of docs/screenshots again, from the demo and the built dashboard
 	$(BIN)/python docs/generator/screenshots.py $(ARGS)
 
-SOURCES := ferret_core ferret_runtime ferret_db ferret_sdk ferret_cli api worker bench scripts docs/generator
+SOURCES := ferret_core ferret_runtime ferret_db migrations ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
 check: setup $(NODE_MODULES) ## format, lint, types, import rules, guard, bandit, openapi.json, the lock, documentation site, dashboard
 	$(BIN)/ruff format --check .

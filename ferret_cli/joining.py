@@ -81,8 +81,8 @@ def begin() -> None:
 def take_part(participant: Participant, asked: JoinOptions) -> None:
     """Trains until the experiment has ended; with ``json`` every round is one line of JSON on stdout."""
     member = participant.member
-    known = "" if member.shown_name == member.name else f" ({member.name})"
-    say(f"{member.shown_name}{known} takes part in {member.experiment} with {asked.data}")
+    known = "" if member.display_name == member.name else f" ({member.name})"
+    say(f"{member.display_name}{known} takes part in {member.experiment} with {asked.data}")
     if (budget := participant.budget) is not None:
         say(f"privacy: {budget_in_words(budget)}")
     try:

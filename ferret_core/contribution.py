@@ -13,7 +13,14 @@ from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.buffers import Pieces, size_of
 from ferret_core.protocol.digest import digest_bytes, digest_pieces
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.protocol.wire import REPORTED, Contribution, ContributionMeta, malformed, require_finite
+from ferret_core.protocol.wire import (
+    FORMAT_VERSION,
+    REPORTED,
+    Contribution,
+    ContributionMeta,
+    malformed,
+    require_finite,
+)
 
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import Client, LocalUpdate
@@ -49,6 +56,7 @@ def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shap
     """
     task, discretion = client.task, client.discretion
     meta = ContributionMeta(
+        format=FORMAT_VERSION,
         experiment=task.experiment,
         round=task.round,
         participant=task.participant,

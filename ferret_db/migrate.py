@@ -19,7 +19,12 @@ from ferret_core.protocol.errors import FerretError
 from ferret_db.damage import damaged, is_damage
 from ferret_db.database import Database, new_engine
 
-MIGRATIONS = Path(__file__).with_name("migrations")
+MIGRATIONS = next(
+    folder
+    for folder in (Path(__file__).with_name("migrations"), Path(__file__).parents[1] / "migrations")
+    if (folder / "env.py").is_file()
+)
+"""In the wheel beside this file, in a checkout beside the package."""
 _LOCK = 0x46455252  # any number, but the same in every process that migrates
 
 

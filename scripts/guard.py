@@ -19,6 +19,7 @@ SOURCES = (
     "ferret_core",
     "ferret_runtime",
     "ferret_db",
+    "migrations",
     "ferret_sdk",
     "ferret_cli",
     "api",

@@ -33,6 +33,7 @@ DATA = {
     PARTICIPANT: {"ferret_core/sample/model/model.safetensors", "ferret_core/sample/demo.toml"},
     SERVER: {
         "ferret_api/static/index.html",
+        "ferret_db/migrations/env.py",
         "ferret_db/migrations/script.py.mako",
         "ferret_db/migrations/versions/0001_initial.py",
     },

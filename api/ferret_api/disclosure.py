@@ -35,5 +35,5 @@ def _real(experiment: Experiment, record: dict[str, Any]) -> int:
     """How many real participants' contributions went into the round's model."""
     simulated = client_names(experiments.spec_of(experiment).participants.simulated)
     contributed = {name for name, *_ in record["contributions"]}
-    refused = {name for name, *_ in record.get("refused", [])}
+    refused = {name for name, *_ in record["refused"]}
     return len(contributed - refused - {*simulated})

@@ -58,8 +58,8 @@ def survey(file: Path, folder: Path) -> Manifest:
     if manifest is None:
         raise invalid(file, f"it ends before its {MANIFEST}: the backup was cut off")
     require_equal(file, sizes, {name: entry.size for name, entry in manifest.files.items()})
-    if not migrate.knows(manifest.revision):
-        raise invalid(file, f"its database is at revision {manifest.revision}, made by a later version of Ferret")
+    if manifest.revision != migrate.head():
+        raise invalid(file, f"its database is at revision {manifest.revision} and this version needs {migrate.head()}")
     _require_room(manifest.size, folder)
     return manifest
 

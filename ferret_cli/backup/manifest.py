@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, Literal
 
 from blake3 import blake3
 from pydantic import Field
 
 from ferret_core.protocol.spec import Strict
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 MANIFEST = "manifest.json"
 DATABASE = "ferret.db"
 STORAGE = "storage"
@@ -25,7 +25,7 @@ class Entry(Strict):
 class Manifest(Strict):
     """All files before it in the archive, by name; ``revision`` is the database's schema. A backup without is none."""
 
-    format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
+    format: Literal[1]
     created_at: str
     revision: str
     files: dict[str, Entry]

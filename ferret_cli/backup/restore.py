@@ -14,7 +14,6 @@ from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import flush_folder, make_folder_durably, replacing
 from ferret_core.system.failpoints import failpoint
-from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import audit
 from ferret_runtime.settings import ServiceSettings
@@ -25,7 +24,7 @@ CHUNK_BYTES = 1 << 20
 def restore(file: Path, home: Path) -> Manifest:
     """Restores ``file`` as the new or empty folder ``home``, all or nothing.
 
-    Raises ``backup.invalid`` for a file that is no whole backup, or one of a later version; ``home.in_use`` and
+    Raises ``backup.invalid`` for a file that is no whole backup, or one of another schema; ``home.in_use`` and
     ``request.invalid`` for a folder with something in it, ``settings.invalid`` where the service would not use it;
     ``storage.full`` before anything is written.
     """
@@ -44,9 +43,8 @@ def restore(file: Path, home: Path) -> Manifest:
 
 
 def _record(draft: Path, file: Path, manifest: Manifest) -> None:
-    """In the database that is about to become the service's, whose tables may be an earlier version's."""
+    """In the database that is about to become the service's."""
     url = f"sqlite:///{draft / DATABASE}"
-    migrate.upgrade(url)
     database = Database(url)
     try:
         with database.begin() as s:

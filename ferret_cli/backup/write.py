@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from ferret_cli.backup.manifest import DATABASE, MANIFEST, STORAGE, Digesting, Entry, Manifest
+from ferret_cli.backup.manifest import DATABASE, FORMAT, MANIFEST, STORAGE, Digesting, Entry, Manifest
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
@@ -78,7 +78,7 @@ def _fill(archive: tarfile.TarFile, database: Path, token: Path, storage: Storag
         if files[name].digest != digest:
             message = f"{location} does not match its digest: run `ferret storage verify --repair`, then back up again"
             raise FerretError("storage.corrupt", message)
-    manifest = Manifest(created_at=datetime.now(UTC).isoformat(), revision=migrate.head(), files=files)
+    manifest = Manifest(format=FORMAT, created_at=datetime.now(UTC).isoformat(), revision=migrate.head(), files=files)
     text = canonical_json(manifest.model_dump(mode="json"))
     _add(archive, MANIFEST, BytesIO(text), len(text))
     failpoint("backup.written")

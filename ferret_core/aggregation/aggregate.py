@@ -30,7 +30,6 @@ from ferret_core.contribution import Sealed
 from ferret_core.ledger.record import (
     LEDGER_VERSION,
     MOST_HALVINGS,
-    TREE_VERSION,
     LedgerEntry,
     LedgerRecord,
     Signature,
@@ -135,7 +134,7 @@ class _Fold:
         expected = self._noise()
         noise.check(expected, self._replica.spec, self._replica.shapes, f"of round {self._replica.round + 1} would add")
         entry = self._entry(experiment)
-        after, part = trainable(self._replica.model), 0.5 ** (entry.record.halvings or 0)
+        after, part = trainable(self._replica.model), 0.5**entry.record.halvings
         inside = self._observer.told(self._base.weights, after, self._shares(), entry.update, expected, part)
         return Folded(entry, inside.noise, inside.statistics, self._guarded)
 
@@ -165,7 +164,7 @@ class _Fold:
         if self._guard is not None:
             self._guard.remember(replica.digest, moved.loss)
         record = LedgerRecord(
-            version=LEDGER_VERSION if self._halves else TREE_VERSION,
+            version=LEDGER_VERSION,
             experiment=experiment,
             spec=digest_json(replica.spec.model_dump(mode="json")),
             round=replica.round,
@@ -181,7 +180,7 @@ class _Fold:
                 if each.participant in self.refused
             ),
             signatures=self._signatures,
-            halvings=moved.halvings if self._halves else None,
+            halvings=moved.halvings,
         )
         replica.head = record.hash
         return LedgerEntry(record, replica.head, moved.update)

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, ValidationError
 
-from ferret_core.ledger.record import TREE_VERSION, Header, Leaf, LedgerRecord
+from ferret_core.ledger.record import Header, Leaf, LedgerRecord
 from ferret_core.protocol import merkle
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
@@ -26,10 +26,7 @@ class Receipt(Strict):
 
     @classmethod
     def of(cls, record: LedgerRecord, participant: str) -> Self:
-        """Raises ``receipt.not_found`` where the record holds no contribution of the participant, or has no tree."""
-        if record.version < TREE_VERSION:
-            reason = f"is of version {record.version}, which has no tree: its own hash covers all that it lists"
-            raise FerretError.of_field("receipt.not_found", "round", record.round, reason)
+        """Raises ``receipt.not_found`` where the record holds no contribution of the participant."""
         leaves = record.leaves()
         index = next((place for place, leaf in enumerate(leaves) if leaf.participant == participant), None)
         if index is None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from ferret_core.protocol import merkle
 from ferret_core.protocol.digest import canonical_json, digest_json
@@ -23,15 +23,11 @@ from ferret_core.protocol.spec import Strict
 
 REASON_LENGTH = 1000
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
-TREE_VERSION = 4
-"""From here on the hash is one of the header. Before, it was one of the whole record, and a version was the lowest that
-could say what there was: 3 with ``signatures``, 2 with ``clipped`` or ``refused``, else 1."""
-LEDGER_VERSION = 5
-"""With ``halvings``. Without them version 4 is written."""
+LEDGER_VERSION: Literal[1] = 1
 MOST_HALVINGS = 10
 """Of a round's step: its least is 2⁻¹⁰ of the full one."""
 Halvings = Annotated[int, Field(ge=0, le=MOST_HALVINGS)]
-HALVINGS = "How often the step guard halved the step, in version 5: the round moved the model by 2^-halvings of it"
+HALVINGS = "How often the step guard halved the step: the round moved the model by 2^-halvings of it"
 
 
 class Signature(NamedTuple):
@@ -62,7 +58,7 @@ class Leaf(Strict):
 class Header(Strict):
     """A record without its contributions. To their leaves, in the order of the participants, ``root`` commits."""
 
-    version: int = Field(ge=TREE_VERSION, le=LEDGER_VERSION)
+    version: Literal[1]
     experiment: ExperimentId
     spec: Digest = Field(description="Digest of the resolved specification")
     round: int = Field(ge=1, le=MAX_ROUNDS)
@@ -72,11 +68,7 @@ class Header(Strict):
     previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
     size: int = Field(ge=0, description="How many contributions there are, with those that were refused")
     root: Digest
-    halvings: Halvings | None = Field(default=None, description=HALVINGS)
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, whole: SerializerFunctionWrapHandler):  # pyrefly: ignore[unannotated-return] - annotated, the schema would lose its members
-        return {name: value for name, value in whole(self).items() if value is not None}
+    halvings: Halvings = Field(description=HALVINGS)
 
     @property
     def hash(self) -> str:
@@ -87,10 +79,10 @@ class Header(Strict):
 class LedgerRecord(Strict):
     """One committed round. ``update`` is the digest of the blob that :meth:`Replica.advance` applies.
 
-    Who was clipped or left out stands in it only if somebody was. Lists are in the order of participants.
+    Lists are in the order of participants, each once.
     """
 
-    version: int = Field(default=1, ge=1, le=LEDGER_VERSION)
+    version: Literal[1]
     experiment: ExperimentId
     spec: Digest = Field(description="Digest of the resolved specification")
     round: int = Field(ge=1, le=MAX_ROUNDS)
@@ -102,29 +94,18 @@ class LedgerRecord(Strict):
     )
     previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
     clipped: tuple[tuple[ParticipantName, float], ...] = Field(
-        default=(), description="(participant, factor its update was multiplied by), in order"
+        description="(participant, factor its update was multiplied by), in order"
     )
     refused: tuple[tuple[ParticipantName, Digest, Reason], ...] = Field(
-        default=(), description="(participant, contribution digest, why it was left out), in order"
+        description="(participant, contribution digest, why it was left out), in order"
     )
-
     signatures: tuple[Signature, ...] = Field(
-        default=(), description="(participant, public key, assignment, signature) of those who signed, in order"
+        description="(participant, public key, assignment, signature) of those who signed, in order"
     )
-    halvings: Halvings | None = Field(default=None, description=HALVINGS)
+    halvings: Halvings = Field(description=HALVINGS)
 
     @model_validator(mode="after")
-    def _version_says_what_there_is(self) -> Self:
-        if (self.version == LEDGER_VERSION) != (self.halvings is not None):
-            only = f"which version {LEDGER_VERSION} alone has"
-            raise ValueError(f"version = {self.version}: halvings = {self.halvings}, {only}")
-        if self.version >= TREE_VERSION:
-            self._require_leaves_say_all()
-        elif self.version != (expected := 3 if self.signatures else 2 if self.clipped or self.refused else 1):
-            raise ValueError(f"version = {self.version}: with what the record holds it is {expected}")
-        return self
-
-    def _require_leaves_say_all(self) -> None:
+    def _leaves_say_all(self) -> Self:
         """The hash covers the leaves alone: what they would not show must not be there."""
         accepted, refused = [name for name, _ in self.contributions], [name for name, _, _ in self.refused]
         clipped, signed = [name for name, _ in self.clipped], [each.participant for each in self.signatures]
@@ -138,20 +119,14 @@ class LedgerRecord(Strict):
                 raise ValueError(f"{field}: participants are not in order, each once")
             if wrong := sorted({*names} - allowed):
                 raise ValueError(f"{field}: {wrong[0]} does not belong there")
-
-    @model_serializer(mode="wrap")
-    def _without_nobody(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        empty = {name for name in ("clipped", "refused", "signatures") if not getattr(self, name)}
-        empty |= {"halvings"} if self.halvings is None else set()
-        return {name: value for name, value in whole(self).items() if name not in empty}
+        return self
 
     @property
     def hash(self) -> str:
-        """The link that the next record carries: :attr:`Header.hash`, before version 4 that of the whole record."""
-        return self.header().hash if self.version >= TREE_VERSION else digest_json(self.model_dump(mode="json"))
+        """The link that the next record carries: :attr:`Header.hash`."""
+        return self.header().hash
 
     def header(self) -> Header:
-        """The header of a record of version 4 or later."""
         leaves = [leaf.text().encode() for leaf in self.leaves()]
         own = {name: getattr(self, name) for name in Header.model_fields.keys() & LedgerRecord.model_fields.keys()}
         return Header(**own, size=len(leaves), root=merkle.root(leaves))

@@ -16,8 +16,6 @@ class Keys:
         """Raises ``ledger.broken`` for a signature in the record that does not hold, or that is missing."""
         digests = dict(record.contributions) | {name: digest for name, digest, _ in record.refused}
         for name, key, assignment, signature in record.signatures:
-            if name not in digests:
-                raise broken(record, f"it holds a signature of {name}, and no contribution")
             if self._known.setdefault(name, key) != key:
                 raise broken(record, f"{name} signed with another key than before")
             signed = Signed(record.experiment, record.round, name, record.base_digest, assignment, digests[name])

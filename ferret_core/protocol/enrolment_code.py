@@ -2,13 +2,15 @@
 
 The first part is for people who show a code to the wrong server, and opens nothing. It is the beginning of the server's
 ``instance``, and no more of it: who holds a code shall learn next to nothing of the admin token that the instance
-follows from. Codes that were made before it was there are the secret alone.
+follows from.
 """
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
+
+from ferret_core.protocol.errors import FerretError
 
 DIGITS = 4
 _NAMING = re.compile(rf"(?P<issuer>[0-9a-f]{{{DIGITS}}})\.(?P<secret>.+)")  # a secret is base64url, without a dot
@@ -17,13 +19,17 @@ _NAMING = re.compile(rf"(?P<issuer>[0-9a-f]{{{DIGITS}}})\.(?P<secret>.+)")  # a 
 class EnrolmentCode(NamedTuple):
     """A code, taken apart. ``issuer`` is what it says of the server that made it."""
 
-    issuer: str | None
+    issuer: str
     secret: str
 
     @classmethod
     def read(cls, text: str) -> EnrolmentCode:
+        """Raises ``enrolment.invalid`` for what is no code."""
         named = _NAMING.fullmatch(text)
-        return cls(named["issuer"], named["secret"]) if named else cls(None, text)
+        if named is None:
+            detail = f"a code begins with {DIGITS} hexadecimal digits and a dot; check it, or ask for a new one"
+            raise FerretError("enrolment.invalid", detail)
+        return cls(named["issuer"], named["secret"])
 
     @classmethod
     def of(cls, instance: str, secret: str) -> EnrolmentCode:
@@ -32,7 +38,7 @@ class EnrolmentCode(NamedTuple):
 
     def names_another(self, instance: str) -> bool:
         """Whether it says that another server than ``instance`` made it."""
-        return self.issuer is not None and self.issuer != instance[:DIGITS]
+        return self.issuer != instance[:DIGITS]
 
     def __str__(self) -> str:
-        return self.secret if self.issuer is None else f"{self.issuer}.{self.secret}"
+        return f"{self.issuer}.{self.secret}"

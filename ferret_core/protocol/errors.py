@@ -97,7 +97,6 @@ PROBLEMS: dict[str, Problem] = {
     "round.not_found": Problem("No such round", 404, Exit.NOT_FOUND),
     "round.uncommitted": Problem("The round is not committed yet", 409, Exit.CONFLICT),
     "round.too_small": Problem("Too few participants contributed to the round for a download", 403, Exit.AUTH),
-    "update.not_found": Problem("Nobody looked into the round's update", 404, Exit.NOT_FOUND),
     "receipt.not_found": Problem("The round has no receipt for this participant", 404, Exit.NOT_FOUND),
     "artifact.not_found": Problem("No such artifact", 404, Exit.NOT_FOUND),
     "assignment.not_found": Problem("No such assignment", 404, Exit.NOT_FOUND),

@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.metrics import names_of
 from ferret_core.protocol.spec import Strict
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Literal[1] = 1
 MAX_HEADER_BYTES = 8 << 20
 CONTRIBUTION_HEADER_BYTES = 64 << 10
 """Room for what every contribution says of itself, many times over."""
@@ -57,7 +57,7 @@ class ContributionMeta(Strict):
     says on which columns, ``K`` how many each block has.
     """
 
-    format: int = Field(default=FORMAT_VERSION, ge=FORMAT_VERSION, le=FORMAT_VERSION)
+    format: Literal[1]
     experiment: ExperimentId
     round: int = Field(ge=1, le=MAX_ROUNDS)
     participant: ParticipantName

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ferret_core.distributed.process_group import Team, current
 from ferret_core.models.save import MANIFEST as MANIFEST
@@ -20,11 +20,13 @@ from ferret_core.protocol.spec import Strict
 from ferret_core.replica.replica import Replica
 from ferret_core.replica.sharded.full_state import whole_state
 
+FORMAT: Literal[1] = 1
+
 
 class Manifest(Strict):
     """What a checkpoint is: the model's digest, and the digest of every file beside the manifest."""
 
-    format: int = 1
+    format: Literal[1]
     experiment: str
     round: int
     digest: str
@@ -72,6 +74,6 @@ def write_folder(
 def seal(replica: Replica, experiment: str, folder: Path) -> Manifest:
     """Makes what was saved in ``folder`` the checkpoint of the replica's round by writing its manifest."""
     files = {path.name: digest_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
-    manifest = Manifest(experiment=experiment, round=replica.round, digest=replica.digest, files=files)
+    manifest = Manifest(format=FORMAT, experiment=experiment, round=replica.round, digest=replica.digest, files=files)
     (folder / MANIFEST).write_bytes(canonical_json(manifest.model_dump(mode="json")) + b"\n")
     return manifest

@@ -107,7 +107,7 @@ class Replica:
         if digest_bytes(update) != record.update:
             raise broken(record, "the update's bytes are not those it names")
         try:
-            self.move(update, record.halvings or 0)
+            self.move(update, record.halvings)
             self.settle()
         except torch.OutOfMemoryError:
             raise

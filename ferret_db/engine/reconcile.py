@@ -87,7 +87,7 @@ def _tend(
 ) -> None:
     """Acts on each open round in a transaction of its own.
 
-    An experiment that cannot be handled, say for a specification of another version, does not hold up the others.
+    An experiment that cannot be handled, say for a damaged specification, does not hold up the others.
     """
     with database.read() as s:
         found = find(s)

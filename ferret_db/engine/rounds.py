@@ -167,15 +167,15 @@ def commit_round(
     update_size: int,
     artifacts: Sequence[ArtifactFile],
     metrics: Mapping[str, float],
+    inside: Mapping[str, Any],
     absurd: Mapping[str, Sequence[str]] = NOTHING,
-    inside: Mapping[str, Any] | None = None,
 ) -> bool:
     """frozen → committed: the model with ``digest`` is the experiment's; False if it was not frozen (any more).
 
     Stores the ledger entry, the checkpoint's files and ``metrics`` beside the round's own ``bytes_up`` and
     ``bytes_down``, and calls for the evaluation where it is due. To open the next round is left to the caller.
-    ``absurd`` names, by participant, the figures of its own that were left out of ``metrics``; ``inside`` says what the
-    update was like.
+    ``inside`` says what the update was like. ``absurd`` names, by participant, the figures of its own that were left
+    out of ``metrics``.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -185,9 +185,9 @@ def commit_round(
     if committed is None:
         return False
     round_span.ended(s, committed)
-    number, clipped = round_.number, dict(record.get("clipped", ()))
+    number, clipped = round_.number, dict(record["clipped"])
     contributions.note_factors(s, round_.id, clipped)
-    _refuse(s, round_, {participant: why for participant, _, why in record.get("refused", ())})
+    _refuse(s, round_, {participant: why for participant, _, why in record["refused"]})
     experiments.advance(s, experiment.id, number, digest)
     ledger.add(
         s,
@@ -200,8 +200,7 @@ def commit_round(
             update_size=update_size,
         ),
     )
-    if inside is not None:
-        update_statistics.add(s, experiment.id, number, inside)
+    update_statistics.add(s, experiment.id, number, inside)
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
     notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}

@@ -15,7 +15,6 @@ def add(s: Session, experiment_id: str, round: int, statistics: Mapping[str, Any
     s.flush()
 
 
-def get(s: Session, experiment_id: str, round: int) -> dict[str, Any] | None:
-    """None of a round that is not committed, or was before such figures were kept."""
-    found = s.get(Update, (experiment_id, round))
-    return None if found is None else found.statistics
+def get(s: Session, experiment_id: str, round: int) -> dict[str, Any]:
+    """Of a committed round."""
+    return s.get_one(Update, (experiment_id, round)).statistics

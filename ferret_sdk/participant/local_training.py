@@ -39,7 +39,7 @@ class Training:
         examples: list[Example],
         watcher: Watcher,
         ask: Callable[[Exposure], None],
-        key: str | None = None,
+        key: str,
         site: Site | None = None,
     ) -> None:
         self._follower = follower

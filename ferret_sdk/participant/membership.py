@@ -27,20 +27,19 @@ LARGEST = 16 << 10
 
 class Membership(Strict):
     """A participant's place in one experiment. ``code`` is the digest of the enrolment code it came from, ``key`` what
-    it signs its contributions with, unless it joined before there were keys. Before there were display names, people
-    read its ``name``."""
+    it signs its contributions with. People read its ``display_name``."""
 
     url: str
     experiment: ExperimentId
     participant: ParticipantId
     name: ParticipantName
-    display_name: DisplayName | None = None
+    display_name: DisplayName
     token: Token
     code: Digest
-    key: SecretKey | None = None
+    key: SecretKey
 
     @classmethod
-    def of(cls, url: str, enrolled: Enrolled, code: str, key: str | None = None) -> Membership:
+    def of(cls, url: str, enrolled: Enrolled, code: str, key: str) -> Membership:
         """The place that the server at ``url`` gave for the enrolment code ``code`` to the holder of ``key``."""
         return cls(
             url=url,
@@ -52,11 +51,6 @@ class Membership(Strict):
             code=digest_bytes(code.encode()),
             key=key,
         )
-
-    @property
-    def shown_name(self) -> str:
-        """What people read."""
-        return self.display_name or self.name
 
 
 def save(home: Path, member: Membership) -> Path:
@@ -102,4 +96,4 @@ def all_in(home: Path) -> Iterator[Membership]:
         try:
             yield Membership.model_validate_json(path.read_bytes())
         except (OSError, ValidationError):
-            log.warning("%s is not read: it is no membership of this version", path)
+            log.warning("%s is not read: it holds no membership", path)

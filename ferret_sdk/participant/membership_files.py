@@ -126,7 +126,7 @@ def remove(home: Path, found: list[Piece], on_piece: Callable[[Piece], None]) ->
             with in_turn(piece.path.with_suffix(".lock"), lambda: None):
                 _delete(piece.path)
         else:
-            with sole(owner.places.lock, owner.member.shown_name):
+            with sole(owner.places.lock, owner.member.display_name):
                 _delete(piece.path)
         on_piece(piece)
     for folder in {piece.path.parent for piece in found}:

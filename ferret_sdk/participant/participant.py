@@ -173,7 +173,7 @@ class Participant:
         """
         mine = read_examples(examples, fields)
         self._site, self._consent = site, consent
-        with sole(self._lock, self.member.shown_name):
+        with sole(self._lock, self.member.display_name):
             return self._run(mine, on_round, on_progress, give_up_after)
 
     def _run(
@@ -276,7 +276,7 @@ class Participant:
         mine = read_examples(examples, fields)
         self._site = site
         previewing = Previewing(self._transport, self.member, self._follower, self._memory, self._enforcement, site)
-        with sole(self._lock, self.member.shown_name):
+        with sole(self._lock, self.member.display_name):
             return previewing.make(mine, on_progress)
 
     def keep_model(self, folder: str | Path) -> Manifest:

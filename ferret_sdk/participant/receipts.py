@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import Field, ValidationError
 
 from ferret_core.ledger.receipt import Receipt
-from ferret_core.ledger.record import TREE_VERSION, Leaf, LedgerRecord, broken
+from ferret_core.ledger.record import Leaf, LedgerRecord, broken
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.limits import MAX_ROUNDS
@@ -61,7 +61,7 @@ class Receipts:
     def __init__(self, folder: Path, member: Membership, reason: Callable[[int], str]) -> None:
         self._folder = folder
         self._name = member.name
-        self._key = None if member.key is None else public_key(member.key)
+        self._key = public_key(member.key)
         self._reason = reason
         self._rounds = {each.round: each for each in acknowledged(folder)}
 
@@ -84,7 +84,8 @@ class Receipts:
         """
         leaf = next((leaf for leaf in record.leaves() if leaf.participant == self._name), None)
         acknowledged = self._rounds.get(record.round)
-        if leaf is not None and self._is_own(record, leaf, acknowledged):
+        if leaf is not None:
+            self._require_own(record, leaf)
             if self._keep(record) and acknowledged is not None:
                 self._note({number: each for number, each in self._rounds.items() if number != record.round})
         elif acknowledged is not None and acknowledged.missing is None:
@@ -93,18 +94,13 @@ class Receipts:
     def _receipt(self, number: int) -> Path:
         return self._folder / f"round-{number}.json"
 
-    def _is_own(self, record: LedgerRecord, leaf: Leaf, acknowledged: Acknowledged | None) -> bool:
-        """With a key its signature tells, which was checked by the key in the record; without one the digest."""
-        if self._key is None:
-            return acknowledged is None or leaf.contribution == acknowledged.digest
+    def _require_own(self, record: LedgerRecord, leaf: Leaf) -> None:
+        """Its signature tells, which was checked by the key in the record."""
         if leaf.public_key != self._key:
             raise broken(record, f"the contribution of {self._name} is not signed with this site's key")
-        return True
 
     def _keep(self, record: LedgerRecord) -> bool:
-        """Whether there is nothing left to keep of the record; older ones have no receipts."""
-        if record.version < TREE_VERSION:
-            return True
+        """Whether there is nothing left to keep of the record."""
         path = self._receipt(record.round)
         text = Receipt.of(record, self._name).model_dump_json(indent=2).encode() + b"\n"
         return (path.is_file() and path.read_bytes() == text) or _stored(path, text)

@@ -38,15 +38,13 @@ class Upload(NamedTuple):
     loss: float | None
     digest: str
     size: int
+    signature: str
     private: bool = False
-    signature: str | None = None
     part_bytes: int | None = None
 
     @classmethod
-    def of(
-        cls, lease: Lease, sealed: Sealed, seconds: float, secret: str | None = None, *, private: bool = False
-    ) -> Upload:
-        """A new upload, under an idempotency key of its own, signed with the participant's ``secret`` if it has one."""
+    def of(cls, lease: Lease, sealed: Sealed, seconds: float, secret: str, *, private: bool = False) -> Upload:
+        """A new upload, under an idempotency key of its own, signed with the participant's ``secret``."""
         meta = sealed.meta
         signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, lease.id, sealed.digest)
         return cls(
@@ -58,8 +56,8 @@ class Upload(NamedTuple):
             loss=meta.metrics.get("train_loss"),
             digest=sealed.digest,
             size=sealed.size,
+            signature=sign(secret, signed),
             private=private,
-            signature=None if secret is None else sign(secret, signed),
             part_bytes=lease.part_bytes,
         )
 

@@ -117,13 +117,13 @@ def address_of(upload: Upload) -> str:
 
 def headers_of(upload: Upload) -> dict[str, str]:
     """What goes with the contribution in its request."""
-    headers = {
+    return {
         "Content-Type": "application/octet-stream",
         "Idempotency-Key": upload.key,
         "Ferret-Fence": str(upload.fence),
         "Ferret-Seconds": f"{upload.seconds:.3f}",
+        "Ferret-Signature": upload.signature,
     }
-    return headers if upload.signature is None else {**headers, "Ferret-Signature": upload.signature}
 
 
 def _require_own(accepted: Accepted, upload: Upload) -> None:

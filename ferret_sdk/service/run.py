@@ -138,8 +138,7 @@ class Run:
 
     def inside(self, round: int | None = None) -> RoundUpdate:
         """What the update of ``round``, or of the last committed one, was like: step, noise and weights by block, K_l,
-        and how far participants agree. Raises ``round.not_found``, ``round.uncommitted``, and ``update.not_found`` for
-        a round of before this was kept."""
+        and how far participants agree. Raises ``round.not_found`` and ``round.uncommitted``."""
         number = self.refresh().experiment.round if round is None else round
         return RoundUpdate.read(self._transport.get(f"{self._path}/rounds/{number}/update"))
 

@@ -23,7 +23,7 @@ from ferret_api.context import Context
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
 from ferret_core.contribution import stored
-from ferret_core.ledger.record import TREE_VERSION, LedgerRecord
+from ferret_core.ledger.record import LEDGER_VERSION, LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
@@ -281,7 +281,6 @@ class Site:
         number: int = 1,
         files: Sequence[ArtifactFile] = (),
         metrics: dict[str, float] | None = None,
-        version: int = TREE_VERSION,
         inside: dict[str, Any] | None = None,
     ) -> bytes:
         """Commits the frozen round and gives its update blob."""
@@ -293,7 +292,7 @@ class Site:
             frozen = contributions.of_round(s, round_.id)
             assert frozen
             record = LedgerRecord(
-                version=version,
+                version=LEDGER_VERSION,
                 experiment=experiment_id,
                 spec="5e" * 32,
                 round=number,
@@ -302,6 +301,10 @@ class Site:
                 update=stored.digest,
                 contributions=tuple(sorted((row.participant, row.digest) for row in frozen)),
                 previous="",
+                clipped=(),
+                refused=(),
+                signatures=(),
+                halvings=0,
             )
             assert rounds.commit_round(
                 s,
@@ -313,7 +316,7 @@ class Site:
                 update_size=stored.size,
                 artifacts=files,
                 metrics={"train_loss": 2.0 / number} if metrics is None else metrics,
-                inside=inside,
+                inside=inside or {"step": [0.25, 0.5], "weights": [1.0, 2.0]},
             )
         return update
 
@@ -348,6 +351,7 @@ def contribution(
 ) -> Contribution:
     """A FedAvg contribution for the task, or with ``changes`` to its metadata something like it."""
     meta = {
+        "format": 1,
         "experiment": task.experiment,
         "round": task.round,
         "participant": task.participant,

@@ -81,11 +81,3 @@ def test_it_says_when_a_contribution_went_with_an_attempt_that_was_undone(
         "attempt 1, which had accepted one, was undone: A stored file does not match its digest"
         in answer.json()["detail"]
     )
-
-
-def test_a_record_of_an_older_version_has_none(site: Any, experiment_id: str, member: Any) -> None:
-    contribute(site, experiment_id, edge=["site-a"])
-    site.commit(experiment_id, version=1)
-    answer = ask(member, experiment_id, 1, "site-a")
-    assert answer.json()["code"] == "receipt.not_found"
-    assert "version 1, which has no tree" in answer.json()["detail"]

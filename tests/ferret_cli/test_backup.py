@@ -296,7 +296,7 @@ def test_a_file_behind_the_manifest_is_refused(backup: Path, target: Path) -> No
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"revision": "9999"}, "later version"),
+        ({"revision": "9999"}, "at revision 9999"),
         ({"format": 2}, "cannot be read"),
         ({"files": {}}, "do not match the manifest"),
         ({"unknown": 1}, "cannot be read"),

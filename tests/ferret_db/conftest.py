@@ -184,7 +184,7 @@ class Lab:
         of_task = {field: task[field] for field in ("experiment", "round", "participant", "base_digest")}
         metrics = {"train_loss": 2.5}
         return ContributionMeta.model_validate(
-            {**of_task, "algorithm": "ferret", "examples": 7, "metrics": metrics, **changes}
+            {"format": 1, **of_task, "algorithm": "ferret", "examples": 7, "metrics": metrics, **changes}
         )
 
     def sealed(self, leased: Assignment, digest: str, **changes: Any) -> Sealed:
@@ -219,12 +219,13 @@ class Lab:
             s,
             round_.id,
             digest=digest,
-            record={"round": round_.number, "scale": 1e16},
+            record={"round": round_.number, "scale": 1e16, "clipped": [], "refused": []},
             record_hash="ab" * 32,
             update_digest="cd" * 32,
             update_size=40,
             artifacts=[self.file(round_.number)],
             metrics=metrics,
+            inside={},
         )
 
     def events(self, experiment_id: str) -> list[str]:

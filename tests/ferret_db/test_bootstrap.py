@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from alembic import command
 from sqlalchemy import text
 
 from ferret_core.protocol.errors import Exit
@@ -21,14 +20,9 @@ pytestmark = pytest.mark.heavy
 PROCESSES = [("ferret_api", ["--port", "0"]), ("ferret_worker", ["train"])]
 
 
-@pytest.fixture(
-    params=["older", *(pytest.param(state, marks=pytest.mark.slow) for state in ("never migrated", "newer"))]
-)
+@pytest.fixture(params=["never migrated", pytest.param("newer", marks=pytest.mark.slow)])
 def database_url(request: pytest.FixtureRequest, empty_url: str) -> str:
-    if request.param == "older":
-        with migrate.migrating(empty_url) as config:
-            command.upgrade(config, "0001")
-    elif request.param == "newer":
+    if request.param == "newer":
         migrate.upgrade(empty_url)
         pretend_later(empty_url)
     return empty_url

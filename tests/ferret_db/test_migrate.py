@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,14 +9,12 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, select, text
-from sqlalchemy.orm import Session
+from sqlalchemy import inspect
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
 from ferret_db.database import new_engine
-from ferret_db.repositories.experiments import seed_group
-from ferret_db.tables import Base, Experiment
+from ferret_db.tables import Base
 from tests.refusals import refused
 
 pytestmark = pytest.mark.about_database
@@ -76,39 +73,6 @@ def test_upgrade_downgrade_upgrade(empty_url: str) -> None:
     assert differences(empty_url) == []
 
 
-def test_an_experiment_from_before_keeps_what_it_tunes(empty_url: str) -> None:
-    """Sizes became shapes: a tensor that was known by its size alone is a vector."""
-    with migrate.migrating(empty_url) as config:
-        command.upgrade(config, "0001")
-    tensors = {"known": {"a": 4, "b": 2}, "queued": None}
-    engine = new_engine(empty_url)
-    for name, sizes in tensors.items():
-        row = {
-            **dict.fromkeys(("id", "name", "algorithm", "dataset"), name),
-            **dict.fromkeys(("version", "rounds", "round", "participants", "event_seq"), 0),
-            "state": "running",
-            "spec": "{}",
-            "sizes": json.dumps(sizes) if sizes else None,
-            "created_at": "2026-01-01 00:00:00.000000",
-        }
-        with engine.begin() as connection:
-            names = ", ".join(row)
-            values = ", ".join(f":{column}" for column in row)
-            connection.execute(text(f"INSERT INTO experiments ({names}) VALUES ({values})"), row)
-    migrate.upgrade(empty_url)
-    with Session(engine) as s:
-        assert {row.id: row.shapes for row in s.scalars(select(Experiment))} == {
-            "known": {"a": [4], "b": [2]},
-            "queued": None,
-        }
-    with migrate.migrating(empty_url) as config:
-        command.downgrade(config, "0001")
-    with engine.connect() as connection:
-        sizes = connection.execute(text("SELECT sizes FROM experiments WHERE id = 'known'")).scalar_one()
-    assert (json.loads(sizes) if isinstance(sizes, str) else sizes) == tensors["known"]
-    engine.dispose()
-
-
 def test_upgrading_again_changes_nothing(url: str) -> None:
     migrate.upgrade(url)
     assert migrate.current(url) == migrate.head()
@@ -146,30 +110,3 @@ def test_check_says_that_a_database_cannot_be_reached(tmp_path: Path) -> None:
         with refused("server.not_ready", "cannot be reached") as caught:
             migrate.check(url)
         assert "secret" not in caught.value.detail
-
-
-def test_experiments_from_before_are_grouped(empty_url: str) -> None:
-    """Those that differ in name and seed only come into one group, which is also that of new ones."""
-    with migrate.migrating(empty_url) as config:
-        command.upgrade(config, "0017")
-    engine = new_engine(empty_url)
-    specs = {"a": {"name": "a", "seed": 1, "K": 8}, "b": {"name": "b", "seed": 2, "K": 8}, "c": {"seed": 1, "K": 9}}
-    for name, spec in specs.items():
-        row = {
-            **dict.fromkeys(("id", "name", "algorithm", "dataset"), name),
-            **dict.fromkeys(("version", "rounds", "round", "participants", "real_participants", "event_seq"), 0),
-            "project": "default",
-            "notes": "",
-            "state": "queued",
-            "spec": json.dumps(spec),
-            "created_at": "2026-01-01 00:00:00.000000",
-        }
-        with engine.begin() as connection:
-            values = ", ".join(f":{column}" for column in row)
-            connection.execute(text(f"INSERT INTO experiments ({', '.join(row)}) VALUES ({values})"), row)
-    migrate.upgrade(empty_url)
-    with Session(engine) as s:
-        groups = {row.id: row.seed_group for row in s.scalars(select(Experiment))}
-    assert groups["a"] == groups["b"] == seed_group("default", {"K": 8})
-    assert groups["c"] == seed_group("default", {"K": 9})
-    engine.dispose()

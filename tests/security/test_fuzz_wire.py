@@ -21,6 +21,7 @@ from ferret_core.protocol.wire import Contribution, ContributionMeta, encode
 HARNESS = Path(__file__).with_name("fuzz_wire.py")
 TYPED = {"contribution.malformed", "contribution.non_finite"}
 META = ContributionMeta(
+    format=1,
     experiment="exp_0000000000000001",
     round=3,
     participant="site-a",

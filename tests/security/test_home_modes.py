@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """As an earlier version left it behind."""
+    """Open to everybody, as after a copy without modes."""
     home = tmp_path / "home"
     for folder in ("logs", "storage/updates", "broker/redis-server"):
         (home / folder).mkdir(parents=True)

@@ -444,6 +444,7 @@ def record(base: Base) -> LedgerRecord:
     """A round that its record says led to another model."""
     update = encode({}, {"round": 1})
     return LedgerRecord(
+        version=1,
         experiment=EXPERIMENT,
         spec="1" * 64,
         round=1,
@@ -452,6 +453,10 @@ def record(base: Base) -> LedgerRecord:
         update=digest_bytes(update),
         contributions=(("clinic", "3" * 64),),
         previous="",
+        clipped=(),
+        refused=(),
+        signatures=(),
+        halvings=0,
     )
 
 

@@ -72,7 +72,7 @@ def test_the_forgery_is_what_the_library_lets_pass() -> None:
 def test_a_ledger_signed_with_a_weak_key_is_broken() -> None:
     record = LedgerRecord.model_validate(
         {
-            "version": 3,
+            "version": 1,
             "experiment": SIGNED.experiment,
             "spec": "5e" * 32,
             "round": 1,
@@ -81,7 +81,10 @@ def test_a_ledger_signed_with_a_weak_key_is_broken() -> None:
             "update": "0d" * 32,
             "contributions": (("a", SIGNED.contribution),),
             "previous": "",
+            "clipped": (),
+            "refused": (),
             "signatures": (Signature("a", NEUTRAL, SIGNED.assignment, FORGED),),
+            "halvings": 0,
         }
     )
     with refused("ledger.broken", "the signature of a does not hold"):

@@ -33,6 +33,7 @@ from ferret_core import catalog
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.load import context_of, load
 from ferret_core.models.save import save
+from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.system import failpoints
 from ferret_db.engine import file_integrity
@@ -113,8 +114,9 @@ def submit(service: Service, request: Request) -> dict[str, str]:
         return {"experiment": experiment}
     with service.database.begin() as s:
         _, code = participants.create_enrolment(s, experiment, 60)
-        row, token = participants.enrol(s, code, CLINIC)
-        return {"experiment": experiment, "participant": row.id, "token": token}
+        key = new_key()
+        row, token = participants.enrol(s, code, CLINIC, public_key(key))
+        return {"experiment": experiment, "participant": row.id, "token": token, "key": key}
 
 
 def finish(service: Service, request: Request) -> dict[str, Any]:
@@ -153,8 +155,10 @@ def _with_a_participant(service: Service, request: Request) -> None:
             experiment=request["experiment"],
             participant=request["participant"],
             name=CLINIC,
+            display_name=CLINIC,
             token=request["token"],
             code="0" * 64,
+            key=request["key"],
         )
         taking_part = threading.Thread(
             target=Participant(member, service.settings.home).run, args=(Path(request["examples"]),), daemon=True

@@ -57,7 +57,7 @@ def run(service: Service, spec: ExperimentSpec, fresh: bool) -> tuple[str, list[
     assert measured(service, experiment_id) == expected
     with service.database.read() as s:
         records = [entry.record for entry in ledger.after(s, experiment_id, 0, 10)]
-    assert [record.get("halvings") for record in records] == [record.halvings for record in simulated.ledger]
+    assert [record["halvings"] for record in records] == [record.halvings for record in simulated.ledger]
     return experiment_id, records
 
 

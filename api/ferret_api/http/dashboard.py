@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ferret_api.http.security_headers import PAGE_POLICY
 
-STATIC = Path(__file__).with_name("static")
+STATIC = Path(__file__).parents[1] / "static"
 INDEX = "index.html"
 ASSETS = "assets"
 PAGES = {"docs": "docs.html"}

@@ -20,7 +20,7 @@ router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags
     response_model=RoundUpdate,
     responses={
         **TAGGED,
-        **problems("experiment.not_found", "round.not_found", "round.uncommitted", "update.not_found"),
+        **problems("experiment.not_found", "round.not_found", "round.uncommitted"),
     },
 )
 def get_round_update(
@@ -31,8 +31,7 @@ def get_round_update(
 ) -> Response:
     """A committed round's step, noise and weights by block, K_l, and how far participants' updates agree.
 
-    All is computed by the service from what participants send anyway. `update.not_found` is the answer for rounds that
-    were committed before the service looked into them.
+    All is computed by the service from what participants send anyway.
     """
     with caller.database.read() as s:
         found = service.inside(s, experiment_id, number)

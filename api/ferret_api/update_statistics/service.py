@@ -16,17 +16,14 @@ from ferret_db.repositories import experiments, participants, rounds, update_sta
 
 
 def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
-    """Raises ``round.not_found``, ``round.uncommitted``, and ``update.not_found`` of one that was not looked into."""
+    """Raises ``round.not_found`` and ``round.uncommitted``."""
     experiment = experiments.get(s, experiment_id)
     state = rounds.summary(s, experiment_id, number).round.state
     if state != RoundState.COMMITTED:
         message = f"is {state}, and has an update once it is committed; ask again then"
         raise FerretError.of_field("round.uncommitted", "round", number, message)
-    stored = update_statistics.get(s, experiment_id, number)
-    if stored is None:
-        message = "was committed by an earlier version, which did not look into updates; later rounds have figures"
-        raise FerretError.of_field("update.not_found", "round", number, message)
-    found, spec = UpdateStatistics.model_validate(stored), experiments.spec_of(experiment)
+    found = UpdateStatistics.model_validate(update_statistics.get(s, experiment_id, number))
+    spec = experiments.spec_of(experiment)
     shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
     parts = parts_of(blocks_of(spec, shapes))
     return RoundUpdate(

@@ -43,12 +43,13 @@ def _turn(database: Database, cohort: Cohort) -> None:
             s,
             round_.id,
             digest=digest,
-            record={"round": round_.number, "digest": digest},
+            record={"round": round_.number, "digest": digest, "clipped": [], "refused": []},
             record_hash=digest,
             update_digest=digest,
             update_size=0,
             artifacts=[],
             metrics={},
+            inside={},
         )
     _open(database, cohort, round_.number + 1)
 

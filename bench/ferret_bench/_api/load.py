@@ -24,7 +24,7 @@ import numpy as np
 from ferret_bench._api.participants import WEIGHTS, Cohort, Member
 from ferret_bench.measure.percentiles import spread
 from ferret_core.protocol.digest import digest_bytes
-from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.protocol.wire import FORMAT_VERSION, Contribution, ContributionMeta
 
 ASK = "/api/v1/participant/assignment"
 MEETING_AT_ONCE = 16
@@ -141,7 +141,8 @@ class Load:
 
     def _contribution(self, task: dict[str, Any]) -> bytes:
         of_task = {field: task[field] for field in ("experiment", "round", "participant", "base_digest")}
-        meta = {**of_task, "algorithm": "fedavg", "examples": 8, "metrics": {"train_loss": 2.0}}
+        told = {"algorithm": "fedavg", "examples": 8, "metrics": {"train_loss": 2.0}}
+        meta = {"format": FORMAT_VERSION, **of_task, **told}
         return Contribution(ContributionMeta.model_validate(meta), {"update": self._update}).encode()
 
     def _note(self, kind: str, status: int, due: float) -> None:

@@ -12,7 +12,7 @@ from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ParticipantKind, RoundState
-from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.protocol.wire import FORMAT_VERSION, Contribution, ContributionMeta
 from ferret_core.rounds.cost import LocalCost
 from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_db import migrate
@@ -96,7 +96,8 @@ def _lease(database: Database, assignment: Assignment) -> Assignment:
 def _accept(database: Database, leased: Assignment) -> None:
     task = leased.task
     of_task = {field: task[field] for field in ("experiment", "round", "participant", "base_digest")}
-    meta = ContributionMeta.model_validate({**of_task, "algorithm": "ferret", "examples": 1, "metrics": {}})
+    told = {"format": FORMAT_VERSION, "algorithm": "ferret", "examples": 1, "metrics": {}}
+    meta = ContributionMeta.model_validate({**of_task, **told})
     blob = leased.participant.encode()
     sealed = Sealed((blob,), digest_bytes(blob), Contribution(meta, {}))
     with database.begin() as s:

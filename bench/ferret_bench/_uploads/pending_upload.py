@@ -10,9 +10,10 @@ import numpy as np
 
 from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_pieces
+from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.protocol.wire import FORMAT_VERSION, Contribution, ContributionMeta
 from ferret_core.rounds import sampling
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
@@ -62,7 +63,7 @@ def kept(url: str, token: str, weights: int, folder: Path) -> Upload:
     """What waits in the spool in ``folder``, under a lease of the server at ``url``."""
     lease = Lease.read(Transport(url, token).get("/participant/assignment")["assignment"])
     sealed = _sealed(lease.task, weights)
-    upload = Upload.of(lease, sealed, 1.0)
+    upload = Upload.of(lease, sealed, 1.0, new_key())
     Spool(folder).keep(upload, sealed.pieces)
     return upload
 
@@ -75,6 +76,7 @@ def accepted(database: Database, round_id: str) -> Sequence[str]:
 
 def _sealed(task: RoundTask, weights: int) -> Sealed:
     meta = ContributionMeta(
+        format=FORMAT_VERSION,
         experiment=task.experiment,
         round=task.round,
         participant=task.participant,

@@ -50,7 +50,7 @@ def _document(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget 
             {
                 "experiment": kept.member.experiment,
                 "name": kept.member.name,
-                "display_name": kept.member.shown_name,
+                "display_name": kept.member.display_name,
                 "url": kept.member.url,
                 "ended": kept.ended,
                 "rounds": kept.rounds,
@@ -77,7 +77,7 @@ def _show(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | No
         (
             (
                 kept.member.experiment,
-                kept.member.shown_name,
+                kept.member.display_name,
                 kept.member.url,
                 kept.ended or "goes on",
                 kept.rounds,

@@ -56,7 +56,7 @@ def sent_over_the_wire(update: LocalUpdate, client: Client) -> Contribution:
     """A local update, stamped with its task, as it arrives."""
     fields = {name: getattr(client.task, name) for name in ("experiment", "round", "participant", "base_digest")}
     meta = ContributionMeta(
-        **fields, algorithm="any", examples=len(client.shard), metrics=update.metrics, **update.columns
+        format=1, **fields, algorithm="any", examples=len(client.shard), metrics=update.metrics, **update.columns
     )
     return Contribution.decode(Contribution(meta, update.arrays).encode())
 

@@ -478,6 +478,7 @@ TASK = RoundTask(
 
 def contribution(K: Any, arrays: dict[str, np.ndarray], **changes: Any) -> Contribution:
     meta = {
+        "format": 1,
         "experiment": "simulation",
         "round": 1,
         "participant": "client-1",

@@ -13,7 +13,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from tests.algorithms import NAMES
 from tests.refusals import refused
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))
 DIGEST = "5f" * 32
 FERRET = {"name": "ferret", "K": 64, "local": {"learning_rate": 0.5, "batch_size": 2, "optimizer": "sgd"}}
 

@@ -14,8 +14,8 @@ from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ledger.json").read_text(encoding="utf-8"))
-LAST: dict[str, Any] = VECTORS[4]
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "ledger.json").read_text(encoding="utf-8"))
+LAST: dict[str, Any] = VECTORS[1]
 RECORD = LedgerRecord.model_validate(LAST["record"])
 RECEIPT = Receipt.of(RECORD, "clinic-7")
 
@@ -27,7 +27,7 @@ def invalid(receipt: Receipt) -> str:
     return caught.value.detail
 
 
-@pytest.mark.parametrize("vector", [vector for vector in VECTORS if "receipts" in vector], ids=lambda v: v["name"])
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"])
 def test_the_published_vectors(vector: dict[str, Any]) -> None:
     record = LedgerRecord.model_validate(vector["record"])
     assert sorted(vector["receipts"]) == sorted({*dict(record.contributions), *(name for name, _, _ in record.refused)})
@@ -43,16 +43,13 @@ def test_it_says_what_became_of_the_contribution() -> None:
     assert "too long" in str(Receipt.of(RECORD, "ward-9").verified().refused)
 
 
-def test_there_is_none_for_others_and_for_older_records() -> None:
+def test_there_is_none_for_others() -> None:
     with refused("receipt.not_found", "nobody"):
         Receipt.of(RECORD, "nobody")
-    for vector in VECTORS[:3]:
-        with refused("receipt.not_found", "has no tree"):
-            Receipt.of(LedgerRecord.model_validate(vector["record"]), "clinic-7")
 
 
 def test_another_round_place_or_leaf_is_refused() -> None:
-    other = Receipt.of(LedgerRecord.model_validate(VECTORS[3]["record"]), "clinic-7")
+    other = Receipt.of(LedgerRecord.model_validate(VECTORS[0]["record"]), "clinic-7")
     assert "path" in invalid(RECEIPT.model_copy(update={"header": other.header, "hash": other.hash}))
     assert "header" in invalid(RECEIPT.model_copy(update={"hash": other.hash}))
     assert "path" in invalid(RECEIPT.model_copy(update={"index": 1}))

@@ -15,6 +15,7 @@ from ferret_core.protocol.wire import Contribution, ContributionMeta
 from tests.refusals import refused
 
 META = ContributionMeta(
+    format=1,
     experiment="exp_0000000000000001",
     round=3,
     participant="client-001",
@@ -153,6 +154,13 @@ def test_wrong_metadata_name_the_field(change: dict[str, object], field: str) ->
         Contribution.decode(blob)
     assert caught.value.code == "contribution.malformed"
     assert caught.value.errors[0].field == field
+
+
+def test_metadata_without_a_format_are_refused() -> None:
+    blob = wire.encode({}, META.model_dump(mode="json", exclude={"format"}))
+    with refused("contribution.malformed") as caught:
+        Contribution.decode(blob)
+    assert caught.value.errors[0].field == "metadata.format"
 
 
 def test_the_safetensors_library_reads_a_contribution() -> None:

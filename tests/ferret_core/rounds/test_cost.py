@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 
 def contribution(arrays: Arrays, **changes: object) -> Contribution:
     fields = {"experiment": "simulation", "round": 1, "participant": "p", "algorithm": "a", "base_digest": "0" * 64}
-    return Contribution(ContributionMeta.model_validate({**fields, "examples": 3, **changes}), arrays)
+    return Contribution(ContributionMeta.model_validate({"format": 1, **fields, "examples": 3, **changes}), arrays)
 
 
 @pytest.mark.parametrize(

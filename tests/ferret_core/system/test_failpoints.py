@@ -14,7 +14,7 @@ import pytest
 from ferret_core.system import failpoints
 from tests.refusals import refused
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("ferret_core", "ferret_db", "ferret_sdk", "ferret_cli", "api", "worker")
 
 

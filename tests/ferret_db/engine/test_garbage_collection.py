@@ -90,12 +90,13 @@ def test_what_something_names_stays_however_old(database: Database, lab: Lab, st
             s,
             round_.id,
             digest="dd" * 32,
-            record={},
+            record={"clipped": [], "refused": []},
             record_hash="ab" * 32,
             update_digest=update_.digest,
             update_size=update_.size,
             artifacts=[ArtifactFile("model.safetensors", weights.size, weights.digest, weights.location)],
             metrics={},
+            inside={},
         )
     garbage = old(b"garbage", FileKind.UPDATE)
     assert collect(database, storage) == (1, 7)

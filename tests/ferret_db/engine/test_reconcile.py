@@ -257,7 +257,7 @@ def test_an_experiment_that_cannot_be_read_does_not_keep_the_others(
     for experiment in (broken, *others):
         lab.open(experiment, deadline=-1)
     with database.begin() as s:
-        s.execute(update(Experiment).where(Experiment.id == broken.id).values(spec={"from": "another version"}))
+        s.execute(update(Experiment).where(Experiment.id == broken.id).values(spec={"no": "specification"}))
     sweep()
     assert [lab.get(experiment).state for experiment in (broken, *others)] == ["running", "failed", "failed"]
     assert f"{broken.id} could not be checked" in caplog.text

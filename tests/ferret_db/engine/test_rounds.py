@@ -273,7 +273,7 @@ def test_committing_moves_the_experiment_on(database: Database, lab: Any, sent: 
     assert happened(database, experiment.id)[-2:] == ["round.committed", "checkpoint.written"]
     with database.read() as s:
         entry = ledger.get(s, experiment.id, 1)
-        assert (entry.record, entry.update_size) == ({"round": 1, "scale": 1e16}, 40)
+        assert (entry.record, entry.update_size) == ({"round": 1, "scale": 1e16, "clipped": [], "refused": []}, 40)
         assert isinstance(entry.record["scale"], float)
         assert metrics.by_round(s, experiment.id, [1]) == {1: {"bytes_down": 300, "bytes_up": 150, "train_loss": 2.25}}
         assert [(row.round, row.size) for row in artifacts.of_experiment(s, experiment.id)] == [(0, 9), (1, 9)]

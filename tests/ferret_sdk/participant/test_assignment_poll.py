@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ferret_core.protocol.signatures import new_key
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import assignment_poll
 from ferret_sdk.participant.assignment_poll import LONGEST_HOLD, Polling
@@ -36,8 +37,10 @@ def asking(server: Any) -> Polling:
         experiment="exp_0123456789abcdef",
         participant="par_0123456789abcdef",
         name="site-a",
+        display_name="site-a",
         token="token",
         code="00" * 32,
+        key=new_key(),
     )
     return Polling(Transport(server.url, "token"), member, lambda progress: None, None)
 

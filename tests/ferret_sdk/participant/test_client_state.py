@@ -16,7 +16,9 @@ AA, BB, CC, DD, EE = (letter * 64 for letter in "abcde")
 def record(number: int, **contributions: str) -> LedgerRecord:
     named = tuple(sorted(contributions.items()))
     digests = {"base_digest": "0" * 64, "digest": "1" * 64, "update": "2" * 64, "previous": "3" * 64}
-    return LedgerRecord(experiment="simulation", spec="4" * 64, round=number, contributions=named, **digests)
+    nothing = {"clipped": (), "refused": (), "signatures": (), "halvings": 0}
+    members = {"version": 1, "experiment": "simulation", "spec": "4" * 64, "round": number, **digests, **nothing}
+    return LedgerRecord(contributions=named, **members)
 
 
 def kept(value: float) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ from ferret_sdk.participant.site_terms import Terms
 
 pytestmark = [pytest.mark.timeout(150), pytest.mark.heavy]
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/what-leaves-your-site.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs/what-leaves-your-site.md").read_text()
 PART_BYTES = 64 << 10
 CANARY = "Frau Wagner, geboren 1950"
 

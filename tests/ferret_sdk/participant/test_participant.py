@@ -85,7 +85,7 @@ def test_what_is_no_name_spends_no_code(api, submit, home):
     with refused("request.invalid", "U+202E at 1") as raised:
         Participant.enrol(api.url, code, "\u202eniffek", home)
     assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "name")
-    assert Participant.enrol(api.url, code, "Kneipp", home).member.shown_name == "Kneipp"
+    assert Participant.enrol(api.url, code, "Kneipp", home).member.display_name == "Kneipp"
 
 
 def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker, submit, examples, home):

@@ -64,9 +64,10 @@ home = Path({str(tmp_path)!r})
 begin()
 (example,) = read_examples(home / "data.jsonl")
 names = dict(experiment="exp_0123456789abcdef", participant="par_0123456789abcdef", name="clinic", token="t")
+names |= dict(display_name="clinic", key="1" * 64)
 place = membership.save(home, Membership(url="http://127.0.0.1:1", code="0" * 64, **names))
 spool = Spool(home / "spool")
-spool.keep(Upload("asg_1", 1, 1, "key", 1.0, None, digest_bytes(b"blob"), 4), (b"blob",))
+spool.keep(Upload("asg_1", 1, 1, "key", 1.0, None, digest_bytes(b"blob"), 4, "5" * 128), (b"blob",))
 sys.platform = platform  # filelock has read it already
 refused = ""
 with sole(home / "place.lock", "clinic"), in_turn(home / "base.lock", lambda: None):

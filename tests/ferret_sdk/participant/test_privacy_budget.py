@@ -63,7 +63,7 @@ def test_the_sensitivity_is_twice_the_clipping_norm_and_reached() -> None:
 
 
 def test_the_documented_table_is_right() -> None:
-    text = (Path(__file__).parents[2] / "docs/site-terms.md").read_text()
+    text = (Path(__file__).parents[3] / "docs/site-terms.md").read_text()
     rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE)
     assert len(rows) == 4
     for multiplier, *shown in rows:

@@ -25,6 +25,7 @@ import pytest
 from ferret_core.contribution import stored
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import ContributionMeta, pieces_of
@@ -144,13 +145,13 @@ class World:
         lease = Lease.read(Transport(self.server.url, self.token).get("/participant/assignment")["assignment"])
         pieces = pieces_of({"update": np.linspace(-1, 1, WEIGHTS, dtype=np.float32)}, self._meta(lease.task))
         blob = b"".join(pieces)
-        upload = Upload.of(lease, stored(blob, digest_bytes(blob)), 1.0)
+        upload = Upload.of(lease, stored(blob, digest_bytes(blob)), 1.0, new_key())
         self.spool.keep(upload, pieces)
         return upload
 
     def _meta(self, task: RoundTask) -> dict[str, Any]:
         of_task = {name: getattr(task, name) for name in ("experiment", "round", "participant", "base_digest")}
-        return ContributionMeta(**of_task, algorithm="fedavg", examples=3).model_dump(mode="json")
+        return ContributionMeta(format=1, **of_task, algorithm="fedavg", examples=3).model_dump(mode="json")
 
     def send(self, watcher: Callable[[Progress], None] = lambda progress: None, url: str | None = None) -> int:
         """What the site does, as often as it takes; the bytes of bodies that were sent."""

@@ -8,6 +8,7 @@ import pytest
 
 from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta
 from ferret_sdk.participant.spool import Spool, Upload
@@ -15,6 +16,7 @@ from ferret_sdk.service.schemas import Lease
 
 BLOB = b"first line\nsecond line\x00\xff"
 META = ContributionMeta(
+    format=1,
     experiment="exp_0000000000000001",
     round=4,
     participant="clinic",
@@ -23,6 +25,7 @@ META = ContributionMeta(
     examples=3,
     metrics={"train_loss": 1.25},
 )
+KEY = new_key()
 SEALED = Sealed((BLOB,), digest_bytes(BLOB), Contribution(META, {}))
 
 
@@ -30,7 +33,7 @@ SEALED = Sealed((BLOB,), digest_bytes(BLOB), Contribution(META, {}))
 def upload() -> Upload:
     seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "population": 1, "rounds": 9}
     task = RoundTask(experiment="exp_0000000000000001", round=4, participant="clinic", base_digest="ba" * 32, **seeds)
-    return Upload.of(Lease(id="asg_0000000000000001", fence=7, lease_seconds=60, task=task), SEALED, 2.5)
+    return Upload.of(Lease(id="asg_0000000000000001", fence=7, lease_seconds=60, task=task), SEALED, 2.5, KEY)
 
 
 def test_nothing_waits_at_first(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ def test_an_upload_waits_whole_and_under_its_key_until_it_is_cleared(tmp_path: P
 
 def test_every_upload_has_a_key_of_its_own(upload: Upload) -> None:
     lease = Lease.model_construct(id="asg_0000000000000001", fence=7, task=type("Task", (), {"round": 4}))
-    assert Upload.of(lease, SEALED, 2.5).key != upload.key
+    assert Upload.of(lease, SEALED, 2.5, KEY).key != upload.key
 
 
 def test_a_later_upload_takes_the_place_of_the_one_before_and_of_drafts(tmp_path: Path, upload: Upload) -> None:

@@ -147,7 +147,9 @@ def test_the_ledger_shows_whether_there_was_company(held, toy_spec) -> None:
     def record(*names: str) -> LedgerRecord:
         digests = {"spec": A, "base_digest": A, "digest": B, "update": A, "previous": ""}
         contributions = tuple((name, A) for name in names)
-        return LedgerRecord(experiment="exp_0123456789abcdef", round=1, contributions=contributions, **digests)
+        nothing = {"clipped": (), "refused": (), "signatures": (), "halvings": 0}
+        members = {"version": 1, "experiment": "exp_0123456789abcdef", "round": 1, **digests, **nothing}
+        return LedgerRecord(contributions=contributions, **members)
 
     site.follow(record("site-a", "site-b"))
     site.follow(record("client-001", "site-b"))  # without this site

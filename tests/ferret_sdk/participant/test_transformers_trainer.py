@@ -14,7 +14,7 @@ from ferret_cli import hooks_file
 from ferret_core.simulate import simulate
 from ferret_core.training.custom_training import Context
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(90)]
 
 

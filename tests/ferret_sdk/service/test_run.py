@@ -27,7 +27,8 @@ FILES = {"model.safetensors": b"weights" * 1000, "config.json": b"{}"}
 
 def record(round: int) -> dict:
     digests = dict.fromkeys(("spec", "base_digest", "digest", "update", "previous"), "0" * 64)
-    return {"experiment": "exp_0123456789abcdef", "round": round, "contributions": [], **digests}
+    lists = {name: [] for name in ("contributions", "clipped", "refused", "signatures")}
+    return {"version": 1, "experiment": "exp_0123456789abcdef", "round": round, "halvings": 0, **lists, **digests}
 
 
 def artifact_id(round: int, name: str) -> str:

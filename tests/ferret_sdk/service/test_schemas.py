@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from ferret_sdk.service import schemas
 
-SERVER = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())["components"]["schemas"]
+SERVER = json.loads((Path(__file__).parents[3] / "openapi.json").read_text())["components"]["schemas"]
 MODELS = [
     model
     for model in vars(schemas).values()

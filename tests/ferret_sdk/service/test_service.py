@@ -17,7 +17,7 @@ from ferret_sdk import Service
 from tests.digests import digest_of
 from tests.refusals import refused
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.timeout(90)
 
 

@@ -665,8 +665,7 @@ export interface paths {
          * Get Round Update
          * @description A committed round's step, noise and weights by block, K_l, and how far participants' updates agree.
          *
-         *     All is computed by the service from what participants send anyway. `update.not_found` is the answer for rounds that
-         *     were committed before the service looked into them.
+         *     All is computed by the service from what participants send anyway.
          */
         get: operations["get_round_update"];
         put?: never;
@@ -3219,9 +3218,9 @@ export interface components {
             experiment: string;
             /**
              * Halvings
-             * @description How often the step guard halved the step, in version 5: the round moved the model by 2^-halvings of it
+             * @description How often the step guard halved the step: the round moved the model by 2^-halvings of it
              */
-            halvings?: number | null;
+            halvings: number;
             /**
              * Previous
              * @description Hash of the record before; empty for round 1
@@ -3249,8 +3248,11 @@ export interface components {
              * @description BLAKE3-256, 64 lower-case hexadecimal digits
              */
             update: string;
-            /** Version */
-            version: number;
+            /**
+             * Version
+             * @constant
+             */
+            version: 1;
         };
         /**
          * Health
@@ -9454,7 +9456,6 @@ export interface operations {
             /**
              * @description `experiment.not_found`: No such experiment.
              *     `round.not_found`: No such round.
-             *     `update.not_found`: Nobody looked into the round's update.
              */
             404: {
                 headers: {

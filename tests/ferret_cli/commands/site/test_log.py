@@ -9,7 +9,7 @@ import httpx
 
 from ferret_sdk.participant.egress_log import SentLog, carrying
 
-LAST = json.loads((Path(__file__).parents[4] / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[4]
+LAST = json.loads((Path(__file__).parents[4] / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[1]
 
 
 def test_the_log_is_shown_verified_and_compared_with_a_head(home, ferret_in_process) -> None:
@@ -35,13 +35,13 @@ def test_the_log_is_shown_verified_and_compared_with_a_head(home, ferret_in_proc
 
 def test_it_says_what_became_of_each_contribution(home, ferret_in_process) -> None:
     noting = SentLog(home).noting(LAST["header"]["experiment"], "ward-9")
-    for number, digest in ((5, "c2" * 32), (6, "c6" * 32), (7, "c7" * 32), (8, "c8" * 32)):
+    for number, digest in ((2, "c2" * 32), (6, "c6" * 32), (7, "c7" * 32), (8, "c8" * 32)):
         with carrying(number, digest):
             noting(httpx.Request("PUT", "https://ferret.test/x", content=b"contribution"))
     folder = home / "participants" / LAST["header"]["experiment"] / "par_0123456789abcdef-receipts"
     folder.mkdir(parents=True)
     receipt = {"header": LAST["header"], "hash": LAST["hash"], **LAST["receipts"]["ward-9"]}
-    (folder / "round-5.json").write_text(json.dumps(receipt))
+    (folder / "round-2.json").write_text(json.dumps(receipt))
     notes = [{"round": 6, "digest": "c6" * 32, "missing": "undone"}, {"round": 7, "digest": "c7" * 32}]
     (folder / "acknowledged.json").write_text(json.dumps({"rounds": notes}))
 
@@ -53,10 +53,10 @@ def test_it_says_what_became_of_each_contribution(home, ferret_in_process) -> No
     assert third.rstrip().endswith("acknowledged")
     assert last.rstrip().endswith("–")
     requests = json.loads(ferret_in_process("site", "log", "--json").stdout)["requests"]
-    assert requests[0]["outcome"]["receipt"] == str(folder / "round-5.json")
+    assert requests[0]["outcome"]["receipt"] == str(folder / "round-2.json")
     assert [sent["outcome"] and sent["outcome"]["state"] for sent in requests[1:]] == ["left out", "acknowledged", None]
 
-    (folder / "round-5.json").write_text("{}")
+    (folder / "round-2.json").write_text("{}")
     broken = ferret_in_process("site", "log")
     assert broken.returncode == 1
-    assert "round-5.json" in broken.stderr
+    assert "round-2.json" in broken.stderr

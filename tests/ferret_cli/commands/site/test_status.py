@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.egress_log import SentLog, carrying
@@ -28,8 +29,10 @@ def site(home: Path) -> Path:
             experiment=experiment,
             participant=participant,
             name="clinic",
+            display_name="clinic",
             token="secret-token",
             code="0" * 64,
+            key=new_key(),
         )
         membership.save(home, member)
         places = Places(home, experiment, participant)

@@ -57,6 +57,7 @@ def seen(config: Config, updates: list[Update], draw: int) -> ProjectedUpdates:
         K = config.allocate([float(tensor.norm()) for tensor in update.values()], blocks)
         gammas = project(update, zero, blocks, basis(config.basis), K, seed).coordinates
         meta = ContributionMeta(
+            format=1,
             experiment="simulation",
             round=1,
             participant=NAMES[place],
