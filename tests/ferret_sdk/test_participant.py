@@ -95,7 +95,7 @@ def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker
     for item in run.ledger():
         record = item.parsed()
         outcome = found[digests[record.round]]
-        assert (outcome.state, record.version) == ("in the round", 4)
+        assert outcome.state == "in the round"
         assert read(outcome.receipt).hash == item.hash
         assert read(outcome.receipt) == run.receipt(record.round, "site-a")
         assert read(outcome.receipt).header.size == 2
