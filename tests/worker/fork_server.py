@@ -182,7 +182,8 @@ def repair(service: Service, request: Request) -> None:
 
 
 def look(service: Service, request: Request) -> dict[str, Any]:
-    """Everything that an experiment comes to, but times; the storage holds what it needs, whole, and nothing else."""
+    """Everything that an experiment comes to, but times and ids; the storage holds what it needs, whole, and nothing
+    else."""
     experiment = service.experiment(request["experiment"])
     sweep(service, request)
     with service.database.read() as s:
@@ -194,8 +195,10 @@ def look(service: Service, request: Request) -> dict[str, Any]:
         losses = {metric.name: [point.value for point in metric.points] for metric in found}
         return {
             "state": [experiment.state, experiment.digest, experiment.error],
+            # A signature, and so the hash, covers the assignment's id, which is drawn anew in every run.
             "ledger": [
-                [entry.round, entry.hash, entry.update_digest] for entry in ledger.after(s, experiment.id, 0, 100)
+                {**entry.record, "previous": "", "signatures": [each[0] for each in entry.record["signatures"]]}
+                for entry in ledger.after(s, experiment.id, 0, 100)
             ],
             "rounds": [[item.number, item.attempt, item.state, item.frozen_digest, item.bytes_up] for item in tried],
             "assignments": [[item.round, item.participant, item.state] for item in reports],

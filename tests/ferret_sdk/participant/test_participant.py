@@ -97,7 +97,7 @@ def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker
     for item in run.ledger():
         record = item.parsed()
         outcome = found[digests[record.round]]
-        assert (outcome.state, record.version) == ("in the round", 4)
+        assert outcome.state == "in the round"
         assert read(outcome.receipt).hash == item.hash
         assert read(outcome.receipt) == run.receipt(record.round, "site-a")
         assert read(outcome.receipt).header.size == 2
@@ -460,7 +460,7 @@ def test_its_contributions_are_signed_in_the_ledger(api, worker, submit, example
     (registered,) = run.participants()
     for record in records:
         (signature,) = record.signatures
-        assert (record.version, signature.participant, signature.public_key) == (4, "site-a", registered.public_key)
+        assert (signature.participant, signature.public_key) == ("site-a", registered.public_key)
     assert site.member.key not in {None, registered.public_key}
     kept = site.keep_model(home / "tuned")  # which walks the ledger, and checks each
     assert kept.digest == run.refresh().experiment.digest
