@@ -88,12 +88,13 @@ screenshots: setup ## make the pictures of docs/screenshots again, from the demo
 
 SOURCES := ferret_core ferret_runtime ferret_db migrations ferret_sdk ferret_cli api worker bench scripts docs/generator
 .PHONY: check
-check: setup $(NODE_MODULES) ## format, lint, types, import rules, guard, bandit, openapi.json, the lock, documentation site, dashboard
+check: setup $(NODE_MODULES) ## format, lint, types, import rules, guard, prose, bandit, openapi.json, the lock, documentation site, dashboard
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyrefly check
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m scripts.guard
+	$(BIN)/python -m scripts.prose
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(SOURCES)
 	$(BIN)/python -m scripts.lock --check
 	$(BIN)/python -m ferret_api.write_openapi --check
