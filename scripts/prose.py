@@ -115,9 +115,8 @@ def main() -> int:
         return 0
     more = {pattern: count for pattern, count in found.items() if count > allowed.get(pattern, 0)}
     for pattern, count in more.items():
-        print(
-            f"{pattern}: {count} hits, {allowed.get(pattern, 0)} are allowed: python -m scripts.prose --show '{pattern}'"
-        )
+        limit = allowed.get(pattern, 0)
+        print(f"{pattern}: {count} hits, {limit} are allowed; list them: python -m scripts.prose --show '{pattern}'")
     return 1 if more else 0
 
 
