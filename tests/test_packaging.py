@@ -26,7 +26,7 @@ PARTICIPANT, SERVER, BENCH = "participant", ".", "bench"
 
 CONTENTS = {
     PARTICIPANT: {"ferret_core", "ferret_sdk", "ferret_cli"},
-    SERVER: {"ferret_db", "ferret_api", "ferret_worker"},
+    SERVER: {"ferret_runtime", "ferret_db", "ferret_api", "ferret_worker"},
     BENCH: {"ferret_bench"},
 }
 DATA = {

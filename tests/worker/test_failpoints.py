@@ -36,12 +36,12 @@ IN_TRANSACTIONS = [name for name in UNDISTURBED if name.startswith("database.")]
 
 
 class Forks:
-    """The process of ``forks.py``: each answer comes from a fresh child of it."""
+    """The process of ``fork_server.py``: each answer comes from a fresh child of it."""
 
     def __init__(self, log: Path, spec: dict[str, Any]) -> None:
         self._log = log.open("w")
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("forks.py"))],
+            [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
