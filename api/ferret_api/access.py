@@ -39,8 +39,8 @@ class SessionCookie(SecurityBase):
             {
                 "in": APIKeyIn.cookie,
                 "name": "ferret_instance",
-                "description": "Set by `POST /session`. Its name is `ferret_` and the `instance` of `GET /info`, with the "
-                "prefix `__Host-` over https",
+                "description": "Set by `POST /session`. Its name is `ferret_` and the `instance` of `GET /info`; over https "
+                "it has the prefix `__Host-`",
             }
         )
 
@@ -126,7 +126,7 @@ def require_participant(context: WholeContext, bearer: ParticipantBearer) -> Ide
 
 @rule(PARTICIPANT)
 def require_enrolled(context: WholeContext, bearer: ParticipantBearer) -> Identity:
-    """Admits all participants, including those that wait for approval."""
+    """Admits all participants, including pending ones."""
     if bearer is not None and _is_users(context, bearer.credentials):
         _by_token(context, bearer.credentials)
         raise FerretError("auth.forbidden", "this is for participants; use the token that POST /participants gave")
@@ -147,7 +147,7 @@ async def participant_token(context: Context, bearer: Bearer) -> str:
 
 
 def identity(context: Context, token: str, found: tables.Participant | None) -> Identity:
-    """Returns the participant of the token, whose row is ``found``.
+    """Returns the participant of the token from its row ``found``.
 
     Raises ``auth.invalid`` without a row, ``participant.refused``, ``participant.revoked`` and ``request.too_many``."""
     if found is None:

@@ -1,4 +1,4 @@
-"""Batches of concurrent requests: those that arrive during one batch form the next (one thread, one transaction)."""
+"""Batches of concurrent requests. Requests during one batch form the next (one thread, one transaction)."""
 
 from __future__ import annotations
 

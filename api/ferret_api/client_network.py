@@ -1,4 +1,4 @@
-"""Networks of client addresses, by which connections and requests are counted."""
+"""Networks of client addresses, the unit of connection and request limits."""
 
 from __future__ import annotations
 

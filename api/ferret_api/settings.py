@@ -78,7 +78,7 @@ class ApiSettings(ServiceSettings):
     hsts_seconds: int = Field(
         default=366 * 24 * 3600,
         ge=0,
-        description="Seconds for which browsers that used https refuse plain http to the host name; 0 disables this",
+        description="Seconds during which browsers that used https refuse plain http to the host name; 0 disables this",
     )
     admin_token: Annotated[str | None, FROM_FILE] = Field(
         default=None,

@@ -79,7 +79,7 @@ class PasswordThreads:
 
 
 def _give_way() -> None:
-    """Lowers the priority of the thread and of those that Argon2 starts. Only Linux has priorities per thread."""
+    """Lowers the priority of the thread and of Argon2's threads. Only Linux has priorities per thread."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 

@@ -76,7 +76,7 @@ class Listener(socket.socket):
 
 
 def _set_options(accepted: socket.socket, seconds: float) -> None:
-    """Sets options that send small parts immediately and close connections whose peer is gone or stops reading.
+    """Sets options that send small parts immediately and close connections to peers that are gone or stop reading.
 
     They are set on each connection, since connections older than the listening socket's options inherit nothing.
     """

@@ -24,7 +24,7 @@ class Connection(Protocol):
         ...
 
     def overdue(self, now: float) -> str | None:
-        """Returns the reason to close the connection at time ``now``; None if there is none."""
+        """Returns the reason to close the connection at time ``now``, or None."""
         ...
 
     def close(self, reason: str) -> None:
@@ -43,7 +43,7 @@ class Connections:
         self._proxies = proxies
         self.closed: Counter[str] = Counter()
         """Number of connections that the server closed or refused, by reason."""
-        # A small limit leaves some registered connections, of which an idle one can be evicted.
+        # With a small limit, some registered connections remain, so that an idle one can be evicted.
         self._at_once = max(1, min(AT_ONCE, sizing.max_connections // 4, sizing.max_connections_per_address // 4))
         self._accepted = Counter[str]()
         self._open: dict[Connection, None] = {}  # least recently active first
@@ -61,7 +61,7 @@ class Connections:
         return self.open - len(self._open) + len(self._closing) >= self._at_once
 
     def admit(self, host: str) -> bool:
-        """Counts a connection from ``host``. Closes an idle one if a limit is reached; returns False if none is idle."""
+        """Counts a connection from ``host``. At a limit, closes an idle one; returns False if none is idle."""
         address = network(host)
         if self._accepted[address] - self._leaving(address) >= self._most_of(host):
             admitted = self._evict(address)
@@ -81,7 +81,7 @@ class Connections:
         self._open[handshake] = None
 
     def broken_off(self, peer: tuple[Any, ...], handshake: Connection) -> None:
-        """Removes a handshake whose descriptor is free, unless a protocol has replaced it."""
+        """Removes a closed handshake, unless a protocol has replaced it."""
         if self._handshakes.get(peer) is handshake:
             del self._handshakes[peer]
             self.lost(handshake)
@@ -94,7 +94,7 @@ class Connections:
         self._open[connection] = None
 
     def lost(self, connection: Connection) -> None:
-        """Removes a connection whose descriptor is free."""
+        """Removes a closed connection."""
         self._open.pop(connection, None)
         self._closing.discard(connection)
         self._accepted[connection.address] -= 1

@@ -86,7 +86,7 @@ class DeadlineProtocol(H11Protocol):
         return self.conn.their_state is h11.IDLE and not self.transport.is_closing()
 
     def overdue(self, now: float) -> str | None:
-        """Returns the reason to close the connection at time ``now``; None if there is none."""
+        """Returns the reason to close the connection at time ``now``, or None."""
         passed, self._looked_at = now - (self._looked_at or now), now
         if self.transport.is_closing() and self._reader_deadline is None:
             self._expect_reader(self.transport.get_write_buffer_size())

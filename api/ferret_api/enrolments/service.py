@@ -112,7 +112,8 @@ def _require_of_here(s: Session, code: EnrolmentCode, instance: str) -> None:
     if code.names_another(instance) and not enrolments.is_known(s, code.secret):
         raise FerretError(
             "enrolment.other_server",
-            f"this code was made by another server (instance {code.issuer}…); ask its sender for that server's address",
+            f"this code was made by another server (instance {code.issuer}…); ask the person who gave it to you for "
+            "that server's address",
         )
 
 

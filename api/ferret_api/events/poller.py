@@ -91,7 +91,7 @@ class Feed:
         self._subscriptions.discard(subscription)
 
     def stop(self) -> None:
-        """Stops the poller without ending subscriptions. Use it when there are none left."""
+        """Stops the poller without ending subscriptions. Use it without subscriptions."""
         self._task.cancel()
 
     async def _run(self) -> None:

@@ -149,8 +149,8 @@ def list_experiments(
 ) -> ExperimentPage:
     """Lists the experiments of the caller's projects, by default newest first. Requires the role viewer.
 
-    A page begins after the last item of the previous page, even if the list has changed since. An experiment whose
-    position in the order does not change is neither skipped nor repeated."""
+    A page begins after the last item of the previous page, even if the list has changed since. An experiment
+    that keeps its position in the order is neither skipped nor repeated."""
     return listing.list_page(caller.database, wanted, sort, limit, cursor)
 
 

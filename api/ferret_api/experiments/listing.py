@@ -90,7 +90,7 @@ def _item(s: Session, row: tables.Experiment, beside: _Beside) -> ListedExperime
 
 
 def _options(spec: dict[str, Any]) -> dict[str, Any]:
-    """Returns the options by which people compare experiments; null if the algorithm does not have the option."""
+    """Returns options that people compare between experiments; null for options that the algorithm does not have."""
     algorithm = cast(dict[str, Any], spec["algorithm"])
     return {
         "seed": spec["seed"],

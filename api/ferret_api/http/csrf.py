@@ -16,7 +16,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def is_same_origin(request: Request, public_url: str | None) -> bool:
-    """Returns True for safe methods, and for requests whose headers name this service as their origin.
+    """Returns True for safe methods, and for requests with headers that name this service as origin.
 
     ``public_url`` also counts as this origin, since a reverse proxy may use another host name.
     """

@@ -22,7 +22,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-SUBMIT = "submit_experiment"  # the operation whose body is a specification
+SUBMIT = "submit_experiment"  # the operation that takes a specification as its body
 
 _CODES = {
     400: "request.invalid",
@@ -110,7 +110,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> list[str]:
-    """Returns the methods of all routes at the path. The router itself lists only those of the first route."""
+    """Returns the methods of all routes at the path. The router itself lists only the first route's methods."""
     routes: list[BaseRoute] = request.app.router.routes
     return [
         method

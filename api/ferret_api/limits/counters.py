@@ -87,7 +87,7 @@ class Counts(Storage):
 class SharedCounts(Counts):
     """Counters shared between processes: every second, each adds its new counts to Redis and reads the totals.
 
-    Requests do not wait for Redis, so those of another process count a second later. Only :meth:`incr_now` counts
+    Requests do not wait for Redis, so another process's requests count a second later. Only :meth:`incr_now` counts
     immediately in Redis. Without Redis, each process counts separately and adds its counts when Redis is back.
     """
 

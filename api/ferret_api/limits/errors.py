@@ -26,7 +26,7 @@ class TooMany(FerretError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers ``Retry-After`` (RFC 9110, section 10.2.3), and the policy (draft-ietf-httpapi-ratelimit-headers-10)."""
+        """Headers ``Retry-After`` (RFC 9110, section 10.2.3) and policy (draft-ietf-httpapi-ratelimit-headers-10)."""
         found = {"Retry-After": str(self.retry_after)}
         if self.policy is not None:
             name, quota, window = self.policy

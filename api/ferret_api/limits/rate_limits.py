@@ -90,7 +90,7 @@ class RateLimits:
         return _key(credential) in self._recognised
 
     def forget(self, credential: str) -> None:
-        """Forgets a credential that is no longer valid."""
+        """Forgets a credential that has become invalid."""
         self._recognised.pop(_key(credential), None)
 
     def _too_many(self, what: str, limit: RateLimitItemPerMinute, who: str) -> TooMany:

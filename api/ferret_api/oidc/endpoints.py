@@ -23,7 +23,7 @@ from ferret_db import tables
 from ferret_db.repositories import audit, users
 
 CALLBACK = "/sign-in/callback"
-"""Page of the dashboard to which the provider redirects browsers."""
+"""Dashboard page that receives browsers from the provider."""
 
 router = APIRouter(prefix=PREFIX, tags=["system"])
 

@@ -158,7 +158,7 @@ class Provider:
 
 
 async def _completed(client: Any, said: Mapping[str, Any], token: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the claims with those of the userinfo endpoint added. The ID token takes precedence."""
+    """Returns the claims and the userinfo endpoint's additional claims. The ID token takes precedence."""
     more = await client.userinfo(token=token)
     if more.get("sub") != said["sub"]:
         raise FerretError("oidc.token_invalid", "the userinfo endpoint names another subject")

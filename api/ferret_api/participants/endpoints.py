@@ -183,7 +183,7 @@ async def next_assignment(
     if_none_match: IfNoneMatch = "",
     prefer: Prefer = "",
 ) -> NextAssignment | Response:
-    """Leases the participant's assignment in the open round. If there is none, returns when to poll again.
+    """Leases the participant's assignment in the open round. Without one, returns when to poll again.
 
     A response without an assignment has an `ETag`. The next request can send it in `If-None-Match` with
     `Prefer: wait=N`: the server then holds the request until something changes for this participant, for at most N
@@ -267,7 +267,7 @@ def _require_octets(request: Request) -> None:
 async def _body(
     expected: Expected, fence: FenceHeader, request: Request, context: WholeContext
 ) -> AsyncGenerator[bytes | FilePath]:
-    """Yields the body. Reads it only if the lease's holder sent it and it is no larger than expected."""
+    """Yields the body. Reads it only from the lease's holder, up to the expected size."""
     _require_octets(request)
     async with AsyncExitStack() as stack:
         with context.uploads.entered(expected.participant.id):

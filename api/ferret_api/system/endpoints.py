@@ -91,7 +91,7 @@ def _open_session(signed_in: SignedIn, request: Request, response: Response, con
 
 
 def _by_password(login: Login, request: Request, context: Context) -> SignedIn:
-    """Returns the enabled user with this name and password; raises ``password.invalid`` if there is none."""
+    """Returns the enabled user with this name and password; raises ``password.invalid`` without a match."""
     with context.database.read() as s:
         user = users.by_name(s, str(login.name))
     if passwords.is_right(str(login.password), user.password_hash if user else None) and user and user.enabled:
@@ -186,6 +186,6 @@ def get_prometheus_metrics(request: Request, caller: Scraper) -> Response:
     """Returns metrics for Prometheus: requests by route, and experiments, rounds, assignments and unsent messages by
     state.
 
-    Administrators get the metrics of all projects, other users those of their projects. Requires a token with the
+    Administrators get the metrics of all projects, and other users only of their projects. Requires a token with the
     scope `metrics`."""
     return prometheus.respond(request.app.state.requests, caller.database)

@@ -1,4 +1,4 @@
-"""Endpoints for browser sessions: the caller's own, and for administrators those of other users."""
+"""Endpoints for browser sessions: the caller's own, and for administrators also other users'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints for tokens: the caller's own, and for administrators those of other users."""
+"""Endpoints for tokens: the caller's own, and for administrators also other users'."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def list_tokens(caller: Viewer, context: ContextDep) -> TokenList:
 def create_token(wanted: NewToken, caller: Viewer, context: ContextDep) -> CreatedToken:
     """Creates a token for the caller. The response holds the token, which is shown only this once.
 
-    Its scopes cannot exceed those of the request's credential; otherwise `auth.forbidden`. A token created with
+    Its scopes cannot exceed the scopes of the request's credential; otherwise `auth.forbidden`. A token created with
     another token expires no later than that token, and is revoked with it. Requires the role viewer."""
     if missing := {scope for scope in wanted.scopes if not scope.within(caller.scopes)}:
         detail = (
