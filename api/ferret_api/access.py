@@ -39,8 +39,8 @@ class SessionCookie(SecurityBase):
             {
                 "in": APIKeyIn.cookie,
                 "name": "ferret_instance",
-                "description": "Set by `POST /session`. Its name is `ferret_` and the `instance` of `GET /info`; over https "
-                "it has the prefix `__Host-`",
+                "description": "Set by `POST /session`. Its name is `ferret_` and the `instance` of `GET /info`; over "
+                "https it has the prefix `__Host-`",
             }
         )
 
