@@ -53,7 +53,7 @@ class Broker:
         try:
             self._lengths.read()
         except ConnectionError as error:
-            raise FerretError("server.not_ready", f"{error}; start the Redis server of FERRET_BROKER_URL") from error
+            raise FerretError("server.not_ready", f"{error}; start Redis at FERRET_BROKER_URL") from error
 
     def lengths(self) -> dict[Queue, int] | None:
         """Returns the number of waiting messages in each queue; None if the broker does not respond."""

@@ -139,7 +139,7 @@ class Conversation:
             raise FerretError("playground.busy", f"{waiting} questions are already waiting: try again in a minute")
 
     def _no_broker(self) -> FerretError:
-        return FerretError("broker.missing", "start the Redis server of FERRET_BROKER_URL; see /readyz")
+        return FerretError("broker.missing", "start Redis at FERRET_BROKER_URL; see /readyz")
 
     def _raise(self, told: dict[str, Any]) -> None:
         errors = [FieldError.model_validate(error) for error in told["errors"]]
