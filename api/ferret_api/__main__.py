@@ -11,7 +11,7 @@ from ferret_runtime import tracing
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serves until a signal; returns the exit code of what kept it from serving."""
+    """Serves until a signal arrives; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m ferret_api", description="Serve Ferret's REST API and dashboard.")
     parser.add_argument("--host", help="address to listen on, instead of FERRET_HOST")
     parser.add_argument("--port", type=int, help="port to listen on, instead of FERRET_PORT")
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
         settings = ApiSettings.read(**given)
         bootstrap.prepare(settings)
         tracing.start("ferret-api")
-        from ferret_api.server import serve  # a refusal to start needs no web framework
+        from ferret_api.server import serve  # slow to import, and unnecessary if the start fails
 
         serve(settings)
 

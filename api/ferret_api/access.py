@@ -1,7 +1,7 @@
-"""Who is asking: a user, by token or by the cookie of a session, or a participant by its own token.
+"""Authentication and authorization of users, by token or session cookie, and of participants, by token.
 
-Each endpoint says whom it lets in by one of the rules below, and lets in nobody else. The OpenAPI document repeats the
-rule, as ``x-ferret-roles``.
+Each endpoint depends on one of the rules below, which admits the callers it names and refuses all others. The OpenAPI
+document contains the rule as ``x-ferret-roles``.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class SessionCookie(SecurityBase):
             {
                 "in": APIKeyIn.cookie,
                 "name": "ferret_instance",
-                "description": "Set by `POST /session`; named `ferret_` and the `instance` of `GET /info`. Over https "
-                "`__Host-` stands before that",
+                "description": "Set by `POST /session`. Its name is `ferret_` and the `instance` of `GET /info`; over "
+                "https it has the prefix `__Host-`",
             }
         )
 
@@ -58,11 +58,11 @@ Session = Annotated[str | None, Security(SessionCookie())]
 
 
 class Caller(NamedTuple):
-    """A user, and what the credential that was shown is good for. ``id`` is what the audit log calls the user.
+    """A user, with the scopes of the credential in the request. ``id`` identifies the user in the audit log.
 
-    ``database`` shows the experiments of the user's projects; every experiment, if the user is an administrator.
-    ``token`` is the user's token in the request, or the one that the session was made with. Everything made with it
-    ends with it. It is None for the admin token, and for a sign-in by password.
+    ``database`` shows the experiments of the user's projects, and all experiments to administrators. ``token`` is the
+    user's token in the request, or the one that created the session. Everything created with a token ends with it.
+    It is None for the admin token and for a sign-in by password.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Caller(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """A participant, as its token names it; one that is ``pending`` may do nothing but ask whether it still is."""
+    """A participant, identified by its token. A ``pending`` one may only check whether it has been approved."""
 
     id: str
     name: str
@@ -83,7 +83,7 @@ class Identity(NamedTuple):
 
 
 def rule(*roles: str) -> Callable[[F], F]:
-    """Marks a dependency as one that lets in these, and nobody else."""
+    """Marks a dependency as a rule that admits only these roles."""
 
     def mark(dependency: F) -> F:
         setattr(dependency, "roles", roles)  # noqa: B010 - a function's own attribute
@@ -93,9 +93,9 @@ def rule(*roles: str) -> Callable[[F], F]:
 
 
 class Users:
-    """Lets in users who have at least the role ``least``, and says who it is.
+    """Dependency that admits users with at least the role ``least``, and returns the caller.
 
-    Their token needs ``scope``, by default the one that the request's method stands for.
+    The token needs ``scope``, by default that of the request's method: read or write.
     """
 
     def __init__(self, least: Role, scope: Scope | None = None) -> None:
@@ -115,18 +115,18 @@ class Users:
 
 @rule(ANYONE)
 async def anyone() -> None:
-    """Lets everybody in, with no credential at all."""
+    """Admits every caller, without credentials."""
 
 
 @rule(PARTICIPANT)
 def require_participant(context: WholeContext, bearer: ParticipantBearer) -> Identity:
-    """Lets participants in that may take part, and says which one it is."""
+    """Admits approved participants and returns the participant."""
     return require_approved(require_enrolled(context, bearer))
 
 
 @rule(PARTICIPANT)
 def require_enrolled(context: WholeContext, bearer: ParticipantBearer) -> Identity:
-    """Lets those in too that wait to be approved."""
+    """Admits all participants, including pending ones."""
     if bearer is not None and _is_users(context, bearer.credentials):
         _by_token(context, bearer.credentials)
         raise FerretError("auth.forbidden", "this is for participants; use the token that POST /participants gave")
@@ -135,20 +135,21 @@ def require_enrolled(context: WholeContext, bearer: ParticipantBearer) -> Identi
 
 @rule(PARTICIPANT)
 async def participant_later() -> None:
-    """For an endpoint that calls :func:`participant_token` itself, when it needs to."""
+    """Marks an endpoint that calls :func:`participant_token` itself."""
 
 
 async def participant_token(context: Context, bearer: Bearer) -> str:
-    """The token that was shown, which :func:`identity` can tell of; raises for none, and for a user's."""
+    """Returns the token in the request, for :func:`identity`. Raises if it is missing or a user's."""
     if bearer is None or _is_users(context, bearer.credentials):
         await run_in_threadpool(require_enrolled, context, bearer)
-        raise AssertionError("who has no participant's token was let in")
+        raise AssertionError("a caller without a participant's token was admitted")
     return bearer.credentials
 
 
 def identity(context: Context, token: str, found: tables.Participant | None) -> Identity:
-    """Whose token it is, if that was ``found``; raises ``auth.invalid``, ``participant.refused``,
-    ``participant.revoked`` and ``request.too_many``."""
+    """Returns the participant of the token from its row ``found``.
+
+    Raises ``auth.invalid`` without a row, ``participant.refused``, ``participant.revoked`` and ``request.too_many``."""
     if found is None:
         raise FerretError(
             "auth.invalid",
@@ -163,15 +164,15 @@ def identity(context: Context, token: str, found: tables.Participant | None) -> 
 
 
 def require_approved(participant: Identity) -> Identity:
-    """The same participant; ``participant.pending`` for one that waits to be approved."""
+    """Returns the participant; raises ``participant.pending`` if it waits for approval."""
     if participant.pending:
         detail = f"{participant.name} takes part in {participant.experiment_id} once an administrator has approved it"
-        raise FerretError("participant.pending", f"{detail}; GET /participant/assignment says when that is so")
+        raise FerretError("participant.pending", f"{detail}; poll GET /participant/assignment until then")
     return participant
 
 
 class Reader(NamedTuple):
-    """A user, or a participant of the experiment that is read, with what it sees of the database."""
+    """A user, or a participant of the experiment, with a database limited to the rows that it may see."""
 
     id: str
     database: Database
@@ -187,7 +188,7 @@ def require_reader(
     session: Session,
     participant: ParticipantBearer,
 ) -> Reader:
-    """Lets users in, and participants to their own experiment, and says who it is."""
+    """Admits users, and participants to their own experiment, and returns the reader."""
     if caller := _user_of(request, context, bearer, session):
         _require(Role.VIEWER, caller, _scope_of(request))
         return Reader(caller.id, caller.database, is_participant=False)
@@ -211,7 +212,7 @@ Anyone = Depends(anyone)
 ViewerOnly = Depends(_viewer)
 Viewer = Annotated[Caller, ViewerOnly]
 Asker = Annotated[Caller, Depends(Users(Role.VIEWER, Scope.READ))]
-"""A viewer who reads by ``POST``, so that what is asked stands in no address."""
+"""A viewer who reads by ``POST``, which keeps the question out of the URL."""
 Scraper = Annotated[Caller, Depends(Users(Role.VIEWER, Scope.METRICS))]
 AskingResearcher = Annotated[Caller, Depends(Users(Role.RESEARCHER, Scope.READ))]
 Researcher = Annotated[Caller, Depends(_researcher)]
@@ -237,7 +238,7 @@ def _require(least: Role, caller: Caller, needed: Scope) -> None:
 def _user_of(
     request: Request, context: Context, bearer: HTTPAuthorizationCredentials | None, session: str | None
 ) -> Caller | None:
-    """The user whose token or session it is; None where it may be a participant's, or there is none."""
+    """Returns the user of the token or session; None without either, and for a token that may be a participant's."""
     if bearer is not None:
         return _by_token(context, bearer.credentials) if _is_users(context, bearer.credentials) else None
     return None if session is None else _signed_in(request, context, session)

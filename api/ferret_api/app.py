@@ -1,4 +1,4 @@
-"""The application: routes, middleware and the connections that live as long as the process."""
+"""The API application: routes, middleware and resources that live as long as the process."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from ferret_core import __version__
 READINESS_SECONDS = 1.0
 
 ROUTERS: tuple[APIRouter, ...] = (
-    participants,  # who ask most are looked for first
+    participants,  # the most frequent requests match first
     root_router,
     api_router,
     oidc,
@@ -89,7 +89,7 @@ ROUTERS: tuple[APIRouter, ...] = (
 
 
 class Api(FastAPI):
-    """A FastAPI application whose OpenAPI document is ours."""
+    """A FastAPI application with an extended OpenAPI document."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -99,7 +99,7 @@ class Api(FastAPI):
 
 
 def create_app(settings: ApiSettings | None = None, context: Context | None = None) -> FastAPI:
-    """The service with ``settings``, by default those of the environment; without a ``context`` it opens its own."""
+    """Builds the application. ``settings`` default to the environment; without a ``context``, it opens its own."""
     settings = settings or ApiSettings()
     figures = RequestFigures()
     app = Api(
@@ -107,7 +107,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
         version=__version__,
         description="Tunes all parameters of a language model over data that never leaves its owners.",
         openapi_url=f"{PREFIX}/openapi.json",
-        docs_url=None,  # they load scripts from elsewhere
+        docs_url=None,  # FastAPI's page loads scripts from another site
         redoc_url=None,
         lifespan=_lifespan(settings, context),
         middleware=[
@@ -129,8 +129,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
 
 @cache
 def _routes() -> list[BaseRoute]:
-    """The routes of all routers. FastAPI takes a third of a second to analyse them: the applications of a process share
-    them."""
+    """Returns the routes of all routers. All applications of a process share them: FastAPI's analysis takes 0.3 s."""
     analysed = APIRouter(dependencies=[OnlyKnownParameters])
     for router in ROUTERS:
         analysed.include_router(router)

@@ -1,4 +1,4 @@
-"""Requests that come while earlier ones are being worked on are worked on together: one thread, one transaction."""
+"""Batches of concurrent requests. Requests during one batch form the next (one thread, one transaction)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST = 64
-"""What is worked on at a time: whoever comes next waits that long."""
+"""Maximum batch size. Later requests wait for the whole batch."""
 EVERY_SECONDS = 0.025
-"""Between the beginnings of two batches: what a batch costs hardly depends on how many are in it."""
+"""Minimum time between the starts of two batches. The cost of a batch hardly depends on its size."""
 
 
 class Gathered(Generic[T, R]):
-    """``work`` answers several items, each with its result or with the error that is its own. For the event loop alone;
-    ``work`` runs in a thread, once at a time."""
+    """Batches of items for ``work``, which returns a result or an error for each item.
+
+    Use it only on the event loop. ``work`` runs in a thread, one batch at a time."""
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R | Exception]]) -> None:
         self._work = work
@@ -33,11 +34,11 @@ class Gathered(Generic[T, R]):
         self._begun = -EVERY_SECONDS
 
     async def do(self, item: T) -> R:
-        """The item's result; raises its error."""
+        """Returns the item's result; raises its error."""
         answer = asyncio.get_running_loop().create_future()
         self._waiting.append((item, answer))
         if self._working is None:
-            # In a context of its own: it belongs to no request.
+            # A separate context, since the task serves several requests.
             self._working = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
         return await answer
 
@@ -49,7 +50,7 @@ class Gathered(Generic[T, R]):
             batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             results = await self._results([item for item, _ in batch])
             for (_, answer), result in zip(batch, results, strict=True):
-                if answer.done():  # who asked has gone
+                if answer.done():  # the caller has disconnected
                     continue
                 if isinstance(result, Exception):
                     answer.set_exception(result)
@@ -60,17 +61,17 @@ class Gathered(Generic[T, R]):
     async def _results(self, items: Sequence[T]) -> Sequence[R | Exception]:
         try:
             return await run_in_threadpool(self._work, items)
-        except OperationalError as error:  # the database is at fault, whatever it was asked
+        except OperationalError as error:  # the database failed, independent of the items
             return [error] * len(items)
         except Exception as error:
             if len(items) == 1:
                 return [error]
-        # One of them brought what nobody foresaw, and the others are not to suffer from it.
+        # One item caused an unexpected error: run each alone, so that the others succeed.
         return [result for item in items for result in await self._results([item])]
 
 
 def attempt(act: Callable[[T], R], item: T) -> R | FerretError:
-    """What comes of the item, or the error that is its own."""
+    """Returns the result of ``act(item)``, or the ``FerretError`` that it raises."""
     try:
         return act(item)
     except FerretError as error:

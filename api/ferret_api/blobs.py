@@ -1,7 +1,6 @@
-"""A stored file as an answer: conditional, whole or a single range (RFC 9110, sections 13 and 14).
+"""Responses with a stored file: conditional, whole or a single range (RFC 9110, sections 13 and 14).
 
-Reads through the storage's own stream, so that it works for any backend. The digest is a strong validator: it names
-the bytes themselves.
+The bytes come from the storage's stream, which works for any backend. The digest is a strong validator.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.IGNORECASE)
 
 
 class Blob(NamedTuple):
-    """A stored file of an experiment: its place in the storage, BLAKE3 digest, bytes, and the name to save it under."""
+    """A stored file of an experiment: its storage location, BLAKE3 digest, size in bytes, and download name."""
 
     experiment_id: str
     location: str
@@ -39,18 +38,19 @@ class Blob(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Bytes ``start`` to ``end``, the end excluded."""
+    """A byte range from ``start`` to ``end``, exclusive."""
 
     start: int
     end: int
 
 
 def respond(context: Context, blob: Blob, request: Request) -> Response:
-    """200, 206 or 304; raises ``storage.missing`` or ``storage.corrupt``, and 416 for a range outside the file.
+    """Returns a response with status 200, 206 or 304.
 
-    The bytes of a whole file are compared with their digest on the way. If they differ, the answer is the problem, or
-    breaks off where the file has more than :data:`CHUNK_BYTES`.
-    ``HEAD`` gets the headers of the whole file: ranges are for ``GET`` alone (RFC 9110, section 14.2).
+    Raises ``storage.missing`` or ``storage.corrupt``, and 416 for a range outside the file. The digest of a whole file
+    is checked while it is sent. On a mismatch, the response is ``storage.corrupt`` if the file has at most
+    :data:`CHUNK_BYTES`; a larger response is cut off. ``HEAD`` gets the headers of the whole file, since ranges apply
+    only to ``GET`` (RFC 9110, section 14.2).
     """
     asked, etag = request.headers, f'"{blob.digest}"'
     if matches(asked.get("if-none-match", ""), etag):
@@ -70,7 +70,7 @@ def respond(context: Context, blob: Blob, request: Request) -> Response:
         return Response(headers=headers, media_type=OCTETS)
     chunks = _chunks(context.storage, blob.location, start, end)
     body = chunks if span else _verified(context, blob, chunks)
-    first = next(body, b"")  # a small file is checked before the answer begins
+    first = next(body, b"")  # a small file is checked before the response begins
     return StreamingResponse(
         chain([first], body),
         status_code=206 if span else 200,
@@ -88,13 +88,13 @@ def _size(context: Context, blob: Blob) -> int:
 
 
 def _asked_span(asked: Headers, etag: str, size: int) -> Span | None:
-    """The range asked for; None for the whole file, as where the client's part is of another one."""
+    """Returns the requested range; None for the whole file, also if the client's partial file is of another version."""
     wanted = asked.get("range") if asked.get("if-range", etag) == etag else None
     return _parse(wanted, size) if wanted else None
 
 
 def _parse(value: str, size: int) -> Span | None:
-    """The one range asked for; None for several or none at all, which a server may answer with the whole file."""
+    """Parses a single range. Returns None for several ranges or an invalid one, which get the whole file."""
     match = _RANGE.fullmatch(value.strip())
     if match is None or match.groups() == ("", ""):
         return None
@@ -111,7 +111,7 @@ def _parse(value: str, size: int) -> Span | None:
 
 
 def _verified(context: Context, blob: Blob, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks, the last one only if all together have the blob's digest."""
+    """Yields the chunks; the last one only if the whole file has the blob's digest."""
     hasher, held = blake3(), b""
     for chunk in chunks:
         if held:

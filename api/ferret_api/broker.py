@@ -1,7 +1,7 @@
-"""Hands tasks to the workers by name, after the commit that asks for them. Never imports the worker.
+"""Sender of tasks to the workers by name, after the commit that queues them. It never imports the worker.
 
-A message is a hint: if the broker is down, the row stays unsent and the reconciler hands it out later. So a request
-waits for the broker a few seconds at most and never fails because of it.
+If the broker is down, the row stays unsent and the reconciler sends it later. A request therefore waits for the broker
+a few seconds at most, and never fails because of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TIMEOUT_SECONDS = 2
 
 
 class Broker:
-    """A Celery producer: JSON only, no results."""
+    """A Celery producer with JSON messages and without results."""
 
     def __init__(self, url: str) -> None:
         self._celery = Celery("ferret-api", broker=url, set_as_current=False)
@@ -40,23 +40,23 @@ class Broker:
         self._lengths = Lengths(url)
 
     def send(self, messages: Sequence[OutboxMessage]) -> None:
-        """Sends each task with its id; raises ``kombu.exceptions.OperationalError`` when the broker is down."""
+        """Sends each task with its id. Raises ``kombu.exceptions.OperationalError`` if the broker is down."""
         for message in messages:
             self._sender.send(TaskName(message.task), message.argument)
 
     def send_question(self, question_id: str) -> None:
-        """Calls a worker of the playground; raises as :meth:`send`."""
+        """Sends a question to a playground worker. Raises the errors of :meth:`send`."""
         self._sender.send(TaskName.ANSWER, question_id)
 
     def check(self) -> None:
-        """Raises ``server.not_ready`` unless the broker answers."""
+        """Raises ``server.not_ready`` if the broker does not respond."""
         try:
             self._lengths.read()
         except ConnectionError as error:
-            raise FerretError("server.not_ready", f"{error}; start Redis, which FERRET_BROKER_URL names") from error
+            raise FerretError("server.not_ready", f"{error}; start Redis at FERRET_BROKER_URL") from error
 
     def lengths(self) -> dict[Queue, int] | None:
-        """How many messages are in each queue, in no worker's hands; None where the broker does not answer."""
+        """Returns the number of waiting messages in each queue; None if the broker does not respond."""
         try:
             return self._lengths.read()
         except ConnectionError:

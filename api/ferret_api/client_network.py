@@ -1,4 +1,4 @@
-"""What counts as one caller's place, where connections and requests are counted by address."""
+"""Networks of client addresses, the unit of connection and request limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Networks = Sequence[IPv4Network | IPv6Network]
 
 
 def network(address: str) -> str:
-    """An IPv4 address, or the /64 network that one customer has of IPv6 (RFC 6177)."""
+    """Returns an IPv4 address unchanged, and for IPv6 the /64 network of one customer (RFC 6177)."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
@@ -20,12 +20,12 @@ def network(address: str) -> str:
 
 
 def networks(listed: str) -> Networks:
-    """Addresses and networks that are separated by commas; raises ``ValueError`` for what is neither."""
+    """Parses addresses and networks separated by commas; raises ``ValueError`` for an invalid one."""
     return [ip_network(network) for network in filter(None, map(str.strip, listed.split(",")))]
 
 
 def is_within(address: str, among: Networks) -> bool:
-    """Whether the address lies in one of the networks."""
+    """Returns True if the address is in one of the networks."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

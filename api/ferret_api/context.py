@@ -1,4 +1,4 @@
-"""What the process holds between requests, and how an endpoint gets it."""
+"""Resources that the process keeps between requests, and dependencies that give them to endpoints."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ferret_db.database import Database
 from ferret_db.row_visibility import NOTHING
 
 WRITERS = 8
-"""Threads that write contributions and wait for the disk."""
+"""Number of threads that write contributions to disk."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Settings, connections and the sign that the process is about to stop."""
+    """Settings, connections, and the event ``stopping``, which is set when the process shuts down."""
 
     settings: ApiSettings
     admin: AdminToken
@@ -59,7 +59,7 @@ class Context:
         )
 
     def narrowed(self) -> Context:
-        """The same, with a database in which no experiment is seen."""
+        """Returns a copy with a database in which no experiment is visible."""
         return replace(self, database=self.database.within(NOTHING))
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Context:
         self.limits.close()
 
 
-async def _context(request: Request) -> Context:  # what is not a coroutine costs a turn of a thread
+async def _context(request: Request) -> Context:  # a plain function would run in a thread
     return request.app.state.narrowed
 
 
@@ -79,6 +79,6 @@ async def _whole(request: Request) -> Context:
 
 
 ContextDep = Annotated[Context, Depends(_context)]
-"""Its database shows no experiment: who asks has one that does, as far as the user or participant may see it."""
+"""Context with a database that shows no experiment. The caller has one that shows the experiments it may see."""
 WholeContext = Annotated[Context, Depends(_whole)]
-"""Its database shows every experiment: for endpoints that look for what is the asking participant's own."""
+"""Context with a database that shows every experiment, for endpoints that look up the participant's own rows."""

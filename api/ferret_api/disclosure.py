@@ -1,4 +1,4 @@
-"""Keeps rounds of few participants from being downloaded: they give away too much of each."""
+"""Download protection for rounds with few participants, which could reveal single contributions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from ferret_db.tables import Experiment
 
 
 def require(s: Session, reader: Reader, experiment: Experiment, round: int, least: int) -> None:
-    """Raises ``round.too_small`` unless the reader may download what the ``round`` computed: its update or checkpoint.
+    """Raises ``round.too_small`` unless the reader may download the round's update and checkpoint.
 
-    In an experiment with real participants, the round's record must hold the contributions of ``least`` of them:
-    updates of fewer could show what single ones sent. Neither simulated clients nor refused contributions count. The
-    experiment's own participants need every update to follow the model, and the base model holds nothing of theirs.
+    In an experiment with real participants, the round's record must hold the contributions of at least ``least`` of
+    them: an update of fewer could reveal single contributions. Simulated clients and refused contributions do not
+    count. The experiment's participants may download every round, since they need all updates to follow the model.
+    Round 0 is the base model, which holds no contributions.
     """
     if reader.is_participant or not experiment.real_participants or round == 0:
         return
@@ -32,7 +33,7 @@ def require(s: Session, reader: Reader, experiment: Experiment, round: int, leas
 
 
 def _real(experiment: Experiment, record: dict[str, Any]) -> int:
-    """How many real participants' contributions went into the round's model."""
+    """Counts the real participants that contributed to the round's model."""
     simulated = client_names(experiments.spec_of(experiment).participants.simulated)
     contributed = {name for name, *_ in record["contributions"]}
     refused = {name for name, *_ in record["refused"]}

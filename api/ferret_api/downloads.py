@@ -1,6 +1,6 @@
-"""The audit log of what is taken out of the service: checkpoints, updates and held-out examples.
+"""Audit entries for downloads of checkpoints, updates and held-out examples.
 
-One entry in an hour for each caller and object: ranges, retries and polling must not fill the log.
+The log gets one entry per hour, caller and object, so that ranges, retries and polling do not fill it.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from ferret_api.context import Context
 
 PAUSE_SECONDS = 3600.0
-"""Between two entries about one caller and object."""
+"""Minimum time between two entries about one caller and object."""
 MOST = 100_000
-"""Entries that are remembered; beyond them the oldest is forgotten, and written again if it happens again."""
+"""Maximum number of remembered entries. The oldest is forgotten first, and may then be written again."""
 
 Taken = tuple[str, str, str, int | None]
 """Caller, action, experiment and number."""
 
 
 class Downloads:
-    """Remembers what was written lately; safe to use from several threads."""
+    """Record of recently written entries. It is thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._written: OrderedDict[Taken, float] = OrderedDict()
 
     def is_due(self, taken: Taken) -> bool:
-        """True if the log has no entry about it from the last hour."""
+        """Returns True if the log has no entry for ``taken`` from the last hour."""
         now = time.monotonic()
         with self._lock:
             while self._written and now - next(iter(self._written.values())) >= PAUSE_SECONDS:
@@ -42,7 +42,7 @@ class Downloads:
             return taken not in self._written
 
     def written(self, taken: Taken) -> None:
-        """Its entry is in the log."""
+        """Remembers that the entry for ``taken`` is in the log."""
         with self._lock:
             self._written[taken] = time.monotonic()
             self._written.move_to_end(taken)
@@ -51,19 +51,21 @@ class Downloads:
 
 
 def record_checkpoint(context: Context, reader: Reader, experiment_id: str, round: int) -> None:
-    """The reader downloads files of the checkpoint of ``round``."""
+    """Records that the reader downloads files of the checkpoint of ``round``."""
     _record(context, "checkpoint.downloaded", (reader.id, experiment_id, round), round=round)
 
 
 def record_update(context: Context, reader: Reader, experiment_id: str, round: int) -> None:
-    """The reader downloads the update of ``round``. Participants follow all rounds, so that theirs count as one."""
+    """Records that the reader downloads the update of ``round``.
+
+    Participants follow all rounds, so all their downloads count as one object."""
     _record(
         context, "update.downloaded", (reader.id, experiment_id, None if reader.is_participant else round), round=round
     )
 
 
 def record_example(context: Context, caller_id: str, experiment_id: str, number: int) -> None:
-    """The caller has drawn the held-out example ``number``."""
+    """Records that the caller has drawn the held-out example ``number``."""
     _record(context, "example.drawn", (caller_id, experiment_id, number), number=number)
 
 

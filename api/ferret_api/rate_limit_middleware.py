@@ -1,4 +1,4 @@
-"""Refuses callers who ask too often before anything is done for them. Pure ASGI."""
+"""ASGI middleware that refuses callers above their rate limit before any other work is done."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _COUNTED = "ferret.failure_counted"
 
 
 class Admission:
-    """Counts strangers and failures by address. A recognised credential passes, but not where one can be guessed."""
+    """Rate limits of unrecognised callers and of failures, by address.
+
+    A recognised credential passes, except on routes where credentials can be guessed."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -47,7 +49,7 @@ class Admission:
                     limits.forget(credential)
                 try:
                     await count_attempt(scope, context)
-                except TooMany as error:  # the caller must not learn that the guess was wrong
+                except TooMany as error:  # the response must not reveal that the guess was wrong
                     refused = True
                     await problem(request, error)(scope, receive, send)
                     return
@@ -57,9 +59,9 @@ class Admission:
 
 
 async def count_attempt(scope: Scope, context: Context) -> None:
-    """Counts the request as a failure of its address, once; ``request.too_many`` beyond the limit.
+    """Counts the request once as a failure of its address; raises ``request.too_many`` beyond the limit.
 
-    Attempts with passwords are counted before the password is checked, all others when they have failed.
+    Attempts with a password are counted before the password is checked, all others after they fail.
     """
     if not scope.get(_COUNTED):
         scope[_COUNTED] = True
@@ -78,12 +80,12 @@ def _credential(request: Request, context: Context) -> str | None:
 
 
 def _is_guess(scope: Scope) -> bool:
-    """True if the body may be a guess of a password, a link or a code. The credential in the headers does not count."""
+    """Returns True if the body may be a guess of a password, a link or a code. Credentials in headers do not count."""
     return scope["method"] == "POST" and (scope["path"] == ENROL or scope["path"] in SIGN_IN)
 
 
 def _failed(scope: Scope, status: int, credential: str | None) -> bool:
-    """True if the request showed a wrong credential. A browser without a session shows none."""
+    """Returns True if the request had a wrong credential. A browser without a session sends none."""
     return (status == 401 and (credential is not None or scope["path"] in SIGN_IN)) or (
         status == 403 and scope["path"] == ENROL
     )

@@ -1,4 +1,4 @@
-"""A stored file that turns out to be damaged when somebody asks for it: a worker is told to rebuild it."""
+"""Repair requests for stored files that prove damaged when they are read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
 
 @contextmanager
 def repairing(context: Context, experiment_id: str) -> Generator[None]:
-    """Passes the block's ``storage.corrupt`` and ``storage.missing`` on, and calls for the experiment's repair."""
+    """Requests the experiment's repair if the block raises ``storage.corrupt`` or ``storage.missing``; re-raises it."""
     try:
         yield
     except FerretError as error:

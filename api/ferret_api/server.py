@@ -1,4 +1,4 @@
-"""Uvicorn with limits on connections, stopped promptly: event streams end before it waits for open requests."""
+"""Uvicorn server with connection limits and a prompt shutdown, which ends event streams first."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 
 BACKLOG = 2048
 SHUTDOWN_SECONDS = 5
-"""Given to running requests when the API stops."""
+"""Time for running requests to finish when the API stops."""
 TICKS_PER_SECOND = 10  # of uvicorn's main loop
 
 
 class Server(uvicorn.Server):
-    """Serves one application on a socket that is bound already."""
+    """Server of one application on a socket that is already bound."""
 
     def __init__(self, app: FastAPI, context: Context) -> None:
         self.context = context
@@ -44,7 +44,7 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             app,
             log_config=None,
-            loop="asyncio",  # which accepts by the listener's own method
+            loop="asyncio",  # it calls the listener's accept method
             http=cast(type[asyncio.Protocol], partial(DeadlineProtocol, connections=self.connections)),
             ws="none",
             access_log=settings.log_level == "debug",
@@ -59,7 +59,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         gc.collect()
-        gc.freeze()  # what has been loaded stays: looking through it again stops all requests
+        gc.freeze()  # loaded modules stay; scanning them again would stall all requests
         listen = TlsListener if self.tls else Listener
         self.config.ssl = self.tls.context if self.tls else None
         await super().startup([listen(listening, self.connections) for listening in sockets or []])
@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _beat(self) -> None:
-        """Whoever watches the file sees that the event loop turns."""
+        """Touches the heartbeat file, which shows that the event loop is running."""
         if path := self.context.settings.heartbeat:
             try:
                 path.touch(0o600)
@@ -81,14 +81,14 @@ class Server(uvicorn.Server):
                 logger.warning("could not touch %s: %s", path, error.strerror)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Uvicorn tells the application only after every request has ended, which a stream never does by itself.
+        # Uvicorn notifies the application only after all requests have ended. Streams never end by themselves.
         self.context.stopping.set()
         await super().shutdown(sockets)
-        tracing.stop()  # the signal that has ended it is raised again, and ends the process at once
+        tracing.stop()  # uvicorn raises the signal again, which ends the process immediately
 
 
 def serve(settings: ApiSettings) -> None:
-    """Serves until a signal; raises what keeps it from starting, e.g. ``port.in_use`` or ``settings.invalid``."""
+    """Serves until a signal arrives. Raises errors of the start, e.g. ``port.in_use`` or ``settings.invalid``."""
     with _listener(settings) as listener:
         context = Context.open(settings)
         host, port = listener.getsockname()[:2]
@@ -98,14 +98,14 @@ def serve(settings: ApiSettings) -> None:
 
 
 def _listener(settings: ApiSettings) -> socket.socket:
-    """The one that ``ferret serve`` has opened, or one of our own."""
+    """Returns the socket that ``ferret serve`` opened, or a new one."""
     if settings.listen_fd is not None:
         return socket.socket(fileno=settings.listen_fd)
     return listen(settings.host, settings.port)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one."""
+    """Returns a listening socket. Port 0 selects a free port."""
     try:
         return socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG

@@ -1,4 +1,4 @@
-"""What every way to sign in ends with: a session and its cookie, or a failure in the audit log."""
+"""Results of a sign-in: a session with its cookie, or a failure in the audit log."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def open_session(
     token: UserToken | None = None,
     **told: Any,
 ) -> None:
-    """Begins a session of the user, in a cookie that scripts cannot read; ``told`` goes to the audit log.
+    """Begins a session of the user and sets its cookie, which scripts cannot read.
 
-    ``token`` is the one that the sign-in link was made with, if any.
+    ``told`` is added to the entry of the audit log. ``token`` is the token that created the sign-in link, if any.
     """
     place = address(request)
     begun = sessions.begin(
@@ -36,7 +36,7 @@ def open_session(
 
 
 def record_failure(request: Request, context: Context, **told: Any) -> None:
-    """Writes an entry into the audit log, unless one about this address was just written."""
+    """Writes an entry to the audit log, unless one about this address was just written."""
     place = address(request)
     if (unlisted := context.failed_sign_ins.count(place)) is not None:
         with context.database.begin() as s:

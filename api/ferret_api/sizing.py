@@ -1,5 +1,4 @@
-"""How much the API takes on at a time, from two numbers that an operator can estimate: how many participants there will
-be, and how many connections one process may hold."""
+"""Limits of the API, derived from two settings: the expected participants and the connections of one process."""
 
 from __future__ import annotations
 
@@ -7,65 +6,69 @@ from dataclasses import dataclass
 from typing import Self
 
 OTHER_FILES = 256
-"""Descriptors kept for everything else: 40 threads with a database connection of up to three files each, uploads."""
+"""Descriptors reserved for other uses: 40 threads with a database connection of up to three files each, uploads."""
 POLLS_PER_SECOND = 200.0
-"""Questions that two cores answer with ease beside uploads: docs/results/hardening/api-sqlite.md."""
+"""Polls that two cores handle easily in addition to uploads: docs/results/hardening/api-sqlite.md."""
 SPREAD = 0.5
-"""Pauses lie between 1 - SPREAD and 1 + SPREAD times their mean."""
+"""Jitter of poll intervals: they range from 1 - SPREAD to 1 + SPREAD times their mean."""
 SHORTEST_POLL_SECONDS, USUAL_POLL_SECONDS = 0.2, 2.0
 STRANGER_REQUESTS_PER_MINUTE = 6_000
 REQUESTS_TO_JOIN = 15
-"""Of one participant before its token is known, its retries included."""
+"""Requests of one participant before its token is recognised, including retries."""
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """``derived`` from the two numbers. What has a default is the same for all sizes."""
+    """Limits of the API. Those with a default are the same for all sizes; :meth:`derived` computes the others."""
 
     max_connections: int
-    """Connections of a process at a time: as asked, and fewer where too few files may be open."""
+    """Concurrent connections of a process: the setting, or fewer if the system allows too few open files."""
     max_connections_per_address: int
-    """Of them from one address (IPv6: one /64): half, so that others have room. A trusted proxy may have all."""
+    """Concurrent connections from one address (IPv6: one /64): half of all. A trusted proxy may have all."""
     max_held: int
-    """Questions for work that are held open at a time: a quarter of the connections. Others are answered at once."""
+    """Polls for work that are held open: a quarter of the connections. Others are answered immediately."""
     max_streams: int
-    """Event streams at a time: half of the connections, so that half are for requests."""
+    """Concurrent event streams: half of the connections."""
     max_streams_per_token: int
-    """Of them with one token or session: a quarter of the connections, so that nobody has all streams."""
+    """Concurrent event streams of one token or session: a quarter of the connections."""
     poll_seconds: float
-    """Seconds between two questions of an idle participant on average: what all of them need at 200 a second, within
-    reason; with more participants than were expected it grows."""
+    """Mean seconds between two polls of an idle participant: all of them together poll at 200 a second.
+
+    Clipped to 0.2 to 2 s. With more participants than expected it grows."""
     polls_per_second: float
-    """Questions a second that all participants together are told to ask at most: 200, and more where each would
-    otherwise wait longer than ``longest_poll_seconds``."""
+    """Maximum polls a second of all participants together: 200, or more if each would otherwise wait longer than
+    ``longest_poll_seconds``."""
     stranger_requests_per_minute: int
-    """Without a known token, from one address: all participants may join from behind one."""
+    """Requests without a recognised token from one address. All participants may share one address when they join."""
     longest_poll_seconds: float = 300.0
-    """Seconds that a participant is told to wait at most, so that none seems to be lost; what the SDK accepts."""
+    """Maximum seconds until a participant polls again, so that none seems lost. The SDK accepts no more."""
     participant_requests_per_minute: int = 6_000
-    """Of one participant: a hundred a second, far more than a round needs."""
+    """Requests of one participant: a hundred a second, far more than a round needs."""
     user_requests_per_minute: int = 60_000
-    """With the admin token, or in one session: room for scripts."""
+    """Requests with one user token or in one session; high enough for scripts."""
     failures_per_minute: int = 100
-    """Wrong tokens and codes, and attempts with a password, from one address: guessing must be slow."""
+    """Wrong tokens and codes, and password attempts, from one address. It makes guessing slow."""
     playground_per_minute: int = 30
-    """Questions of one user in the playground: one every two seconds is quicker than anybody reads."""
+    """Questions of one user in the playground: one every two seconds, faster than anyone reads."""
     header_seconds: float = 10.0
-    """Until a request's headers are complete, from its connection on: they are one packet."""
+    """Maximum time from the connection to complete headers, which fit in one packet."""
     body_seconds: float = 30.0
-    """That a body may take, and a client to read its answer, beyond what ``body_bytes_per_second`` gives it."""
+    """Maximum time for a body, and for a client to read its response, in addition to that by
+    ``body_bytes_per_second``."""
     body_bytes_per_second: int = 16_384
-    """Slowest rate of a body, and of a client that reads its answer: a slow mobile link."""
+    """Minimum rate of a body, and of a client that reads its response: a slow mobile link."""
     keep_alive_seconds: int = 10
-    """After which a connection without a further request is closed: longer than proxies keep theirs."""
+    """Idle time after which a connection is closed. It is longer than that of proxies."""
     stream_poll_seconds: float = 0.5
-    """Between two looks for new events of an experiment, for all who follow it: what a person takes for at once."""
+    """Interval of polling the database for new events of an experiment, for all its streams together."""
     alert_seconds: float = 2.0
-    """Between two looks for alerts that are to be sent."""
+    """Interval of polling the database for unsent alerts."""
 
     @classmethod
     def derived(cls, participants: int, connections: int, descriptors: int) -> Self:
-        """With ``descriptors`` open files allowed; of few, half are kept for other things."""
+        """Returns the limits for these settings and at most ``descriptors`` open files.
+
+        Up to ``OTHER_FILES`` descriptors, but no more than half, are reserved for other uses."""
         connections = min(connections, descriptors - min(OTHER_FILES, descriptors // 2))
         return cls(
             max_connections=connections,

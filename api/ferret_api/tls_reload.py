@@ -1,4 +1,4 @@
-"""The API's TLS: a certificate that is renewed on disk is shown to every connection that is made from then on."""
+"""TLS of the API. New connections use a certificate as soon as it is renewed on disk."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Tls:
-    """``context`` is what the server listens with; call :meth:`renew` now and then.
+    """TLS context of the listener; :meth:`renew` must be called periodically.
 
-    A context that connections use is never changed: each handshake picks the newest.
+    A context in use is never changed: each handshake picks the newest one.
     """
 
     def __init__(self, certificate: Certificate) -> None:
@@ -26,7 +26,7 @@ class Tls:
         self.context.sni_callback = self._pick
 
     def renew(self) -> None:
-        """Takes the files if they have changed and are good; else the log says why, and the old ones are kept."""
+        """Loads the files if they have changed. If they are unusable, logs the reason and keeps the old certificate."""
         stamp = self._stamp()
         if stamp == self._seen:
             return
@@ -36,13 +36,13 @@ class Tls:
             self._newest = _context(certificate)
             logger.info("the certificate was renewed; it is valid until %s", certificate.ends.isoformat())
         except FerretError as error:
-            logger.warning("the certificate has changed and cannot be used; the one before is: %s", error.detail)
+            logger.warning("the changed certificate cannot be used; the previous one stays in use: %s", error.detail)
 
     def _pick(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
         connection.context = self._newest
 
     def _stamp(self) -> Stamp | None:
-        """What changes whenever one of the files does; None while one is missing."""
+        """Returns inode, modification time and size of each file; None if one is missing."""
         try:
             found = [path.stat() for path in self._files]
         except OSError:
@@ -51,11 +51,11 @@ class Tls:
 
 
 def _context(certificate: Certificate) -> ssl.SSLContext:
-    """Of Python's choice for servers: TLS 1.2 at least."""
+    """Returns a context with Python's defaults for servers, which require TLS 1.2."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(certificate.cert_file, certificate.key_file)
-    except (OSError, ssl.SSLError) as error:  # changed since it was looked at, or weaker than OpenSSL allows
+    except (OSError, ssl.SSLError) as error:  # changed since the check, or weaker than OpenSSL allows
         reason = f"cannot be used: {error}"
         raise FerretError.of_field("settings.invalid", "FERRET_TLS_CERT", str(certificate.cert_file), reason) from error
     return context

@@ -1,4 +1,4 @@
-"""A result that may be a moment old: however many ask for it, it is worked out by one of them at a time."""
+"""Cache of one result for a short time. Concurrent callers share a single computation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """The result of ``look``, at most ``seconds`` old. For the event loop alone; ``look`` runs in a thread."""
+    """The result of ``look``, at most ``seconds`` old. Use it only on the event loop; ``look`` runs in a thread."""
 
     def __init__(self, look: Callable[[], T], seconds: float) -> None:
         self._look = look

@@ -81,7 +81,7 @@ def test_a_code_of_another_server_is_told_so_and_stays_good_there(
             assert (refused.status_code, problem["code"]) == (403, "enrolment.other_server")
         instance = site.context.admin.fingerprint
         assert f"another server (instance {instance[:4]}…)" in problem["detail"]
-        assert "ask whoever gave it to you for that server's address" in problem["detail"]
+        assert "ask the person who gave it to you for that server's address" in problem["detail"]
         assert instance not in refused.text
         assert code.split(".")[1] not in refused.text
         assert elsewhere.context.admin.fingerprint[:4] not in problem["detail"], (

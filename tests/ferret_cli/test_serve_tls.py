@@ -109,7 +109,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never(
     before, api = shown_certificate(free_port), child(served.process.pid, "-m ferret_api")
 
     Path(files["FERRET_TLS_CERT"]).write_text("half a certificate")
-    eventually(lambda: "the one before is" in (home / "logs/api.log").read_text())
+    eventually(lambda: "the previous one stays in use" in (home / "logs/api.log").read_text())
     assert shown_certificate(free_port) == before
 
     write("127.0.0.1")

@@ -1,1 +1,1 @@
-"""Alerts: who is told what happens to the experiments of a project."""
+"""Alerts: webhooks and e-mails about the experiments of a project."""

@@ -1,6 +1,6 @@
-"""Where a webhook may lead: not into the network that the server stands in, unless its operator allows that.
+"""Addresses that webhooks may reach: public ones, and private networks that the operator allows.
 
-The address is looked at when the connection is made, so a name that leads elsewhere later is no way around.
+The address is checked when the connection is made, so changing a name's address later does not circumvent the check.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ _GLOBAL_UNICAST = ip_network("2000::/3")
 
 
 class Allowed:
-    """Public addresses, and those of the operator's ``networks``, separated by commas."""
+    """The public addresses and the operator's ``networks``, separated by commas."""
 
     def __init__(self, networks: str) -> None:
         self._networks = parsed(networks)
 
     def holds(self, address: Address) -> bool:
-        """Whether a webhook may lead there."""
+        """Returns True if a webhook may reach the address."""
         inner = _inner(address)
         return _is_public(inner) or any(inner in network for network in self._networks)
 
     def require(self, host: str, addresses: Iterable[Address]) -> list[Address]:
-        """Those of the host's addresses that are allowed; raises ``request.invalid`` where none is.
+        """Returns the allowed addresses of the host; raises ``request.invalid`` without any.
 
-        A name that does not exist and one of a private network get the same answer: it tells nothing of that network.
+        The error is the same for a name that does not exist and for one in a private network, so that it reveals
+        nothing about that network.
         """
         found = [address for address in addresses if self.holds(address)]
         if not found:
@@ -50,7 +51,7 @@ class Allowed:
 
 
 class GuardedNetwork(httpcore2.AsyncNetworkBackend):
-    """Connects to allowed addresses alone, by the very address that was looked at."""
+    """Network backend that connects only to allowed addresses, by the address that it has checked."""
 
     def __init__(self, allowed: Allowed) -> None:
         self._allowed = allowed
@@ -79,7 +80,7 @@ class GuardedNetwork(httpcore2.AsyncNetworkBackend):
 
 
 def require_webhook(url: str, allowed: Allowed) -> None:
-    """Raises ``request.invalid`` for what is no address of a webhook, as far as that shows without asking for it."""
+    """Raises ``request.invalid`` for an invalid webhook URL. Does not resolve host names."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -101,7 +102,7 @@ def _is_public(address: Address) -> bool:
 
 
 def _inner(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, if it does."""
+    """Returns the IPv4 address embedded in an IPv6 address; any other address unchanged."""
     if not isinstance(address, ipaddress.IPv6Address):
         return address
     if address in _TRANSLATED:

@@ -1,7 +1,7 @@
-"""Sends the messages of alerts next to the requests. Each API process does: a message belongs to its claimer.
+"""Sender of alert messages, which runs in every API process. The process that claims a message sends it.
 
-It is not a task for workers, because the alert that no worker runs must not need one. Projects take turns, so a dead
-address delays only the other messages of its project.
+Workers do not send alerts, since an alert must arrive even if no worker runs. Projects take turns, so a dead address
+delays only messages of its own project.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ferret_db.repositories.alerts import Claimed
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 32
-"""Messages on their way at the same time, of all projects."""
+"""Maximum number of messages being sent, over all projects."""
 MAILS_AT_ONCE = 4
-"""E-mails among them: each takes a thread."""
+"""Maximum number of e-mails among them. Each takes a thread."""
 CLAIM_SECONDS = 60.0
-"""More than an attempt takes: after it the one who had the message is gone."""
+"""Duration of a claim, longer than any attempt. After it, the claiming process is assumed dead."""
 STALL_LOOK_SECONDS = 10.0
 BACK_OFF_SECONDS = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 36000)
-"""Between the attempts: a day in all."""
+"""Seconds between attempts, a day in total."""
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ async def dispatching(context: Context) -> AsyncGenerator[None]:
 
 
 class Dispatcher:
-    """Looks every ``alert_seconds`` for what is due, and now and then for experiments that stand still."""
+    """Loop that sends due messages every ``alert_seconds`` and checks for stalled experiments."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -63,7 +63,7 @@ class Dispatcher:
         self._under_way: dict[asyncio.Task[None], list[Claimed]] = {}
 
     async def run(self) -> None:
-        """Until it is cancelled. What was not said to be delivered by then is sent again later, under the same id."""
+        """Runs until it is cancelled. Messages without a confirmed delivery are sent again later with the same id."""
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._pause()
@@ -76,7 +76,7 @@ class Dispatcher:
                     logger.exception("alerts could not be sent; they will be tried again")
 
     async def _pause(self) -> None:
-        """Until some project's turn is over, and for ``alert_seconds`` at most."""
+        """Waits until a project's turn ends, for at most ``alert_seconds``."""
         seconds = self._context.settings.sizing.alert_seconds
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -85,7 +85,7 @@ class Dispatcher:
         self._under_way = {task: claimed for task, claimed in self._under_way.items() if not task.done()}
 
     async def _take_turn(self, claimed: list[Claimed]) -> None:
-        """Sends what one project has claimed."""
+        """Sends the claimed messages of one project."""
         try:
             await asyncio.gather(*map(self._deliver, claimed))
         except Exception:
@@ -98,7 +98,7 @@ class Dispatcher:
             await run_in_threadpool(standstill.tell, self._context.database, settings.alert_stalled_seconds)
 
     def _claim(self) -> list[Claimed]:
-        """By project."""
+        """Claims due messages and returns them sorted by project."""
         under_way = [each for claimed in self._under_way.values() for each in claimed]
         busy = {each.alert.project for each in under_way}
         with self._context.database.read() as s:
@@ -114,7 +114,7 @@ class Dispatcher:
             status = await self._send(claimed)
             if status is not None and not 200 <= status < 300:
                 error = f"answered {status}" + (", and redirections are not followed" if 300 <= status < 400 else "")
-        except Exception as problem:  # whatever it is, it must keep nothing else from being sent
+        except Exception as problem:  # no error may stop other messages
             error = webhook.why(problem)
         await run_in_threadpool(self._settle, claimed, status, error)
 
@@ -122,7 +122,7 @@ class Dispatcher:
         delivery, alert = claimed
         message = self._with_link(delivery.message)
         if alert.kind == AlertKind.EMAIL:
-            from ferret_api.alerts import mail  # its libraries are in memory only where e-mail is sent
+            from ferret_api.alerts import mail  # imported only if e-mail is sent, which saves memory
 
             send = partial(mail.send, self._context.settings, alert.address, delivery.id, message)
             await to_thread.run_sync(send, limiter=self._mails)

@@ -1,4 +1,4 @@
-"""Alerts of a project, for its members to look at and for its researchers to change."""
+"""Endpoints for the alerts of a project."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from ferret_db.repositories import alerts, audit, experiments, projects
 router = APIRouter(prefix=f"{PREFIX}/projects/{{project}}/alerts", tags=["alerts"])
 
 SHOWN = 5
-"""Deliveries of an alert that are told."""
+"""Deliveries listed per alert."""
 MOST = 20
-"""Alerts of one project."""
+"""Maximum number of alerts of one project."""
 AlertId = Annotated[str, Path(max_length=64, description="Id of the alert")]
 NOT_FOUND = problems("project.not_found", "alert.not_found")
 
 
 @router.get("", operation_id="list_alerts", responses=problems("project.not_found"))
 def list_alerts(project: Name, caller: Viewer) -> AlertList:
-    """Who is told, and what became of the last messages."""
+    """Lists the project's alerts, each with its latest deliveries. Requires the role viewer."""
     with caller.database.read() as s:
         projects.get(s, project)
         found = alerts.of_project(s, project)
@@ -47,12 +47,15 @@ def list_alerts(project: Name, caller: Viewer) -> AlertList:
     responses=problems("project.not_found", "experiment.not_found", "alert.no_mail", "alert.too_many"),
 )
 def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: ContextDep) -> CreatedAlert:
-    """From now on the address is told. The answer has the key of a webhook's signatures, which is not told again."""
+    """Creates an alert. Requires the role researcher.
+
+    For a webhook, the response holds the signing key, which is shown only this once.
+    `alert.too_many` if the project already has 20 alerts, `alert.no_mail` if no mail server is configured."""
     with caller.database.begin() as s:
         projects.get(s, project)
         _require_address(wanted, context.settings)
         if alerts.count(s, project) >= MOST:
-            detail = f"{project} has {MOST} alerts, which is the most: ferret alert remove deletes one"
+            detail = f"{project} already has {MOST} alerts, the maximum: ferret alert remove deletes one"
             raise FerretError("alert.too_many", detail)
         if wanted.experiment_id is not None and experiments.get(s, wanted.experiment_id).project != project:
             raise experiments.unknown(wanted.experiment_id)
@@ -67,9 +70,10 @@ def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: C
 
 @router.post("/{alert_id}:test", operation_id="test_alert", status_code=202, responses=NOT_FOUND)
 def test_alert(project: Name, alert_id: AlertId, caller: Researcher, context: ContextDep) -> Delivery:
-    """Sends a message that says nothing but that it came. Look at the alert's deliveries for what became of it.
+    """Queues a test message and returns its delivery. Requires the role researcher.
 
-    `request.too_many` beyond ten tests of a project's alerts within a minute."""
+    The result appears in the alert's deliveries. `request.too_many` after ten tests of a project's alerts within a
+    minute."""
     with caller.database.begin() as s:
         projects.get(s, project)
         alert = alerts.get(s, project, alert_id)
@@ -81,7 +85,7 @@ def test_alert(project: Name, alert_id: AlertId, caller: Researcher, context: Co
 
 @router.patch("/{alert_id}", operation_id="change_alert", responses=NOT_FOUND)
 def change_alert(project: Name, alert_id: AlertId, wanted: AlertChange, caller: Researcher) -> Alert:
-    """Switches the alert on or off. Switching it off deletes its queued messages."""
+    """Enables or disables the alert. Disabling it deletes its queued messages. Requires the role researcher."""
     with caller.database.begin() as s:
         projects.get(s, project)
         alerts.get(s, project, alert_id)
@@ -92,7 +96,7 @@ def change_alert(project: Name, alert_id: AlertId, wanted: AlertChange, caller: 
 
 @router.delete("/{alert_id}", operation_id="delete_alert", status_code=204, responses=NOT_FOUND)
 def delete_alert(project: Name, alert_id: AlertId, caller: Researcher) -> None:
-    """Deletes the alert and its queued messages."""
+    """Deletes the alert and its queued messages. Requires the role researcher."""
     with caller.database.begin() as s:
         projects.get(s, project)
         row = alerts.get(s, project, alert_id)
@@ -101,12 +105,12 @@ def delete_alert(project: Name, alert_id: AlertId, caller: Researcher) -> None:
 
 
 def _require_address(wanted: NewAlert, settings: ApiSettings) -> None:
-    """Raises ``request.invalid`` for what is no address, and ``alert.no_mail`` where no e-mail is sent."""
+    """Raises ``request.invalid`` for a malformed address, and ``alert.no_mail`` if no mail server is configured."""
     if wanted.kind == AlertKind.WEBHOOK:
         require_webhook(wanted.address, Allowed(settings.alert_networks))
     elif settings.smtp_host is None:
         raise FerretError(
-            "alert.no_mail", "no mail server is set: the operator sets FERRET_SMTP_HOST, or use a webhook"
+            "alert.no_mail", "no mail server is configured: the operator sets FERRET_SMTP_HOST, or use a webhook"
         )
     elif len(wanted.address) > 254 or not re.search(MAIL_ADDRESS, wanted.address):
-        raise FerretError.of_field("request.invalid", "address", wanted.address, "is no e-mail address")
+        raise FerretError.of_field("request.invalid", "address", wanted.address, "is not an e-mail address")

@@ -1,4 +1,4 @@
-"""A message as plain text in an e-mail."""
+"""Alert messages as plain-text e-mails."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from ferret_api.settings import ApiSettings
 
 SECONDS = 10.0
-"""For each exchange with the mail server."""
+"""Timeout of each exchange with the mail server."""
 
 
 def send(settings: ApiSettings, to: str, id: str, message: dict[str, Any]) -> None:
-    """Hands the message to the mail server of the settings; raises ``OSError`` and ``smtplib``'s errors.
+    """Sends the message through the configured mail server; raises ``OSError`` and ``smtplib``'s errors.
 
-    The same ``id`` gives the same ``Message-ID``: a mail that is sent twice can be told from two.
+    The same ``id`` gives the same ``Message-ID``, which identifies repeated copies of a message.
     """
     mail = _mail(settings.smtp_from, to, id, message)
     with _connection(settings) as server:

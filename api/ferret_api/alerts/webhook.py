@@ -1,4 +1,4 @@
-"""A message as a signed POST, after https://www.standardwebhooks.com (version 1 of its signatures)."""
+"""Alert messages as signed POST requests, by https://www.standardwebhooks.com (signature version 1)."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
 
 SECONDS = 10.0
-"""For the whole exchange, however slowly the other side answers."""
+"""Timeout of the whole exchange."""
 PREFIX = "whsec_"
 
 
 def new_secret() -> str:
-    """A key of 256 random bits, as the specification writes it."""
+    """Returns a random 256-bit key in the format of the specification."""
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
-    """The value of ``webhook-signature``."""
+    """Returns the value of the header ``webhook-signature``."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     mac = hmac.new(key, f"{id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     return "v1," + base64.b64encode(mac).decode()
 
 
 async def post(url: str, secret: str, id: str, body: bytes, allowed: Allowed) -> int:
-    """The status of the answer, whose body is not read; redirections are not followed.
+    """Posts the message and returns the response's status. Does not read the body or follow redirections.
 
     Raises ``request.invalid`` for a private address, ``OSError``, ``TimeoutError`` and httpcore's errors.
     """
@@ -52,7 +52,7 @@ async def post(url: str, secret: str, id: str, body: bytes, allowed: Allowed) ->
 
 
 def why(error: Exception) -> str:
-    """What kept a message from being delivered, for people."""
+    """Returns a readable reason why a message was not delivered."""
     match error:
         case FerretError():
             return error.detail

@@ -1,4 +1,4 @@
-"""The files that an experiment has written."""
+"""Endpoints for the files that an experiment has written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ArtifactId = Annotated[str, Path(max_length=64, description="Id of the artifact"
 def list_artifacts(
     experiment_id: ExperimentId, database: Readable, limit: Limit = PAGE, cursor: Cursor = None
 ) -> ArtifactPage:
-    """The files, by round and name."""
+    """Lists the experiment's files by round and name. Open to users and to the experiment's participants."""
     with database.read() as s:
         experiment, kept = experiments.get(s, experiment_id), artifacts.rounds_of(s, experiment_id)
         best = next(iter(checkpoints.best(s, experiment, kept)), None)
@@ -41,7 +41,7 @@ def list_artifacts(
     "/{artifact_id}",
     operation_id="head_artifact",
     summary="Head Artifact",
-    description="What a download would bring, without the bytes: `Content-Length`, and the digest as `ETag`.",
+    description="Returns the headers of a download without the bytes: `Content-Length`, and the digest as `ETag`.",
     response_class=Response,
     responses={304: {"description": "The file is the one named in If-None-Match"}, **_PROBLEMS},
 )
@@ -51,7 +51,7 @@ def list_artifacts(
     response_class=Response,
     responses={
         200: {"description": "The whole file; ETag is its digest", "content": BINARY},
-        206: {"description": "The range asked for", "content": BINARY},
+        206: {"description": "The requested range", "content": BINARY},
         304: {"description": "The file is the one named in If-None-Match"},
         **_PROBLEMS,
         **problems("range.invalid"),
@@ -60,10 +60,10 @@ def list_artifacts(
 def download_artifact(
     experiment_id: ExperimentId, artifact_id: ArtifactId, request: Request, reader: Reading, context: WholeContext
 ) -> Response:
-    """The bytes of one file; a single `Range` resumes a download.
+    """Returns the bytes of one file. A single `Range` resumes a download.
 
-    `round.too_small`: too few real participants contributed to the checkpoint's round for anybody but participants to
-    have it."""
+    Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
+    contributed to the checkpoint's round."""
     with reader.database.read() as s:
         experiment = experiments.get(s, experiment_id)
         artifact = artifacts.get(s, experiment_id, artifact_id)

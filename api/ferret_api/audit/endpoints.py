@@ -1,4 +1,4 @@
-"""The audit log: who did what."""
+"""Endpoints of the audit log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def list_audit(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> AuditPage:
-    """Entries with exactly this actor, action and subject, as far as they are given."""
+    """Lists entries of the audit log. Requires the role admin.
+
+    `actor`, `action` and `subject` each select entries with exactly that value."""
     with context.database.read() as s:
         wanted = AuditFilter(actor, action, subject)
         page = audit.list_page(s, wanted, limit, cursor, oldest_first=order == Order.OLDEST)
@@ -38,6 +40,6 @@ def list_audit(
 
 @router.get("/head", operation_id="get_audit_head")
 def get_audit_head(context: ContextDep) -> AuditHead:
-    """The number and the hash of the last entry."""
+    """Returns the number and the hash of the last entry. Requires the role admin."""
     with context.database.read() as s:
         return AuditHead.model_validate(audit.head(s))

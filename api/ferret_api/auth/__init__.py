@@ -1,1 +1,1 @@
-"""Who sends a request and what they may do: tokens, passwords, cookies, sign-in, OpenID Connect."""
+"""Authentication: the admin token, passwords and cookies."""

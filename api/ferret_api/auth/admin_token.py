@@ -1,4 +1,4 @@
-"""The one admin token: made at first start, kept in a file that only its owner reads."""
+"""The admin token, generated at the first start and stored in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FILE_NAME = "admin.token"
 
 
 class AdminToken(NamedTuple):
-    """The token and what follows from it."""
+    """The token and values derived from it."""
 
     value: str
 
     @property
     def fingerprint(self) -> str:
-        """Eight hexadecimal digits that tell installations apart and give nothing of the token away."""
+        """Eight hexadecimal digits that identify the installation and reveal nothing about the token."""
         return digest_bytes(self.value.encode())[:8]
 
     @property
@@ -31,7 +31,7 @@ class AdminToken(NamedTuple):
 
     @property
     def link_issuer(self) -> str:
-        """Who issues sign-in links; with another token none of them is good."""
+        """Issuer of sign-in links. Changing the token invalidates all links."""
         return f"link:{self.fingerprint}"
 
     def is_token(self, candidate: str) -> bool:
@@ -39,12 +39,12 @@ class AdminToken(NamedTuple):
 
 
 def load(settings: ApiSettings) -> AdminToken:
-    """The configured token, else the one in the home folder, which is made if it is not there."""
+    """Returns the configured token, else the one in the home folder, which is created if it is missing."""
     if settings.admin_token is not None:
         return AdminToken(settings.admin_token)
     path = settings.home / FILE_NAME
     if not path.exists():
-        create_durably(path, f"{secrets.token_urlsafe(32)}\n".encode())  # of several processes that start, one wins
+        create_durably(path, f"{secrets.token_urlsafe(32)}\n".encode())  # if several processes start, one wins
     path.chmod(0o600)
     token = path.read_text().strip()
     if not token:

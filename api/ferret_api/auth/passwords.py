@@ -22,26 +22,26 @@ from ferret_api.limits.errors import TooMany
 from ferret_core.protocol.errors import FerretError
 
 AT_ONCE = 2
-"""Each hash takes 64 MiB and a processor."""
+"""Number of threads. Each hash takes 64 MiB and one CPU core."""
 WAITING = 8
-"""Requests that wait for a thread at most; more are refused at once."""
+"""Maximum number of requests that wait for a thread. More are refused immediately."""
 RETRY_SECONDS = 5
 NICENESS = 10
-"""Lowers the priority of the threads below that of the event loop."""
+"""Niceness of the threads, which gives the event loop priority."""
 
 T = TypeVar("T")
 _hasher = PasswordHasher()
 
 
 def hashed(password: str) -> str:
-    """The hash to store. Call it in :class:`PasswordThreads`."""
+    """Returns the hash to store. Call it in :class:`PasswordThreads`."""
     return _hasher.hash(password)
 
 
 def is_right(password: str, stored: str | None) -> bool:
-    """True if ``stored`` is the hash of the password. Call it in :class:`PasswordThreads`.
+    """Returns True if ``stored`` is the hash of the password. Call it in :class:`PasswordThreads`.
 
-    It takes as long for an account without a hash: the time does not show which accounts have a password.
+    Without a hash it takes the same time, so that timing does not reveal which accounts have a password.
     """
     try:
         return _hasher.verify(stored or _nobodys(), password) and stored is not None
@@ -50,7 +50,7 @@ def is_right(password: str, stored: str | None) -> bool:
 
 
 class PasswordThreads:
-    """Where passwords are hashed and checked. For the event loop alone."""
+    """Threads that hash and check passwords. Use it only on the event loop."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(AT_ONCE, "ferret-password", _give_way)
@@ -58,10 +58,10 @@ class PasswordThreads:
         self.open = 0
 
     async def run(self, work: Callable[[], T], request: Request) -> T:
-        """What ``work`` gives, in one of the threads.
+        """Runs ``work`` in one of the threads and returns its result.
 
-        Raises ``request.too_many`` while :data:`WAITING` others wait, and ``request.timeout`` without beginning once
-        the client has closed its connection.
+        Raises ``request.too_many`` while :data:`WAITING` others wait, and ``request.timeout``, without running
+        ``work``, if the client has closed its connection.
         """
         if self.open >= AT_ONCE + WAITING:
             raise TooMany("too many passwords are being checked", RETRY_SECONDS)
@@ -79,12 +79,12 @@ class PasswordThreads:
 
 
 def _give_way() -> None:
-    """Lowers the thread's priority, and that of the threads that Argon2 begins. Only Linux has one for each thread."""
+    """Lowers the priority of the thread and of Argon2's threads. Only Linux has priorities per thread."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 @cache
 def _nobodys() -> str:
-    """Made at its first use: a service in which nobody signs in needs no memory for it."""
+    """Returns the hash for accounts without one. Computed at the first use, which saves its memory until then."""
     return _hasher.hash("nobody")

@@ -1,4 +1,4 @@
-"""What an experiment can choose from."""
+"""Endpoints of the catalog: the algorithms, datasets, models and partitions that an experiment can use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CatalogKind(StrEnum):
 
 @router.get("/{kind}", operation_id="list_catalog")
 def list_catalog(kind: CatalogKind) -> CatalogEntryList:
-    """All entries of a section, with the JSON Schema of their options."""
+    """Lists the entries of a section, each with the JSON Schema of its options. Requires the role viewer."""
     from ferret_core import catalog  # brings torch with it
 
     return CatalogEntryList(items=[CatalogEntry.model_validate(entry) for entry in catalog.entries(kind.value)])
@@ -34,7 +34,7 @@ def list_catalog(kind: CatalogKind) -> CatalogEntryList:
 
 @router.get("/{kind}/{name}", operation_id="get_catalog_entry", responses=problems("catalog.not_found"))
 def get_catalog_entry(kind: CatalogKind, name: str) -> CatalogEntry:
-    """One entry."""
+    """Returns one entry with the JSON Schema of its options. Requires the role viewer."""
     from ferret_core import catalog  # brings torch with it
 
     return CatalogEntry.model_validate(catalog.entry(kind.value, name))

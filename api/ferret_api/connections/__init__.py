@@ -1,1 +1,1 @@
-"""Connections below HTTP: how many there may be, which one gives way, and how long each may take."""
+"""Connection handling below HTTP: limits, eviction of idle connections, and timeouts."""

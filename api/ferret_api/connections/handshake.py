@@ -1,4 +1,4 @@
-"""A connection until its TLS handshake is done: asyncio tells the protocol nothing of one that never is."""
+"""Connections during the TLS handshake. asyncio does not notify the protocol of one that never completes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HANDSHAKE = "handshake_timeout"
 
 
 class Handshake:
-    """Nobody works on it, so it gives way to others; it has as long as headers have."""
+    """A connection during its handshake. It can be evicted, and has the same timeout as headers."""
 
     idle = True
 
@@ -28,23 +28,23 @@ class Handshake:
         return HANDSHAKE if now > self._deadline else None
 
     def close(self, reason: str) -> None:
-        with suppress(OSError):  # it was closed by the client
+        with suppress(OSError):  # the client has closed it
             self._accepted.shutdown(socket.SHUT_RDWR)
 
 
 class TlsListener(Listener):
-    """Its connections are in the register from their acceptance on."""
+    """A listener that registers connections when it accepts them."""
 
     def admitted(self, accepted: socket.socket, address: tuple[Any, ...]) -> socket.socket:
         return _Socket(accepted, address, self._connections)
 
     def refuse(self, accepted: socket.socket) -> None:
-        accepted.close()  # before the handshake no word would be understood
+        accepted.close()  # without a handshake, the client could not read a response
         self._say()
 
 
 class _Socket(socket.socket):
-    """Tells the register when it is closed before a protocol has it."""
+    """An accepted socket that unregisters its connection if it is closed before a protocol takes it over."""
 
     def __init__(self, accepted: socket.socket, peer: tuple[Any, ...], connections: Connections) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())

@@ -1,4 +1,4 @@
-"""The listening socket: what it accepts is admitted before the event loop sees it."""
+"""The listening socket, which applies the connection limits before the event loop gets a connection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROBES = 3
 
 
 class Listener(socket.socket):
-    """Takes over the descriptor of a listening socket."""
+    """A listening socket that takes over the descriptor of another."""
 
     def __init__(self, listening: socket.socket, connections: Connections) -> None:
         super().__init__(listening.family, listening.type, listening.proto, listening.detach())
@@ -31,14 +31,14 @@ class Listener(socket.socket):
         self._out_of_descriptors = False
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection that is admitted; BlockingIOError when the event loop must first turn.
+        """Returns the next admitted connection; raises BlockingIOError if the event loop must run first.
 
-        Out of descriptors it raises once, so that asyncio looks away for a second. Python 3.11 would otherwise try
-        again ``backlog`` times, each with a traceback in the log.
+        Without free descriptors it raises once, so that asyncio pauses for a second. Python 3.11 would otherwise retry
+        ``backlog`` times, each with a traceback in the log.
         """
         if self._out_of_descriptors or self._connections.busy:
             self._out_of_descriptors = False
-            raise BlockingIOError(errno.EAGAIN, "let the event loop turn")
+            raise BlockingIOError(errno.EAGAIN, "the event loop must run first")
         while True:
             try:
                 accepted, address = super().accept()
@@ -55,11 +55,11 @@ class Listener(socket.socket):
             self.refuse(accepted)
 
     def admitted(self, accepted: socket.socket, address: tuple[Any, ...]) -> socket.socket:
-        """What the event loop gets."""
+        """Returns the socket for the event loop."""
         return accepted
 
     def refuse(self, accepted: socket.socket) -> None:
-        """Closes it, and says why."""
+        """Refuses the connection with ``server.busy`` and closes it."""
         detail = "every connection that this server may hold is in use; try again"
         with accepted, suppress(OSError):
             accepted.setblocking(False)
@@ -70,25 +70,25 @@ class Listener(socket.socket):
         if time.monotonic() - self._said >= SAY_SECONDS:
             self._said = time.monotonic()
             logger.warning(
-                "%d connections are open and none is idle; new ones are refused (said once a minute)",
+                "%d connections are open and none is idle; new ones are refused (logged once a minute)",
                 self._connections.open,
             )
 
 
 def _set_options(accepted: socket.socket, seconds: float) -> None:
-    """The kernel sends each part at once, and ends connections whose other side is gone or takes nothing any more.
+    """Sets options that send small parts immediately and close connections to peers that are gone or stop reading.
 
-    Set on each connection: those that were made before the server had the listening socket would inherit nothing.
+    They are set on each connection, since connections older than the listening socket's options inherit nothing.
     """
-    # Asyncio sets it only on sockets whose protocol number was given. Without it the second part of an answer waits
-    # 40 ms for the client to acknowledge the first.
+    # asyncio sets it only on sockets with a protocol number. Without it, the second part of a response waits 40 ms
+    # for the client to acknowledge the first.
     accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in {
         "TCP_KEEPIDLE": QUIET_SECONDS,
         "TCP_KEEPINTVL": QUIET_SECONDS // PROBES,
         "TCP_KEEPCNT": PROBES,
-        "TCP_USER_TIMEOUT": int(1000 * seconds),  # also of a window that stays closed (tcp(7))
+        "TCP_USER_TIMEOUT": int(1000 * seconds),  # also limits a zero window (tcp(7))
     }.items():
         if option := getattr(socket, name, None):
             accepted.setsockopt(socket.IPPROTO_TCP, option, value)

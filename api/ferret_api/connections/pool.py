@@ -1,4 +1,4 @@
-"""All connections of the process: whether one more may come, which one gives way to it, and which ones are too slow."""
+"""Register of the process's connections, with admission, eviction and timeouts."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from ferret_api.client_network import Networks, is_within, network
 from ferret_api.sizing import Sizing
 
 AT_ONCE = 64
-"""Connections on their way in or out at one time; the others wait in the kernel's queue until the loop has turned."""
+"""Maximum number of connections being opened or closed. Others wait in the kernel's queue until the event loop runs."""
 
 
 class Connection(Protocol):
-    """What the register knows of a connection."""
+    """A connection in the register."""
 
     address: str
 
     @property
     def idle(self) -> bool:
-        """Whether nobody works on a request of it."""
+        """True if no request is in progress."""
         ...
 
     def overdue(self, now: float) -> str | None:
-        """Why it must be closed at ``now``, if it must."""
+        """Returns the reason to close the connection at time ``now``, or None."""
         ...
 
     def close(self, reason: str) -> None:
-        """Closes it and drops what was not sent yet."""
+        """Closes the connection and drops unsent data."""
         ...
 
 
 class Connections:
-    """Counts connections from their acceptance until their descriptor is free again. Used on the event loop alone.
+    """Register of connections from acceptance until their descriptor is free. Use it only on the event loop.
 
-    ``proxies`` may have all connections: those of everybody else come from them.
+    ``proxies`` may use all connections, since other clients connect through them.
     """
 
     def __init__(self, sizing: Sizing, proxies: Networks = ()) -> None:
         self.sizing = sizing
         self._proxies = proxies
         self.closed: Counter[str] = Counter()
-        """By the reason for which the server closed a connection, or refused it."""
-        # Of few connections fewer, or the last to come would find none among them that is known to be idle.
+        """Number of connections that the server closed or refused, by reason."""
+        # With a small limit, some registered connections remain, so that an idle one can be evicted.
         self._at_once = max(1, min(AT_ONCE, sizing.max_connections // 4, sizing.max_connections_per_address // 4))
         self._accepted = Counter[str]()
-        self._open: dict[Connection, None] = {}  # whoever did nothing for the longest time comes first
+        self._open: dict[Connection, None] = {}  # least recently active first
         self._closing: set[Connection] = set()
         self._handshakes: dict[tuple[Any, ...], Connection] = {}
 
     @property
     def open(self) -> int:
-        """Accepted and not yet gone."""
+        """Number of accepted connections that still exist."""
         return self._accepted.total()
 
     @property
     def busy(self) -> bool:
-        """Whether so many are on their way in or out that the next must wait until the loop has turned."""
+        """True if too many connections are being opened or closed to accept another before the event loop runs."""
         return self.open - len(self._open) + len(self._closing) >= self._at_once
 
     def admit(self, host: str) -> bool:
-        """Counts a connection from ``host``, in whose place an idle one is closed if need be; False if none is idle."""
+        """Counts a connection from ``host``. At a limit, closes an idle one; returns False if none is idle."""
         address = network(host)
         if self._accepted[address] - self._leaving(address) >= self._most_of(host):
             admitted = self._evict(address)
@@ -76,25 +76,25 @@ class Connections:
         return admitted
 
     def begun(self, peer: tuple[Any, ...], handshake: Connection) -> None:
-        """An admitted connection of ``peer``, address and port, has a handshake to make before its protocol."""
+        """Registers the handshake of an admitted connection from ``peer`` (address and port)."""
         self._handshakes[peer] = handshake
         self._open[handshake] = None
 
     def broken_off(self, peer: tuple[Any, ...], handshake: Connection) -> None:
-        """Its descriptor is free; it is lost unless a protocol has come in its place."""
+        """Removes a closed handshake, unless a protocol has replaced it."""
         if self._handshakes.get(peer) is handshake:
             del self._handshakes[peer]
             self.lost(handshake)
 
     def made(self, connection: Connection, peer: tuple[Any, ...]) -> None:
-        """An admitted connection of ``peer`` has its protocol."""
+        """Registers the protocol of an admitted connection from ``peer``."""
         if handshake := self._handshakes.pop(peer, None):
             del self._open[handshake]
             self._closing.discard(handshake)
         self._open[connection] = None
 
     def lost(self, connection: Connection) -> None:
-        """Its descriptor is free."""
+        """Removes a closed connection."""
         self._open.pop(connection, None)
         self._closing.discard(connection)
         self._accepted[connection.address] -= 1
@@ -102,16 +102,16 @@ class Connections:
             del self._accepted[connection.address]
 
     def active(self, connection: Connection) -> None:
-        """It has brought a request or was given an answer: of the idle ones it is the last to give way."""
+        """Marks the connection as the most recently active, so that it is evicted last."""
         if self._open.pop(connection, self) is None:
             self._open[connection] = None
 
     def make_room(self) -> bool:
-        """Closes the idle connection that did nothing for the longest time; False if none is idle."""
+        """Closes the least recently active idle connection; returns False if none is idle."""
         return self._evict(None)
 
     def sweep(self) -> None:
-        """Closes what takes too long; call it about once a second."""
+        """Closes overdue connections. Call it about once a second."""
         now = time.monotonic()
         for connection in [*self._open]:
             if reason := connection.overdue(now):

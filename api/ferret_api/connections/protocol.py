@@ -1,4 +1,4 @@
-"""HTTP/1.1 with deadlines: uvicorn has one for idle connections only, and applications see a request too late."""
+"""HTTP/1.1 protocol with timeouts for headers, bodies and readers. Uvicorn has one only for idle connections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ HEADERS, BODY, READER = "header_timeout", "body_timeout", "reader_timeout"
 
 
 class DeadlineProtocol(H11Protocol):
-    """One connection. :meth:`Connections.sweep` asks it about once a second whether it is overdue.
+    """One connection. :meth:`Connections.sweep` checks about once a second whether it is overdue.
 
-    Headers must be complete ``header_seconds`` after the connection was made, or after the first byte of a later
-    request. A body, and a client that reads its answer, has ``body_seconds`` plus what its bytes take at
-    ``body_bytes_per_second``; time in which the server itself does not read is not counted.
+    Headers must be complete ``header_seconds`` after the connection is made, or after the first byte of a later
+    request. Receiving a body, or sending a response, may take ``body_seconds`` plus the time for its bytes at
+    ``body_bytes_per_second``. Time in which the server itself does not read is not counted.
     """
 
     def __init__(self, *args: Any, connections: Connections, **options: Any) -> None:
@@ -65,7 +65,7 @@ class DeadlineProtocol(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """To what is no HTTP; an application never sees it, and adds no headers."""
+        """Answers malformed HTTP, which the application never sees, with the security headers."""
         headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **ALWAYS}
         for event in (h11.Response(status_code=400, headers=[*headers.items()]), h11.Data(msg.encode())):
             self.transport.write(self.conn.send(event))
@@ -82,11 +82,11 @@ class DeadlineProtocol(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nobody works on a request of it."""
+        """True if no request is in progress."""
         return self.conn.their_state is h11.IDLE and not self.transport.is_closing()
 
     def overdue(self, now: float) -> str | None:
-        """Why it must be closed at ``now``, if it must."""
+        """Returns the reason to close the connection at time ``now``, or None."""
         passed, self._looked_at = now - (self._looked_at or now), now
         if self.transport.is_closing() and self._reader_deadline is None:
             self._expect_reader(self.transport.get_write_buffer_size())
@@ -101,7 +101,7 @@ class DeadlineProtocol(H11Protocol):
         return None
 
     def close(self, reason: str) -> None:
-        """Closes it and drops what was not sent yet; a client that can still be told is told why."""
+        """Closes the connection and drops unsent data. Sends the reason if no response has begun."""
         if (
             reason in {HEADERS, BODY}
             and (self._request is not None or self.conn.trailing_data[0])
@@ -114,7 +114,7 @@ class DeadlineProtocol(H11Protocol):
             self.transport.abort()
 
     def _disconnect(self) -> None:
-        """Tells an application that waits for the body that no more will come."""
+        """Notifies an application that waits for the body of the disconnect."""
         cycle = cast(Any, self.cycle)
         if cycle is not None:
             cycle.disconnected = True
@@ -128,7 +128,7 @@ class DeadlineProtocol(H11Protocol):
 
     def _body_allowance(self) -> float:
         cycle = cast(Any, self.cycle)
-        # After the answer nobody needs the rest of the body: more of it buys no more time.
+        # After the response, further bytes of the body do not extend the time.
         counted = 0 if cycle is not None and cycle.response_complete else self._body_bytes
         return self._sizing.body_seconds + counted / self._sizing.body_bytes_per_second
 

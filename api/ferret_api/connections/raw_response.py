@@ -1,4 +1,4 @@
-"""An answer to what never became a request: written to the socket as it is, since no application has seen it."""
+"""Raw HTTP responses for connections that never reach the application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RETRY_SECONDS = 5
 
 
 def refusal(error: FerretError) -> bytes:
-    """A complete HTTP/1.1 response with the problem document (RFC 9457), after which the connection is closed."""
+    """Returns a complete HTTP/1.1 response with the problem document (RFC 9457) that closes the connection."""
     status = HTTPStatus(error.problem.status)
     document = {
         "type": f"urn:ferret:problem:{error.code}",

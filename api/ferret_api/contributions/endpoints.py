@@ -1,4 +1,4 @@
-"""What each participant did in each round."""
+"""Endpoints for the contributions of participants to rounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def list_contributions(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ContributionPage:
-    """One entry per assignment, also leased and rejected ones; by round, attempt, then participant."""
+    """Lists assignments with their contributions, by round, attempt, then participant. Requires the role viewer.
+
+    Leased and rejected assignments are included."""
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = contributions.list_page(s, experiment_id, limit, cursor, round=round)

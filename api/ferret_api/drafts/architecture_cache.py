@@ -1,4 +1,4 @@
-"""Outlines of models, each read once: a plan is asked for with every change to a form."""
+"""Cache of model outlines, since the dashboard requests a plan with every change to a form."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from ferret_core.models.architecture import Outline
 MOST = 8
 
 Stamp = tuple[tuple[str, int, int], ...]
-"""Name, size and time of change of every file of a folder."""
+"""Name, size and modification time of every file in a folder."""
 
 
 def of(source: str, shape: str | None) -> Outline:
-    """That of the folder ``source`` as it is now, or of a model of ``shape``.
+    """Returns the outline of the model folder ``source``, or of a model of ``shape``.
 
-    Raises ``model.invalid`` for what is no model's folder here, and ``request.invalid`` for an unknown shape.
+    Raises ``model.invalid`` if ``source`` is not a model folder on this server, and ``request.invalid`` for an unknown
+    shape.
     """
     return architecture.of_llama(shape) if shape else _of_folder(source, _stamp(Path(source).expanduser()))
 
@@ -31,5 +32,5 @@ def _stamp(folder: Path) -> Stamp:
     try:
         found = [(path.name, path.stat()) for path in sorted(folder.iterdir())]
     except OSError:
-        return ()  # the outline says what is wrong
+        return ()  # reading the outline raises the error
     return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)

@@ -1,4 +1,4 @@
-"""Writing a specification: what a change does to it, and what would come of submitting it. Nothing is stored."""
+"""Endpoints that help to write a specification. They store nothing."""
 
 from __future__ import annotations
 
@@ -22,17 +22,21 @@ router = APIRouter(prefix=PREFIX, tags=["experiments"])
     responses=problems("spec.invalid", "catalog.not_found", "experiment.not_found"),
 )
 def revise_draft(wanted: Change, caller: Researcher) -> Revised:
-    """A specification with a preset or a change, by the rules that cloning follows."""
+    """Applies a preset or a patch to a specification, by the rules of cloning. Requires the role researcher.
+
+    Nothing is stored."""
     return service.revised(caller.database, wanted)
 
 
 @router.post("/experiments:plan", operation_id="plan_draft", responses=problems("experiment.not_found"))
 def plan_draft(draft: Draft, caller: Researcher, context: ContextDep, project: InProject = None) -> Planned:
-    """All that is wrong with a specification, or what it would send, need and risk."""
+    """Validates a specification. If it is valid, estimates its traffic, memory, time and projection noise.
+
+    Nothing is stored. The response lists every error of an invalid specification. Requires the role researcher."""
     return service.planned(caller.database, draft, context.settings.readable, project)
 
 
 @router.get("/presets", operation_id="list_presets", dependencies=[ViewerOnly])
 def list_presets() -> PresetList:
-    """Named beginnings of a specification, each right for a model of any size."""
+    """Lists the presets: named starting points of a specification, for models of any size. Requires the role viewer."""
     return PresetList(items=[Preset.model_validate(preset) for preset in PRESETS])

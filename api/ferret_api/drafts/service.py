@@ -1,4 +1,4 @@
-"""What there is to say of a specification that nobody has submitted yet."""
+"""Revision, validation and planning of specifications before submission."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ferret_db.database import Database
 from ferret_db.repositories import experiments as rows
 
 _flops = cache(measured_flops)
-"""Once: it takes a moment, and a busy machine is not to be measured with every key that is pressed."""
+"""Measured once, since it takes a moment and plans are requested with every key press."""
 
 
 class _Original(NamedTuple):
@@ -33,8 +33,10 @@ class _Original(NamedTuple):
 
 
 def revised(database: Database, wanted: Change) -> Revised:
-    """``spec.invalid`` for text that is no TOML, ``catalog.not_found`` for an unknown preset, and
-    ``experiment.not_found`` for an ``original`` that there is none of."""
+    """Returns the revised specification.
+
+    Raises ``spec.invalid`` for invalid TOML, ``catalog.not_found`` for an unknown preset, and ``experiment.not_found``
+    for an unknown ``original``."""
     spec = _begin(database, wanted)
     dropped: Json = {}
     if wanted.preset is not None:
@@ -44,7 +46,7 @@ def revised(database: Database, wanted: Change) -> Revised:
 
 
 def planned(database: Database, draft: Draft, readable: Readable, project: str | None) -> Planned:
-    """``experiment.not_found`` for an ``original`` that there is none of."""
+    """Returns the errors of a draft, or its plan. Raises ``experiment.not_found`` for an unknown ``original``."""
     original = _original(database, draft.original)
     examined = examine(draft.spec)
     spec, problem = examined.spec, examined.problem

@@ -1,4 +1,4 @@
-"""How somebody becomes a participant: a code that works once is made, handed over, and turned into a token."""
+"""Endpoints for enrolment codes. A code works once: a participant exchanges it for a token."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ EnrolmentId = Annotated[str, Path(max_length=64, description="Id of the code, e.
 def create_enrolment(
     experiment_id: ExperimentId, wanted: NewEnrolment, caller: Researcher, request: Request, context: ContextDep
 ) -> Enrolment:
-    """A code with which one participant joins the experiment, if that takes any from outside."""
+    """Creates a code with which one participant joins the experiment. Requires the role researcher.
+
+    `experiment.conflict` if the experiment takes no real participants, or has finished."""
     address = trusted_hosts.address(context.settings, request)
     return service.create(caller.database, experiment_id, wanted, address, context.admin.fingerprint, caller.id)
 
@@ -54,7 +56,9 @@ def list_enrolments(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> EnrolmentPage:
-    """The experiment's codes, the newest first: who used them, and how often they were shown again after that."""
+    """Lists the experiment's codes, newest first. Requires the role researcher.
+
+    Each entry names the participant that used the code, and counts later attempts to use it again."""
     return service.list_codes(caller.database, experiment_id, limit, cursor, group)
 
 
@@ -64,7 +68,9 @@ def list_enrolments(
     responses=problems("experiment.not_found", "enrolment.not_found"),
 )
 def revoke_enrolment(experiment_id: ExperimentId, enrolment_id: EnrolmentId, caller: Researcher) -> EnrolmentInfo:
-    """Makes an unused code useless. A used one is left as it is: revoke its participant instead."""
+    """Revokes an unused code. A used code does not change: revoke its participant instead.
+
+    Requires the role researcher."""
     return service.revoke(caller.database, experiment_id, enrolment_id, caller.id)
 
 
@@ -74,7 +80,9 @@ def revoke_enrolment(experiment_id: ExperimentId, enrolment_id: EnrolmentId, cal
     responses=problems("experiment.not_found", "enrolment.not_found"),
 )
 def revoke_group_of_enrolments(experiment_id: ExperimentId, wanted: GroupOfCodes, caller: Researcher) -> Revoked:
-    """Makes the group's unused codes useless. Those that joined stay: revoke the group's participants too."""
+    """Revokes the group's unused codes. Participants that have joined stay: revoke the group's participants too.
+
+    Requires the role researcher."""
     return service.revoke_group(caller.database, experiment_id, wanted.group, caller.id)
 
 
@@ -86,9 +94,9 @@ def revoke_group_of_enrolments(experiment_id: ExperimentId, wanted: GroupOfCodes
     responses=problems("enrolment.invalid", "enrolment.used", "enrolment.other_server", "experiment.conflict"),
 )
 def enrol(wanted: NewParticipant, context: WholeContext) -> Enrolled:
-    """Turns a code into a participant's token. The code is all it needs; a code works once.
+    """Exchanges an enrolment code for a participant's token. Needs no other credential. A code works once.
 
-    `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. A code that
-    names another server, and is not known here, is `enrolment.other_server`. An experiment takes no more participants
-    than its specification says."""
+    `enrolment.used` names the participant that used the code; the repeated use is counted in the list of codes.
+    `enrolment.other_server` if the code is unknown here and names another server. `experiment.conflict` if the
+    experiment already has as many participants as its specification allows."""
     return service.enrol(context.database, wanted, context.admin.fingerprint)

@@ -1,4 +1,4 @@
-"""A code is made, becomes a participant, and is of no use after that."""
+"""Operations on enrolment codes: creation, revocation, and enrolment with a code, which works once."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from ferret_db.repositories import audit, enrolments, experiments, participants
 def create(
     database: Database, experiment_id: str, wanted: NewEnrolment, address: str, instance: str, actor: str
 ) -> Enrolment:
-    """A code of this server, which is the ``instance``; ``experiment.conflict`` for an experiment that is over or takes
-    nobody from outside."""
+    """Creates a code for the server ``instance``.
+
+    Raises ``experiment.conflict`` if the experiment has finished or takes no real participants."""
     with database.begin() as s:
         if not experiments.get(s, experiment_id).real_participants:
             raise FerretError(
                 "experiment.conflict",
-                f"{experiment_id} takes nobody from outside (participants.edge = 0); clone it with "
+                f"{experiment_id} takes no real participants (participants.edge = 0); clone it with "
                 f"--set participants.edge=1",
             )
         seconds = wanted.expires_seconds
@@ -75,8 +76,7 @@ def revoke_group(database: Database, experiment_id: str, group: str, actor: str)
 
 
 def enrol(database: Database, wanted: NewParticipant, instance: str) -> Enrolled:
-    """The participant that the code becomes at this server, the ``instance``. That a used code was shown again is kept,
-    for the administrator to see."""
+    """Enrols a participant with a code at the server ``instance``. Counts attempts to use a code again."""
     code = EnrolmentCode.read(wanted.code)
     try:
         return _enrol(database, wanted, code, instance)
@@ -88,7 +88,7 @@ def enrol(database: Database, wanted: NewParticipant, instance: str) -> Enrolled
 
 
 def _enrol(database: Database, wanted: NewParticipant, code: EnrolmentCode, instance: str) -> Enrolled:
-    with database.read() as s:  # a guess takes no write lock
+    with database.read() as s:  # a wrong code needs no write lock
         _require_of_here(s, code, instance)
         enrolments.check(s, code.secret)
     with database.begin() as s:
@@ -106,23 +106,27 @@ def _enrol(database: Database, wanted: NewParticipant, code: EnrolmentCode, inst
 
 
 def _require_of_here(s: Session, code: EnrolmentCode, instance: str) -> None:
-    """What is known here was made here, whatever it names: the instance changes with the admin token."""
+    """Raises ``enrolment.other_server`` for an unknown code of another instance.
+
+    A known code is accepted in any case, since the instance changes with the admin token."""
     if code.names_another(instance) and not enrolments.is_known(s, code.secret):
         raise FerretError(
             "enrolment.other_server",
-            f"this code was made by another server (instance {code.issuer}…); ask whoever gave it to you for that "
-            "server's address",
+            f"this code was made by another server (instance {code.issuer}…); ask the person who gave it to you for "
+            "that server's address",
         )
 
 
 def _require_place(s: Session, experiment_id: str) -> None:
-    """Refuses the newcomer beyond those that the specification says; its code stays good."""
+    """Raises ``experiment.conflict`` if the experiment has more participants than its specification allows.
+
+    The code stays valid, since the transaction is rolled back."""
     places = experiments.get(s, experiment_id).real_participants
     if participants.count(s, experiment_id) + participants.count_pending(s, experiment_id) > places:
         raise FerretError(
             "experiment.conflict",
-            f"{experiment_id} takes {places} from outside (participants.edge), and all have joined; a place is free "
-            "once somebody is refused or revoked",
+            f"{experiment_id} takes {places} real participants (participants.edge), and all have joined; refusing "
+            "or revoking one frees a place",
         )
 
 

@@ -1,7 +1,7 @@
-"""Whether those who follow experiments still may: one look every two seconds for all streams of this process.
+"""Access checks of open event streams: one query every two seconds for all streams of this process.
 
-A membership, an account, a token and a session end in any process of the API, and some of them by time alone. So the
-database is asked, and not only those told who are near when it happens.
+Memberships, accounts, tokens and sessions can end in any API process, and some expire. So each process checks the
+database.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ferret_api.events.permission import Claim
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 2.0
-"""A stream goes on for so long at most, and for the time of a look, when its reader may see the experiment no more."""
+"""Interval of the checks. A stream ends at most this long, plus one query, after its reader loses access."""
 
 
 class Follower:
-    """One stream's reader, until it is ``refused``."""
+    """The reader of one stream, until it is ``refused``."""
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
@@ -31,20 +31,22 @@ class Follower:
         self._end: Callable[[], None] | None = None
 
     def waits(self, end: Callable[[], None]) -> None:
-        """From now on it waits for something to happen, unless ``end`` is called."""
+        """Sets ``end``, which ends the reader's wait for events when it is refused."""
         self._end = end
         if self.refused:
             end()
 
     def refuse(self) -> None:
-        """Ends its stream, whether anything happens or not."""
+        """Refuses the reader and ends its wait for events."""
         self.refused = True
         if self._end is not None:
             self._end()
 
 
 class Watch:
-    """Looks as long as somebody follows. Used on the event loop alone; ``permitted`` gives the claims that are good."""
+    """Periodic access checks while streams are open. ``permitted`` returns the valid claims among those given.
+
+    Use it only on the event loop."""
 
     def __init__(self, permitted: Callable[[Collection[Claim]], Awaitable[Collection[Claim]]]) -> None:
         self._permitted = permitted
@@ -53,11 +55,11 @@ class Watch:
 
     @contextmanager
     def over(self, claim: Claim) -> Generator[Follower]:
-        """Somebody who follows for the length of a ``with`` block, and whose claim was good a moment ago."""
+        """Watches a reader with a valid claim for the duration of a ``with`` block."""
         follower = Follower(claim)
         self._followers.add(follower)
         if self._task is None:
-            # In a context of its own: its logs are about no request.
+            # A separate context, so that its logs name no request.
             self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
         try:
             yield follower
@@ -78,13 +80,13 @@ class Watch:
                 follower.refuse()
 
     async def _refused(self, followers: Collection[Follower]) -> Collection[Follower]:
-        """Everybody, where it cannot be told: who still may follow comes back."""
+        """Returns the readers without access; all of them if the check fails, since readers with access reconnect."""
         try:
             good = await self._permitted({follower.claim for follower in followers})
-        except OperationalError as error:  # nor is there anything new for them to read
-            logger.warning("no look at who may still follow, the database failed: %s", error.orig)
+        except OperationalError as error:  # without the database there is nothing new to read either
+            logger.warning("could not check access of event streams, the database failed: %s", error.orig)
             return ()
         except Exception:
-            logger.exception("the event streams end, nobody can tell who may still follow")
+            logger.exception("the event streams end, because their access could not be checked")
             return followers
         return [follower for follower in followers if follower.claim not in good]

@@ -1,4 +1,4 @@
-"""What happened to an experiment, as a list and as a stream of server-sent events."""
+"""Endpoints for the events of an experiment: a list, and a stream of server-sent events."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _ITEM = {
 
 @router.get("", operation_id="list_events", responses=problems("experiment.not_found"))
 def list_events(experiment_id: ExperimentId, caller: Viewer, after: After = 0, limit: Limit = PAGE) -> EventPage:
-    """Events after number `after`, in order."""
+    """Lists the events with a number above `after`, in order. Requires the role viewer."""
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         return EventPage(items=[Event.model_validate(event) for event in events.after(s, experiment_id, after, limit)])
 
 
 def _start(experiment_id: ExperimentId, caller: Viewer, after: After = 0, last_event_id: LastEventId = None) -> int:
-    """Where the stream starts, checked while a problem can still be answered."""
+    """Returns the number after which the stream starts. It runs before the stream, so that it can raise problems."""
     start = after if last_event_id is None else last_event_id
     with caller.database.read() as s:
         experiment = experiments.get(s, experiment_id)
         if experiment.state.finished and start >= experiment.event_seq:
-            # The one answer after which a browser does not reconnect (HTML standard, section 9.2.3).
+            # Browsers reconnect after any other status (HTML standard, section 9.2.3).
             raise HTTPException(204)
     return start
 
@@ -73,10 +73,10 @@ def _start(experiment_id: ExperimentId, caller: Viewer, after: After = 0, last_e
     },
 )
 async def stream_events(feeds: FeedsDep, start: Annotated[int, Depends(_start)], follower: Place) -> EventStream:
-    """Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
+    """Streams each event as it happens. `id` is its number, `event` its type, `data` the same JSON as in the list.
 
-    Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
-    behind is disconnected, and resumes where it was; one that may no longer see the experiment is disconnected within
-    seconds, and refused when it comes back.
+    The stream resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. The server
+    disconnects a reader that falls too far behind; it can reconnect and resume. A reader that loses access to the
+    experiment is disconnected within seconds, and refused when it reconnects. Requires the role viewer.
     """
     return EventStream(stream.follow(feeds, follower, start), headers=NOT_HELD_BACK)

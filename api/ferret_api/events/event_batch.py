@@ -1,4 +1,4 @@
-"""Some events in a row, read in one transaction and already in the form in which they travel."""
+"""Pages of consecutive events, read in one transaction and encoded as server-sent events."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ferret_db.database import Database
 from ferret_db.repositories import events, experiments
 
 MOST = 100
-"""Events in a page."""
+"""Maximum number of events in a page."""
 
 
 class Page(NamedTuple):
-    """Server-sent events by their numbers, and their types; without any it is a sign of life."""
+    """Server-sent events with their numbers, and their types. An empty page is a keep-alive."""
 
     events: tuple[tuple[int, bytes], ...] = ()
     types: frozenset[str] = frozenset()
 
     @property
     def full(self) -> bool:
-        """Whether there may be more."""
+        """True if more events may follow."""
         return len(self.events) == MOST
 
     def last(self, otherwise: int) -> int:
-        """Number of the last event."""
+        """Returns the number of the last event, or ``otherwise`` for an empty page."""
         return self.events[-1][0] if self.events else otherwise
 
     def behind(self, after: int) -> bytes:
-        """Those with a number above ``after``; if there are none, a comment."""
+        """Returns the events with a number above ``after``; a keep-alive comment without any."""
         return b"".join(event for number, event in self.events if number > after) or KEEPALIVE_COMMENT
 
 
 class Look(NamedTuple):
-    """What one look found: a page, the number of the experiment's newest event, whether the page ends the stream."""
+    """Result of one query: a page, the number of the newest event, and True if the page ends the stream."""
 
     page: Page
     newest: int
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
 
 def look(database: Database, experiment_id: str, after: int) -> Look:
-    """The events behind number ``after``; raises ``experiment.not_found``."""
+    """Reads the events after number ``after``; raises ``experiment.not_found``."""
     with database.read() as s:
         experiment = experiments.get(s, experiment_id)
         found = events.after(s, experiment_id, after, MOST)

@@ -1,4 +1,4 @@
-"""Who may still follow what, asked for all open streams together: a few queries, however many streams there are."""
+"""Access of all open streams, checked together with a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ferret_db.tables import User
 
 
 class Claim(NamedTuple):
-    """What a stream was opened with, a token or the secret of a session, and the experiment that it follows."""
+    """The credential of a stream, a token or the secret of a session, and the experiment that it follows."""
 
     credential: str
     experiment_id: str
 
 
 def permitted(database: Database, admin: AdminToken, claims: Collection[Claim]) -> set[Claim]:
-    """Those of the claims, all of which were good once, that still are."""
+    """Returns the claims that are still valid. All of them were valid when their streams began."""
     lasting = {claim for claim in claims if admin.is_token(claim.credential)}
     with database.read() as s:
         users = _users(s, admin, {claim.credential for claim in claims} - {claim.credential for claim in lasting})

@@ -1,4 +1,4 @@
-"""One poller for all who follow an experiment: it looks once per interval and hands what it found to each of them."""
+"""Poller of an experiment's events, which reads once per interval for all subscribers."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from ferret_core.protocol.errors import FerretError
 logger = logging.getLogger(__name__)
 
 MOST_WAITING = 64
-"""Pages that wait for a subscriber; one that is further behind is dropped, and resumes by number when it reconnects."""
+"""Maximum pages in a subscriber's queue. Beyond it the subscriber is dropped; it resumes when it reconnects."""
 TOGETHER = 10
-"""Subscribers woken in one turn of the event loop, so that requests in between wait for milliseconds only."""
+"""Subscribers woken per iteration of the event loop, so that requests in between wait only for milliseconds."""
 PING_SECONDS = 15.0
-"""Proxies and clients take a connection that is silent for longer for a broken one (HTML standard, section 9.2.7)."""
+"""Interval of keep-alives. Proxies and clients may drop a silent connection (HTML standard, section 9.2.7)."""
 
 
 class Subscription:
-    """One follower: pages of events with numbers above ``start``, in order, until it ends."""
+    """One subscriber's queue of pages: all events with numbers above ``start``, in order."""
 
     def __init__(self, start: int) -> None:
         self.start = start
         self._over = False
-        # One place more than pages may take: for the end.
+        # One place more than the pages, for the end marker.
         self._waiting: asyncio.Queue[Page | None] = asyncio.Queue(MOST_WAITING + 1)
 
     def put(self, page: Page) -> bool:
-        """False if too many wait already."""
+        """Queues a page; returns False if the queue is full."""
         if self._waiting.qsize() >= MOST_WAITING:
             return False
         self._waiting.put_nowait(page)
         return True
 
     def end(self) -> None:
-        """Nothing comes behind what waits now."""
+        """Ends the subscription after the pages in the queue."""
         if not self._over:
             self._over = True
             self._waiting.put_nowait(None)
 
     async def pages(self) -> AsyncIterator[Page]:
-        """Each page once, and an empty one now and then."""
+        """Yields each page, and an empty page as a keep-alive."""
         while (page := await self._waiting.get()) is not None:
             yield page
 
 
 class Feed:
-    """Polls from event ``position`` on as long as there are subscriptions. Used on the event loop alone.
+    """Poller that reads events after ``position`` while there are subscriptions. Use it only on the event loop.
 
-    ``look`` reads what comes behind a number; ``ended`` is called when it ends by itself.
+    ``look`` reads the events after a number. ``ended`` is called when the poller ends by itself.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Feed:
         self._ended = ended
         self._subscriptions: set[Subscription] = set()
         self._spoke_at = time.monotonic()
-        # In a context of its own: its logs are about no request.
+        # A separate context, so that its logs name no request.
         self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
 
     @property
@@ -82,7 +82,7 @@ class Feed:
         return bool(self._subscriptions)
 
     def subscribe(self) -> Subscription:
-        """Gets every event behind its ``start``."""
+        """Returns a subscription to every event after its ``start``."""
         subscription = Subscription(self._position)
         self._subscriptions.add(subscription)
         return subscription
@@ -91,7 +91,7 @@ class Feed:
         self._subscriptions.discard(subscription)
 
     def stop(self) -> None:
-        """Ends it without a word: for when nobody follows any more."""
+        """Stops the poller without ending subscriptions. Use it without subscriptions."""
         self._task.cancel()
 
     async def _run(self) -> None:
@@ -110,11 +110,11 @@ class Feed:
             subscription.end()
 
     async def _poll(self) -> bool:
-        """Whether the experiment has ended."""
+        """Reads and distributes new events; returns True if the experiment has ended."""
         try:
             page, _, over = await self._look(self._position)
         except OperationalError as error:
-            logger.warning("no look for new events, the database failed: %s", error.orig)
+            logger.warning("could not read new events, the database failed: %s", error.orig)
             return False
         if page.events or time.monotonic() - self._spoke_at >= PING_SECONDS:
             self._position = page.last(self._position)

@@ -1,4 +1,4 @@
-"""An answer of server-sent events."""
+"""Responses with server-sent events."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ NOT_HELD_BACK = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the 
 
 
 class EventStream(StreamingResponse):
-    """Not FastAPI's, which encodes every event for every reader."""
+    """A response of encoded events. FastAPI's own class would encode every event for every reader."""
 
     media_type = "text/event-stream"

@@ -1,4 +1,4 @@
-"""Following an experiment: what has happened is read in pages, what happens comes from the experiment's one poller."""
+"""Event stream of an experiment: past events are read in pages, new events come from the experiment's poller."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from ferret_api.events.streams import Feeds
 
 
 async def follow(feeds: Feeds, follower: Follower, after: int) -> AsyncIterator[bytes]:
-    """Server-sent events behind ``after`` in order, until the experiment's last, until the process stops or until the
-    follower is refused, who then gets nothing that waited either."""
+    """Yields server-sent events after number ``after``, in order.
+
+    The stream ends after the experiment's last event, when the process stops, or when the follower is refused. A
+    refused follower gets no further events, not even queued ones."""
     async with aclosing(_events(feeds, follower, after)) as events:
         async for event in events:
             if follower.refused:
@@ -32,7 +34,7 @@ async def _events(feeds: Feeds, follower: Follower, after: int) -> AsyncGenerato
             break
     with feeds.subscription(experiment_id, newest) as live:
         follower.waits(live.end)
-        # What the poller handed out between that look and the subscription.
+        # The events that the poller distributed between that read and the subscription.
         while after < live.start:
             page, _, over = await feeds.look(experiment_id, after)
             yield page.behind(after)

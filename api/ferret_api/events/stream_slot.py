@@ -1,4 +1,4 @@
-"""A stream's place among all that are open, with which its reader is watched."""
+"""Dependency that reserves a slot for a stream and watches its reader's access."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ async def _place(
 
 
 Place = Annotated[Follower, Depends(_place)]
-"""Held until the stream has ended; ``stream.refused`` where there are too many."""
+"""Slot that is held until the stream ends; raises ``stream.refused`` if there are too many streams."""

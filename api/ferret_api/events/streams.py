@@ -1,4 +1,4 @@
-"""The event streams of this process: how many there are, and the one poller of each experiment that is followed."""
+"""Event streams of this process: their limits, and one poller for each followed experiment."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from ferret_db.database import Database
 R = TypeVar("R")
 
 READERS = 4
-"""Threads that read for streams at a time: the others stay free for requests."""
+"""Maximum number of threads that read for streams. The others serve requests."""
 
 
 class Feeds:
-    """Used on the event loop alone. ``most`` streams in all, ``most_per_token`` with one token or session."""
+    """Event streams of the process: at most ``most`` in total, and ``most_per_token`` with one token or session.
+
+    Use it only on the event loop."""
 
     def __init__(
         self,
@@ -40,7 +42,7 @@ class Feeds:
         stopping: asyncio.Event,
     ) -> None:
         self.looks = 0
-        """At the database, of pollers and of streams that catch up."""
+        """Number of database reads, by pollers and by streams that catch up."""
         self.most = most
         self.most_per_token = most_per_token
         self._database = database
@@ -55,7 +57,7 @@ class Feeds:
 
     @classmethod
     def of(cls, context: Context) -> Self:
-        """As the settings say; whatever is followed, half of the connections are for requests."""
+        """Returns the streams of a process with the limits of its settings."""
         sizing = context.settings.sizing
         return cls(
             context.database,
@@ -68,12 +70,12 @@ class Feeds:
 
     @property
     def streams(self) -> int:
-        """Open now."""
+        """Number of open streams."""
         return self._streams.total()
 
     @property
     def dropped(self) -> int:
-        """Streams ended because their reader was too slow."""
+        """Number of streams ended because their reader was too slow."""
         return self._dropped + sum(feed.dropped for feed in self._feeds.values())
 
     @property
@@ -82,10 +84,10 @@ class Feeds:
 
     @contextmanager
     def place(self, claim: Claim) -> Generator[Follower]:
-        """One stream, watched as long as it is open; ``stream.refused`` if there are too many."""
+        """Reserves a slot for one stream and watches its access; raises ``stream.refused`` if there are too many."""
         token = claim.credential
         if self.streams >= self.most:
-            raise FerretError("stream.refused", f"{self.most} event streams are open, and no more are served")
+            raise FerretError("stream.refused", f"{self.most} event streams are open, the maximum of this process")
         if self._streams[token] >= self.most_per_token:
             detail = f"{self.most_per_token} event streams are open with this token: close some"
             raise FerretError("stream.refused", detail)
@@ -99,12 +101,12 @@ class Feeds:
                 del self._streams[token]
 
     async def look(self, experiment_id: str, after: int) -> Look:
-        """One look at the database."""
+        """Reads one page of events from the database."""
         self.looks += 1
         return await self.read(lambda: look(self._database, experiment_id, after))
 
     async def read(self, reading: Callable[[], R]) -> R:
-        """Runs ``reading`` in one of the threads that read for all who follow something."""
+        """Runs ``reading`` in one of the threads for streams."""
         return await anyio.to_thread.run_sync(reading, limiter=self._readers)
 
     async def _permitted(self, claims: Collection[Claim]) -> Collection[Claim]:
@@ -112,7 +114,7 @@ class Feeds:
 
     @contextmanager
     def subscription(self, experiment_id: str, newest: int) -> Generator[Subscription]:
-        """What happens from now on. ``newest`` is the number of an event of which the caller knows by a look."""
+        """Subscribes to new events. ``newest`` is the number of the newest event that the caller has read."""
         feed = self._feeds.get(experiment_id)
         if feed is None:
             ended = partial(self._ended, experiment_id)

@@ -1,7 +1,6 @@
-"""Editing what people call an experiment and write about it, and its priority.
+"""Edits of an experiment's name, tags, notes and priority.
 
-Its entity tag names just that, and not how far the experiment has come: an edit made on what was read is not refused
-because a round was committed in the meantime.
+The entity tag covers only these fields, so that a round committed in the meantime does not make an edit fail.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ _LENGTH = 32
 
 
 def entity_tag(experiment: Experiment) -> str:
-    """With its quotes, as in ``ETag`` and ``If-Match``."""
+    """Returns the entity tag with quotes, as in ``ETag`` and ``If-Match``."""
     return f'"{digest_json([experiment.name, experiment.tags, experiment.notes, experiment.priority])[:_LENGTH]}"'
 
 
 def edit(
     database: Database, experiment_id: str, wanted: ExperimentChange, if_match: str | None, actor: str
 ) -> Experiment:
-    """The experiment as it is then; ``experiment.changed`` unless it is still what ``if_match`` names."""
+    """Edits the experiment and returns it; raises ``experiment.changed`` unless its entity tag matches ``if_match``."""
     with database.begin() as s:
         row = experiments.lock(s, experiment_id)
         before = service.shown(s, row)
         if if_match is not None and not matches(if_match, entity_tag(before)):
-            reason = f"{experiment_id} was edited since; read it again, and repeat what is still wanted"
+            reason = f"{experiment_id} has been edited since; read it again and repeat your edit"
             raise FerretError.of_field("experiment.changed", "If-Match", if_match, reason)
         changes = _changes(before, wanted)
         if not changes:
@@ -47,7 +46,7 @@ def edit(
 
 
 def _changes(before: Experiment, wanted: ExperimentChange) -> dict[str, Any]:
-    """What would be different; null is what a new experiment has."""
+    """Returns the fields that would change. Null means the value of a new experiment."""
     empty = {"tags": [], "notes": ""}
     given = {
         name: empty[name] if value is None else value for name, value in wanted.model_dump(exclude_unset=True).items()
@@ -56,7 +55,7 @@ def _changes(before: Experiment, wanted: ExperimentChange) -> dict[str, Any]:
 
 
 def _told(before: Experiment, changes: dict[str, Any]) -> dict[str, Any]:
-    """For the audit log: of notes only how long they are, for they may be about people."""
+    """Returns the details for the audit log. Notes may contain personal data, so only their length is included."""
     told: dict[str, Any] = {"name": changes.get("name", before.name)}
     if "name" in changes:
         told["name_before"] = before.name

@@ -1,4 +1,4 @@
-"""Submitting and finding experiments."""
+"""Endpoints that submit, list, show and edit experiments."""
 
 from __future__ import annotations
 
@@ -33,20 +33,24 @@ router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 
 InProject = Annotated[
     str | None,
-    Query(max_length=64, description="Project that it is to belong to; may be left out by who sees only one"),
+    Query(max_length=64, description="Project of the experiment. Optional if the caller belongs to exactly one"),
 ]
 Sort = Annotated[
     str,
     Query(
         max_length=64,
-        description="A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus "
-        "before it the greatest comes first; experiments without a value always come last",
+        description="Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. "
+        "A leading minus sorts in descending order. Experiments without a value always come last",
         json_schema_extra={"enum": sorts()},
     ),
 ]
 IfMatch = Annotated[
     str | None,
-    Header(alias="If-Match", max_length=500, description="The `ETag` of what was read: an edit since then is refused"),
+    Header(
+        alias="If-Match",
+        max_length=500,
+        description="`ETag` of the experiment when it was read. A later edit makes this one fail",
+    ),
 ]
 Change = Annotated[
     ExperimentChange,
@@ -56,21 +60,37 @@ Change = Annotated[
         examples=[{"tags": ["hearts", "K search"], "notes": "Twice the coordinates of *hearts 3*."}],
     ),
 ]
-ETAG = {"ETag": {"description": "Of name, tags, notes and priority, which can be edited", "schema": {"type": "string"}}}
+ETAG = {
+    "ETag": {
+        "description": "Entity tag of name, tags, notes and priority, the fields that can be edited",
+        "schema": {"type": "string"},
+    }
+}
 QUEUED = {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}}
 
 
 def _filter(
-    state: Annotated[list[ExperimentState], Query(default_factory=list, description="Any of these states")],
-    tag: Annotated[list[Tag], Query(default_factory=list, max_length=MOST_TAGS, description="Each of these tags")],
+    state: Annotated[
+        list[ExperimentState], Query(default_factory=list, description="Only experiments in one of these states")
+    ],
+    tag: Annotated[
+        list[Tag],
+        Query(default_factory=list, max_length=MOST_TAGS, description="Only experiments with all of these tags"),
+    ],
     algorithm: Annotated[str | None, Query(max_length=64)] = None,
     dataset: Annotated[str | None, Query(max_length=64)] = None,
-    name: Annotated[str | None, Query(max_length=120, description="Part of the name, upper or lower case")] = None,
+    name: Annotated[str | None, Query(max_length=120, description="Part of the name; case is ignored")] = None,
     archived: Annotated[bool, Query(description="True: archived experiments only. False: all others")] = False,
     project: Annotated[str | None, Query(max_length=64, description="Name of the project")] = None,
-    created_after: Annotated[AwareDatetime | None, Query(description="Submitted then or later")] = None,
-    created_before: Annotated[AwareDatetime | None, Query(description="Submitted earlier")] = None,
-    seed_group: Annotated[str | None, Query(max_length=64, description="Of this group, by its key")] = None,
+    created_after: Annotated[
+        AwareDatetime | None, Query(description="Only experiments submitted at or after this time")
+    ] = None,
+    created_before: Annotated[
+        AwareDatetime | None, Query(description="Only experiments submitted before this time")
+    ] = None,
+    seed_group: Annotated[
+        str | None, Query(max_length=64, description="Only experiments of the group with this key")
+    ] = None,
 ) -> ExperimentFilter:
     return ExperimentFilter(
         state, algorithm, dataset, name, archived, project, tag, created_after, created_before, seed_group
@@ -102,7 +122,10 @@ def submit_experiment(
     priority: Annotated[Priority, Query()] = LEAST_PRIORITY,
     idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
-    """Stores a queued experiment and answers at once; a worker takes it from there."""
+    """Queues an experiment and returns it immediately; a worker runs it. Requires the role researcher.
+
+    `Location` in the response is the experiment's address. `project.refused` if the project does not allow the model
+    or the data."""
     experiment = service.submit(
         caller.database,
         spec,
@@ -124,10 +147,10 @@ def list_experiments(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ExperimentPage:
-    """Experiments of the caller's projects, the newest first unless another order is asked for.
+    """Lists the experiments of the caller's projects, by default newest first. Requires the role viewer.
 
-    A page begins behind the last item of the one before, whatever has changed since: no experiment that stays where it
-    is in the order is left out or shown twice."""
+    A page begins after the last item of the previous page, even if the list has changed since. An experiment
+    that keeps its position in the order is neither skipped nor repeated."""
     return listing.list_page(caller.database, wanted, sort, limit, cursor)
 
 
@@ -139,10 +162,11 @@ def list_experiment_groups(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ExperimentGroupPage:
-    """The same experiments as `list_experiments` gives, where those that differ in name and seed only are one item.
+    """Lists groups of experiments that differ only in name and seed. Requires the role viewer.
 
-    A group is sorted by the mean of a metric, the sum of bytes, the last of times, and else by the least of its
-    experiments' values. `list_experiments` with its key as `seed_group` and the same filters lists what is in it."""
+    The filters are those of `list_experiments`. The sort key of a group is the mean of a metric, the sum of bytes, the
+    latest of its times, and for other columns the smallest value of its experiments. To list a group's experiments,
+    call `list_experiments` with the group's key as `seed_group` and the same filters."""
     return listing.group_page(caller.database, wanted, sort, limit, cursor)
 
 
@@ -152,8 +176,9 @@ def list_experiment_groups(
     responses={200: {"headers": ETAG}, **problems("experiment.not_found")},
 )
 def get_experiment(experiment_id: ExperimentId, response: Response, reader: Reading) -> Experiment | JoinedExperiment:
-    """One experiment with its specification and how far it has come. Users get an `Experiment`, with an `ETag`;
-    a participant gets a `JoinedExperiment`."""
+    """Returns one experiment with its specification and progress.
+
+    Users get an `Experiment` with an `ETag`. A participant of the experiment gets a `JoinedExperiment`."""
     if reader.is_participant:
         return service.show_participant(reader.database, experiment_id)
     return _tagged(response, service.show(reader.database, experiment_id))
@@ -167,7 +192,9 @@ def get_experiment(experiment_id: ExperimentId, response: Response, reader: Read
 def edit_experiment(
     experiment_id: ExperimentId, change: Change, response: Response, caller: Researcher, if_match: IfMatch = None
 ) -> Experiment:
-    """Another name, tags, notes or priority, whatever state the experiment is in; what is trained does not change."""
+    """Changes name, tags, notes or priority, in any state. Training is not affected. Requires the role researcher.
+
+    `experiment.changed` if `If-Match` does not match: the experiment was edited since it was read."""
     return _tagged(response, edit.edit(caller.database, experiment_id, change, if_match, caller.id))
 
 

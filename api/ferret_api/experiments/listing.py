@@ -1,4 +1,4 @@
-"""The lists of experiments and of groups of them: what they tell of each."""
+"""Lists of experiments and of experiment groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table_
 
 
 class _Beside(NamedTuple):
-    """What other tables hold of the experiments of one page, by their ids."""
+    """Values from other tables for the experiments of one page, by id."""
 
     tags: dict[str, list[str]]
     metrics: dict[str, dict[str, metrics.MetricSummary]]
@@ -36,7 +36,7 @@ class _Beside(NamedTuple):
 def list_page(
     database: Database, wanted: ExperimentFilter, sort: str, limit: int, cursor: str | None
 ) -> ExperimentPage:
-    """One page; ``request.invalid`` for a column that there is none of, and for another list's cursor."""
+    """Returns one page; raises ``request.invalid`` for an unknown column, or a cursor of another list."""
     with database.read() as s:
         page = experiment_list.list_page(s, wanted, limit, cursor, sort)
         return ExperimentPage(items=_items(s, page.items), next_cursor=page.next_cursor)
@@ -45,7 +45,7 @@ def list_page(
 def group_page(
     database: Database, wanted: ExperimentFilter, sort: str, limit: int, cursor: str | None
 ) -> ExperimentGroupPage:
-    """One page; ``request.invalid`` for a column that there is none of, and for another list's cursor."""
+    """Returns one page; raises ``request.invalid`` for an unknown column, or a cursor of another list."""
     with database.read() as s:
         page = seed_groups.list_page(s, wanted, limit, cursor, sort)
         newest = _items(s, [group.newest for group in page.items])
@@ -90,7 +90,7 @@ def _item(s: Session, row: tables.Experiment, beside: _Beside) -> ListedExperime
 
 
 def _options(spec: dict[str, Any]) -> dict[str, Any]:
-    """What people compare experiments by; null where the algorithm has no such option, or another in its place."""
+    """Returns options that people compare between experiments; null for options that the algorithm does not have."""
     algorithm = cast(dict[str, Any], spec["algorithm"])
     return {
         "seed": spec["seed"],

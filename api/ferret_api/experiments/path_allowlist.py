@@ -1,4 +1,4 @@
-"""Refuses at once the files and folders that the workers would refuse to read."""
+"""Check of a specification's paths at submission, by the same rules as in the workers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ferret_core.system import untrusted_files
 
 
 def require_roots(spec: ExperimentSpec, readable: untrusted_files.Readable) -> None:
-    """``dataset.invalid`` or ``model.invalid`` for a path of a resolved ``spec`` that is not ``readable``.
+    """Raises ``dataset.invalid`` or ``model.invalid`` for a path of a resolved ``spec`` that is not ``readable``.
 
-    The answer is the same whether there is something at the path or not.
+    The error does not reveal if the path exists.
     """
     for field, path in catalog.paths(spec):
         try:

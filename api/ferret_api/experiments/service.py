@@ -1,4 +1,4 @@
-"""What submitting and showing an experiment takes."""
+"""Submission and display of experiments."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def submit(
     priority: int = LEAST_PRIORITY,
     original: tables.Experiment | None = None,
 ) -> Experiment:
-    """The experiment of a valid specification, new or the one stored under the same key.
+    """Creates the experiment of a valid specification, or returns the one stored under the same key.
 
-    It belongs to ``project``, or to the only one that ``database`` shows. A clone has the tags of its ``original``,
-    since both belong to one search, but not the notes, which tell of that run, nor the priority.
+    It belongs to ``project``, by default to the only one that ``database`` shows. A clone gets the tags of its
+    ``original``, since both belong to one search, but not its notes, which describe that run, nor its priority.
     """
     resolved = catalog.resolve(spec)
     require_roots(resolved, readable)
@@ -59,8 +59,9 @@ def submit(
 
 
 def chosen_project(s: Session, wanted: str | None, spec: ExperimentSpec) -> str:
-    """Name of the ``wanted`` project, or of the only one; raises ``project.refused`` where it does not allow what
-    ``spec`` uses."""
+    """Returns the name of the ``wanted`` project, or of the only one.
+
+    Raises ``project.refused`` if it does not allow the model or the data of ``spec``."""
     chosen = projects.get(s, wanted or _only(s))
     models = None if chosen.models is None else [AllowedModel.model_validate(model) for model in chosen.models]
     require_allowed(spec, models, chosen.data, chosen.name)
@@ -70,7 +71,7 @@ def chosen_project(s: Session, wanted: str | None, spec: ExperimentSpec) -> str:
 def _only(s: Session) -> str:
     seen = projects.names(s)
     if len(seen) != 1:
-        choice = f"say which: one of {', '.join(seen)}" if seen else "ask an administrator to make you a member of one"
+        choice = f"choose one of {', '.join(seen)}" if seen else "ask an administrator to add you to one"
         raise FerretError.of_field("request.invalid", "project", None, f"an experiment belongs to a project; {choice}")
     return seen[0]
 
@@ -79,7 +80,7 @@ _COMPARED = ("development_loss", "average_development_loss")
 
 
 def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec) -> None:
-    """Who asked for which model to be trained with what."""
+    """Records the submission with its model, data and algorithm in the audit log."""
     told = {"project": row.project, "name": row.name, "model": spec.model.source, "revision": spec.model.revision}
     told |= {"dataset": row.dataset, "algorithm": row.algorithm, "rounds": row.rounds, "cloned_from": row.cloned_from}
     audit.record(s, actor, "experiment.cloned" if row.cloned_from else "experiment.submitted", row.id, **told)
@@ -91,7 +92,7 @@ def show(database: Database, experiment_id: str) -> Experiment:
 
 
 def show_participant(database: Database, experiment_id: str) -> JoinedExperiment:
-    """The experiment as its participants see it."""
+    """Returns the experiment as its participants see it."""
     with database.read() as s:
         row = experiments.get(s, experiment_id)
         curves = metrics.summary(s, [row.id])[row.id]
@@ -102,7 +103,7 @@ def show_participant(database: Database, experiment_id: str) -> JoinedExperiment
 
 
 def shown(s: Session, row: tables.Experiment) -> Experiment:
-    """The experiment as the API shows it."""
+    """Returns the experiment as the API shows it."""
     columns = {name: getattr(row, name) for name in _COLUMNS}
     sent, curves = rounds.bytes_by_experiment(s, [row.id])[row.id], metrics.summary(s, [row.id])[row.id]
     return Experiment.model_validate(

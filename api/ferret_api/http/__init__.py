@@ -1,1 +1,1 @@
-"""HTTP itself: middleware, errors, pagination, entity tags, security headers, OpenAPI, the dashboard's files."""
+"""HTTP layer: middleware, errors, pagination, entity tags, security headers, OpenAPI, the dashboard's files."""

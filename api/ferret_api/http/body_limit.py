@@ -1,7 +1,7 @@
-"""A limit on every body, by operation: in bytes as they arrive and, for JSON, in values and depth. Pure ASGI.
+"""ASGI middleware that limits request bodies by operation: their bytes and, for JSON, the number and depth of values.
 
-What a stranger may send is small, and nothing is parsed that would be large as objects or as a list of errors: parsing,
-validation and the answer all run on the event loop, where one large body would hold up everybody else.
+Parsing, validation and the response run on the event loop, where one large body would delay all other requests. So
+bodies that would become large objects, or a long list of errors, are refused before they are parsed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 class BodyLimit:
-    """Counts a body as the operation reads it; HTTPException 413 beyond a limit."""
+    """Counts a body while the operation reads it; raises HTTPException 413 beyond a limit."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self.app = app
@@ -49,7 +49,7 @@ class BodyLimit:
             return
         headers = Headers(scope=scope)
         if "content-length" in headers and "transfer-encoding" in headers:
-            # Two servers in a row may disagree about where such a request ends (RFC 9112, section 6.1).
+            # A proxy and this server may disagree about where such a request ends (RFC 9112, section 6.1).
             error = FerretError("request.invalid", "send either Content-Length or Transfer-Encoding, not both")
             await problem(Request(scope), error, {"Connection": "close"})(scope, receive, send)
             return
@@ -59,7 +59,7 @@ class BodyLimit:
 
         async def receive_counted() -> Message:
             nonlocal received
-            # Only what has been routed is read, so that the operation is known by now.
+            # A body is read only after routing, so the operation is known here.
             operation = getattr(scope.get("route"), "operation_id", None)
             limit = self.limits.get(operation, self.usual) if operation else self.usual
             if declared.isdecimal() and int(declared) > limit:
@@ -77,9 +77,9 @@ class BodyLimit:
 
 
 class _Outline:
-    """How many values a JSON text has at most and how deep they lie, told without parsing it.
+    """Upper bounds on the number and depth of the values in a JSON text, without parsing it.
 
-    Brackets and commas within strings count too: no body that Ferret takes has so many of them.
+    Brackets and commas in strings count too. No valid body has enough of them to reach the limits.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class _Outline:
         self.depth = 0
 
     def add(self, text: bytes) -> None:
-        """Takes the next part; HTTPException 413 once there are too many values, or they lie too deep."""
+        """Adds the next part; raises HTTPException 413 if there are too many values or they are too deep."""
         self.values += sum(map(text.count, (b",", b"[", b"]", b"{", b"}")))
         if self.values > MOST_VALUES:
             raise HTTPException(413, f"the body holds more than {MOST_VALUES} values; no request needs as many")

@@ -1,7 +1,7 @@
-"""Whether a browser's cookie may speak: only for pages of this service.
+"""Protection against cross-site requests: a session cookie is accepted only from pages of this service.
 
-``SameSite`` ignores ports, so a page of another server on this host sends the cookie along; and browsers send
-``Sec-Fetch-Site`` only over https and to localhost. Every browser sends ``Origin`` with what changes something
+``SameSite`` ignores ports, so browsers also send the cookie for pages of other servers on this host. They send
+``Sec-Fetch-Site`` only over https and to localhost. Every browser sends ``Origin`` with requests that change something
 (https://fetch.spec.whatwg.org/#origin-header).
 """
 
@@ -16,9 +16,9 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def is_same_origin(request: Request, public_url: str | None) -> bool:
-    """False for a request that changes something unless its headers say that it comes from this very origin.
+    """Returns True for safe methods, and for requests with headers that name this service as origin.
 
-    ``public_url`` is this origin too, where a proxy in front asks under another name.
+    ``public_url`` also counts as this origin, since a reverse proxy may use another host name.
     """
     if request.method in SAFE:
         return True
@@ -31,7 +31,7 @@ def is_same_origin(request: Request, public_url: str | None) -> bool:
 
 
 def _is_host(origin: str, host: str) -> bool:
-    """Compares name and port; a proxy in front may speak https where we are asked by http."""
+    """Compares host name and port, but not the scheme: a reverse proxy may end TLS."""
     sent = urlsplit(origin)
     port = _PORTS.get(sent.scheme)
     if port is None:

@@ -1,4 +1,4 @@
-"""The dashboard, and ``/docs`` on the REST API: files in ``ferret_api/static``, served wherever no route matches."""
+"""Static files of the dashboard and the ``/docs`` page, served from ``ferret_api/static`` if no route matches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STATIC = Path(__file__).parents[1] / "static"
 INDEX = "index.html"
 ASSETS = "assets"
 PAGES = {"docs": "docs.html"}
-"""What has a page of its own; the index routes every other address."""
+"""Paths with a separate page. The index handles every other path."""
 COPIES = {"br": ".br", "gzip": ".gz"}
-"""Content codings, the smallest first, and what the names of their copies end in (``web/scripts/compress.mjs``)."""
+"""Content codings, smallest output first, and the suffixes of compressed copies (``web/scripts/compress.mjs``)."""
 _MISSING = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Ferret</title>
 <h1>Ferret is running, but its dashboard is not built</h1>
@@ -29,25 +29,25 @@ _MISSING = """<!doctype html>
 
 
 def dashboard(directory: Path = STATIC) -> ASGIApp:
-    """What answers where no route matches: the built dashboard, or a page that says how to build it."""
+    """Returns the application for unmatched routes: the built dashboard, or a page that explains how to build it."""
     return SinglePageApp(directory) if (directory / INDEX).is_file() else _not_built
 
 
 class SinglePageApp:
-    """Files as they are, pages of their own, and the index for the addresses that the dashboard itself routes."""
+    """The dashboard's files, its separate pages, and the index for all paths that the dashboard routes itself."""
 
     def __init__(self, directory: Path) -> None:
         self.files = StaticFiles(directory=directory)
-        # Compressed once, when the dashboard is built; read once, because a release changes them with everything else.
+        # Listed once: the copies are made when the dashboard is built, and change only with a release.
         self.copies = frozenset(
             file.relative_to(directory).as_posix() for file in directory.rglob("*") if _is_copy(file)
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope)
-        # Hashed names never change their content; everything else may with the next release.
+        # Files with a hash in their name never change. All others may change with a release.
         kept = path.partition("/")[0] == ASSETS
-        # Client-side routes have no file extension, and are no assets.
+        # Client-side routes have no file extension and are not assets.
         file = path if kept or Path(path).suffix else PAGES.get(path, INDEX)
         response = await self._file(file, scope)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
@@ -55,7 +55,7 @@ class SinglePageApp:
         await response(scope, receive, send)
 
     async def _file(self, path: str, scope: Scope) -> Response:
-        """The smallest copy of the file that the client reads, with a tag (ETag) and a length of its own."""
+        """Returns the smallest copy of the file that the client accepts, with its own ETag and length."""
         if path in self.copies:
             raise HTTPException(404)
         copies = {coding: path + suffix for coding, suffix in COPIES.items() if path + suffix in self.copies}
@@ -71,13 +71,13 @@ class SinglePageApp:
 
 
 def accepted(header: str, codings: Iterable[str]) -> list[str]:
-    """Those of ``codings`` that an Accept-Encoding header takes, in their own order (RFC 9110, section 12.5.3)."""
+    """Returns the ``codings`` that an Accept-Encoding header accepts, in the order given (RFC 9110, section 12.5.3)."""
     weights = dict(_weighed(item) for item in header.split(","))
     return [coding for coding in codings if weights.get(coding, weights.get("*", 0.0)) > 0]
 
 
 def _weighed(item: str) -> tuple[str, float]:
-    """``gzip;q=0.5``: a coding and its weight, which 0 forbids; what is no number counts as forbidden."""
+    """Parses a coding and its weight, e.g. ``gzip;q=0.5``. Weight 0, or an invalid one, forbids the coding."""
     coding, _, parameter = (part.strip().lower() for part in item.partition(";"))
     try:
         return coding, float(parameter.removeprefix("q=") or 1)
@@ -96,7 +96,7 @@ async def _not_built(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _path(scope: Scope) -> str:
-    """The path below the root; nothing below ``api`` is a page, whatever it is."""
+    """Returns the path without the leading slash; raises 404 for paths below ``api``."""
     path: str = scope["path"].lstrip("/")
     if path.partition("/")[0] == "api" or "\x00" in path:
         raise HTTPException(404)

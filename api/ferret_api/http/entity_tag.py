@@ -1,4 +1,4 @@
-"""Answers with an entity tag, and what ``If-Match`` and ``If-None-Match`` ask for (RFC 9110, section 13.1)."""
+"""Responses with an entity tag; ``If-Match`` and ``If-None-Match`` (RFC 9110, section 13.1)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from ferret_core.protocol.digest import digest_bytes
 
 IfNoneMatch = Annotated[
     str | None,
-    Header(alias="If-None-Match", max_length=500, description="The `ETag` of what is known: 304 where it still holds"),
+    Header(
+        alias="If-None-Match", max_length=500, description="`ETag` of the known response: 304 if it is still current"
+    ),
 ]
 TAGGED: dict[int | str, dict[str, Any]] = {
-    200: {"headers": {"ETag": {"description": "Of the whole answer", "schema": {"type": "string"}}}},
-    304: {"description": "Nothing has changed since the answer with the tag in `If-None-Match`"},
+    200: {"headers": {"ETag": {"description": "Entity tag of the whole response", "schema": {"type": "string"}}}},
+    304: {"description": "Nothing has changed since the response with the tag in `If-None-Match`"},
 }
-"""What :func:`tagged` answers, for ``responses`` of an endpoint."""
+"""Responses of :func:`tagged`, for ``responses`` of an endpoint."""
 
 
 def tagged(body: BaseModel, if_none_match: str | None) -> Response:
-    """The body with its digest as its tag, or 304 without it for whoever has it."""
+    """Returns the body with its digest as ETag, or 304 if the tag matches ``if_none_match``."""
     content = body.model_dump_json().encode()
     tag = f'"{digest_bytes(content)}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
@@ -31,9 +33,8 @@ def tagged(body: BaseModel, if_none_match: str | None) -> Response:
 
 
 def matches(wanted: str, tag: str) -> bool:
-    """Whether one of the entity tags of the header's value ``wanted`` is ``tag``, with its quotes, or any will do.
+    """Returns True if the header value ``wanted`` contains ``tag``, with its quotes, or is ``*``.
 
-    A proxy that compresses answers makes their tags weak; what we give tags to is the same byte by byte, so a weak one
-    counts too.
+    A weak tag counts as equal: a proxy that compresses responses makes tags weak, but the content is the same.
     """
     return any(candidate.strip().removeprefix("W/") in {tag, "*"} for candidate in wanted.split(","))

@@ -1,4 +1,4 @@
-"""Every error is answered as ``application/problem+json`` (RFC 9457), wherever it was raised."""
+"""Error responses as ``application/problem+json`` (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-SUBMIT = "submit_experiment"  # the operation whose body is a specification
+SUBMIT = "submit_experiment"  # the operation that takes a specification as its body
 
 _CODES = {
     400: "request.invalid",
@@ -32,13 +32,13 @@ _CODES = {
     416: "range.invalid",
 }
 SECRETS = frozenset({"code", "current", "password", "token"})
-"""Fields."""
+"""Request fields with secrets, which no response repeats."""
 METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "5"}, 503: {"Retry-After": "5"}}
 
 
 def problem(request: Request, error: FerretError, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer for ``error``."""
+    """Returns the response for ``error``."""
     document = {
         "type": f"urn:ferret:problem:{error.code}",
         **error.to_json(),
@@ -56,7 +56,7 @@ def problem(request: Request, error: FerretError, headers: Mapping[str, str] | N
 
 
 def install(app: FastAPI) -> None:
-    """Renders every exception that an endpoint can raise; the unexpected ones are caught by the middleware."""
+    """Installs the handlers of all exceptions that endpoints raise. The middleware catches unexpected ones."""
     app.add_exception_handler(FerretError, _ferret_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
@@ -73,10 +73,10 @@ async def _ferret_error(request: Request, error: Exception) -> Response:
 
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    # Nothing that grows with the request: this runs on the event loop.
+    # Bounded work, since this runs on the event loop.
     found, omitted = error.errors()[:MOST_ERRORS], len(error.errors()) - MOST_ERRORS
     submitted = getattr(request.scope["route"], "operation_id", None) == SUBMIT and found[0]["loc"][0] == "body"
-    # Without FastAPI's first word ("body", "query", …), a field is named as its sender knows it.
+    # FastAPI's first part ("body", "query", …) is dropped, which leaves the field name that the client sent.
     named = [{**raw, "loc": raw["loc"][1:] or raw["loc"], "input": _public(raw)} for raw in found]
     fields = described(cast(list[ErrorDetails], named), model=ExperimentSpec if submitted else None).told
     told = [_not_json(raw) or field for raw, field in zip(found, fields, strict=True)]
@@ -85,7 +85,7 @@ async def _validation_error(request: Request, error: Exception) -> Response:
 
 
 def _public(raw: Mapping[str, Any]) -> Any:
-    """The value that was given, unless it is or holds a secret, which no answer repeats."""
+    """Returns the given value, or None if it is or contains a secret."""
     given = raw.get("input")
     secret = raw["loc"][-1] in SECRETS or (isinstance(given, Mapping) and not SECRETS.isdisjoint(given))
     return None if secret else given
@@ -110,7 +110,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> list[str]:
-    """The methods of all routes at the address; the router itself names those of the first."""
+    """Returns the methods of all routes at the path. The router itself lists only the first route's methods."""
     routes: list[BaseRoute] = request.app.router.routes
     return [
         method
@@ -131,4 +131,4 @@ def _detail(request: Request, error: HTTPException) -> str:
 
 async def _database_error(request: Request, error: Exception) -> Response:
     logger.error("the database failed: %s", error)
-    return problem(request, FerretError("server.not_ready", "the database does not answer; see /readyz and try again"))
+    return problem(request, FerretError("server.not_ready", "the database does not respond; see /readyz and try again"))

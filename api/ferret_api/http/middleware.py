@@ -1,4 +1,4 @@
-"""What happens to every request before routing: an id, security headers. Pure ASGI."""
+"""ASGI middleware that gives every request an id and every response security headers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 class RequestScope:
-    """Outermost: names the request, in its logs too, adds security headers, answers uncaught exceptions."""
+    """The outermost middleware. It sets the request id, also in logs, adds security headers and handles uncaught
+    exceptions."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self.app = app
@@ -54,7 +55,7 @@ class RequestScope:
         except Exception:
             logger.exception("%s %s failed", request.method, request.url.path)
             if started:
-                raise  # half an answer is out: only a broken connection tells the client
+                raise  # the response has begun: only a broken connection can signal the failure
             error = FerretError("internal", f"the server's log has details under the request id {request_id}")
             await problem(request, error)(request.scope, receive, send_with_headers)
 

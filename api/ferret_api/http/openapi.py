@@ -1,4 +1,4 @@
-"""The OpenAPI document tells the truth: our problem documents instead of FastAPI's, per operation and status."""
+"""The OpenAPI document, with Ferret's problem documents per operation and status instead of FastAPI's errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from ferret_api.http.problems import CODES, problems
 from ferret_api.schemas import REF, Json, Problem
 
 ROLES = "x-ferret-roles"
-"""Who may call an operation: roles of users, ``participant``, or ``anyone``. Absent where no rule says so."""
+"""Extension that lists who may call an operation: roles of users, ``participant``, or ``anyone``. Absent without a
+rule."""
 
 
 def build(title: str, version: str, description: str, routes: list[BaseRoute], own: Iterable[BaseRoute]) -> Json:
-    """The OpenAPI 3.1 document of the routes, with sorted keys; ``own`` are those of our routers."""
+    """Builds the OpenAPI 3.1 document of the routes, with sorted keys. ``own`` are the routes of Ferret's routers."""
     found = get_openapi(title=title, version=version, description=description, routes=routes)
     schemas = found["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
@@ -38,14 +39,14 @@ def build(title: str, version: str, description: str, routes: list[BaseRoute], o
 
 
 def _roles(dependant: Dependant) -> list[str] | None:
-    """Whom all rules among the dependencies let in."""
+    """Returns the roles that all rules among the dependencies admit; None without a rule."""
     found = [getattr(dependant.call, "roles", None), *map(_roles, dependant.dependencies)]
     rules = [rule for rule in found if rule is not None]
     return [role for role in rules[0] if all(role in rule for rule in rules)] if rules else None
 
 
 def _add_common_problems(operation: Json) -> None:
-    """What any operation of its kind can answer, beside the codes that its endpoint names."""
+    """Adds the problems that every operation of its kind can raise, in addition to its endpoint's own."""
     responses: Json = operation["responses"]
     codes: list[str] = [code for response in responses.values() for code in response.get(CODES, [])]
     codes += ["request.invalid"]

@@ -1,4 +1,4 @@
-"""The specification that the document of the API shows: with names for paths, it fits every server."""
+"""Example specification in the OpenAPI document. It uses hub names instead of paths, so it works on every server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The problems that an endpoint can answer with, as its ``responses``: per status, with their codes."""
+"""Problems of an endpoint as its ``responses``, grouped by status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 def problems(*codes: str) -> Responses:
-    """The ``responses`` of an endpoint that raises these codes."""
+    """Returns the ``responses`` of an endpoint that raises these codes."""
     by_status: defaultdict[int, list[str]] = defaultdict(list)
     for code in codes:
         by_status[PROBLEMS[code].status].append(code)

@@ -1,7 +1,7 @@
-"""The names that the service answers to.
+"""Host names that the service accepts.
 
-A page of another site can point its own name at this machine (DNS rebinding), and its scripts would then talk to the
-service as if they came from it. They cannot change the name in the request's ``Host``, nor rebind an address.
+Another site can point its own name at this machine (DNS rebinding). Its scripts could then call the service as its own
+origin. They cannot change the name in the ``Host`` header, and IP addresses cannot be rebound.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::\d{0,5})?")
 
 
 class KnownHosts:
-    """Refuses what asks for another name with ``host.unknown``. Pure ASGI."""
+    """ASGI middleware that refuses requests for other host names with ``host.unknown``."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self.app = app
@@ -49,23 +49,23 @@ class KnownHosts:
 
 
 def names(settings: ApiSettings) -> frozenset[str]:
-    """The names that the settings allow, in lower case."""
+    """Returns the host names that the settings allow, in lower case."""
     configured = [name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip()]
     public = urlsplit(settings.public_url or "").hostname
     return frozenset([*configured, settings.host.lower(), socket.gethostname().lower(), *([public] if public else [])])
 
 
 def name_of(host: str) -> str:
-    """The name or address in a ``Host`` header, without its port; empty if there is none in it."""
+    """Returns the name or address in a ``Host`` header, without the port; empty if the header is invalid."""
     match = _HOST.fullmatch(host.strip())
     return match[1].strip("[]").rstrip(".").lower() if match else ""
 
 
 def address(settings: ApiSettings, request: Request) -> str:
-    """Where participants reach the service: as configured, else where it listens.
+    """Returns the service's URL for participants: the configured one, else the address it listens on.
 
-    Only a service that listens on every interface and was not told its address uses the name that the administrator
-    asked for, which is one that it answers to.
+    If the service listens on all interfaces and has no configured URL, this is the host name of its certificate, or
+    else of the request, which is an accepted one.
     """
     if settings.public_url:
         return settings.public_url
@@ -79,7 +79,7 @@ def address(settings: ApiSettings, request: Request) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether no page of another site can have ``name``: this machine's own, or an address."""
+    """Returns True for localhost names and IP addresses, which no other site can use as its name."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

@@ -1,4 +1,4 @@
-"""The ledger and the updates it names: what a participant or an auditor needs to rebuild the global model."""
+"""Endpoints for the ledger, its updates and receipts, from which anyone can rebuild and check the global model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _PROBLEMS = problems("experiment.not_found", "round.not_found", "round.too_small
 
 @router.get("/ledger", operation_id="list_ledger", responses=problems("experiment.not_found"))
 def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 0, limit: Limit = PAGE) -> LedgerPage:
-    """Entries of the rounds after `after`, in order."""
+    """Lists the ledger entries of the rounds after `after`, in order.
+
+    Open to users and to the experiment's participants."""
     with database.read() as s:
         experiments.get(s, experiment_id)
         found = ledger.after(s, experiment_id, after, limit)
@@ -33,7 +35,7 @@ def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 
     "/updates/{round}",
     operation_id="head_update",
     summary="Head Update",
-    description="How long the update is, `Content-Length`, and its digest as `ETag`, without the bytes.",
+    description="Returns the update's length as `Content-Length` and its digest as `ETag`, without the bytes.",
     response_class=Response,
     responses={304: {"description": "The update is the one named in If-None-Match"}, **_PROBLEMS},
 )
@@ -43,7 +45,7 @@ def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 
     response_class=Response,
     responses={
         200: {"description": "The update blob; ETag is its digest", "content": BINARY},
-        206: {"description": "The range asked for", "content": BINARY},
+        206: {"description": "The requested range", "content": BINARY},
         304: {"description": "The update is the one named in If-None-Match"},
         **_PROBLEMS,
         **problems("range.invalid"),
@@ -52,9 +54,10 @@ def list_ledger(experiment_id: ExperimentId, database: Readable, after: After = 
 def get_update(
     experiment_id: ExperimentId, round: RoundNumber, request: Request, reader: Reading, context: WholeContext
 ) -> Response:
-    """The update that one committed round applied; a single `Range` resumes a download.
+    """Returns the update that a committed round applied. A single `Range` resumes a download.
 
-    `round.too_small`: too few real participants contributed to the round for anybody but participants to have it."""
+    Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
+    contributed to the round."""
     with reader.database.read() as s:
         experiment = experiments.get(s, experiment_id)
         entry = ledger.get(s, experiment_id, round)
@@ -76,9 +79,11 @@ def get_update(
 def get_receipt(
     experiment_id: ExperimentId, number: RoundNumber, participant: ParticipantName, database: Readable
 ) -> Receipt:
-    """Proves that a round's record holds the participant's contribution, to whoever knows the record's hash.
+    """Returns a proof that the round's record holds the participant's contribution. It is checked against the record's
+    hash.
 
-    `round.uncommitted` comes before there is a record. `receipt.not_found` says why the record does not hold it.
+    Open to users and to the experiment's participants. `round.uncommitted` until the round has a record.
+    `receipt.not_found` if the record does not hold the contribution; the detail gives the reason.
     """
     with database.read() as s:
         return Receipt.model_validate(receipts.receipt(s, experiment_id, number, participant))

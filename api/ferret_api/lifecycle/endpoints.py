@@ -1,7 +1,7 @@
-"""Actions on an experiment: pause, resume, cancel, extend, clone, archive, delete.
+"""Endpoints for actions on an experiment: pause, resume, cancel, extend, clone, archive, delete.
 
-Each returns the experiment as it is afterwards. Repeating an action is no error; an action that the experiment's state
-does not allow is ``experiment.conflict``.
+Each returns the experiment after the action. Repeating an action succeeds. An action that the experiment's state does
+not allow fails with ``experiment.conflict``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ferret_db.engine import lifecycle
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 
 ToProject = Annotated[
-    str | None, Query(max_length=64, description="Project that the clone is to belong to; else the original's")
+    str | None, Query(max_length=64, description="Project of the clone; by default that of the original")
 ]
 CONFLICT = problems("experiment.not_found", "experiment.conflict")
 Patch = Annotated[
@@ -38,19 +38,23 @@ Patch = Annotated[
 
 @router.post("/{experiment_id}:pause", operation_id="pause_experiment", responses=CONFLICT)
 def pause_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
-    """Pauses a running experiment, even within a round: work in progress is lost, accepted contributions stay."""
+    """Pauses a running experiment, also during a round. Requires the role researcher.
+
+    Work in progress is lost; accepted contributions are kept. Repeating the action succeeds."""
     return service.move(caller.database, lifecycle.pause, experiment_id, caller.id, "experiment.paused")
 
 
 @router.post("/{experiment_id}:resume", operation_id="resume_experiment", responses=CONFLICT)
 def resume_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
-    """Continues a paused experiment; the open round has as much time left as when it was paused."""
+    """Resumes a paused experiment. The open round has as much time left as when it was paused.
+
+    Requires the role researcher. Repeating the action succeeds."""
     return service.move(caller.database, lifecycle.resume, experiment_id, caller.id, "experiment.resumed")
 
 
 @router.post("/{experiment_id}:cancel", operation_id="cancel_experiment", responses=CONFLICT)
 def cancel_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
-    """Stops the experiment for good; committed rounds are kept."""
+    """Stops the experiment permanently. Committed rounds are kept. Requires the role researcher."""
     return service.move(caller.database, lifecycle.cancel, experiment_id, caller.id, "experiment.cancelled")
 
 
@@ -60,7 +64,9 @@ def cancel_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experi
     responses=problems("experiment.not_found", "experiment.conflict", "extension.refused"),
 )
 def extend_experiment(experiment_id: ExperimentId, wanted: Extension, caller: Researcher) -> Experiment:
-    """Adds rounds; a completed experiment runs again. Only under a constant server learning rate."""
+    """Adds rounds. A completed experiment runs again. Requires the role researcher.
+
+    `extension.refused` if the server learning rate is not constant, or the total would exceed the maximum of rounds."""
     return service.extend(caller.database, experiment_id, wanted, caller.id)
 
 
@@ -90,10 +96,10 @@ def clone_experiment(
     project: ToProject = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Experiment:
-    """Queues a new experiment with the same specification, changed by the patch.
+    """Queues a new experiment with the same specification, changed by the patch. Requires the role researcher.
 
-    Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in
-    common; an option replaces those it excludes."""
+    A patch with another algorithm, dataset or partition drops the options of the previous one, except the options of
+    `algorithm.local` that both algorithms have. A new option removes the options that it excludes."""
     experiment = service.clone(
         caller.database,
         experiment_id,
@@ -109,17 +115,19 @@ def clone_experiment(
 
 @router.post("/{experiment_id}:archive", operation_id="archive_experiment", responses=CONFLICT)
 def archive_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
-    """Archives a finished experiment: it is kept, but no longer listed."""
+    """Archives a finished experiment. It is kept, but lists leave it out by default. Requires the role researcher."""
     return service.move(caller.database, lifecycle.archive, experiment_id, caller.id, "experiment.archived")
 
 
 @router.post("/{experiment_id}:unarchive", operation_id="unarchive_experiment", responses=CONFLICT)
 def unarchive_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experiment:
-    """Takes the experiment out of the archive: it is listed again."""
+    """Restores an archived experiment, so that it is listed again. Requires the role researcher."""
     return service.move(caller.database, lifecycle.unarchive, experiment_id, caller.id, "experiment.unarchived")
 
 
 @router.delete("/{experiment_id}", operation_id="delete_experiment", status_code=204, responses=CONFLICT)
 def delete_experiment(experiment_id: ExperimentId, caller: Researcher, context: ContextDep) -> None:
-    """Deletes a finished experiment with its rounds, curves and ledger; later its files too, unless others use them."""
+    """Deletes a finished experiment with its rounds, metrics and ledger. Requires the role researcher.
+
+    Files that no other experiment uses are deleted later."""
     service.delete(caller.database, context.storage, experiment_id, caller.id)

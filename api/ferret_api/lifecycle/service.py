@@ -1,4 +1,4 @@
-"""Actions on an experiment; the round engine decides which are possible."""
+"""Actions on an experiment. The round engine decides which ones its state allows."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ Move = Callable[[Session, str], tables.Experiment]
 
 
 def move(database: Database, transition: Move, experiment_id: str, actor: str, action: AuditAction) -> Experiment:
-    """The experiment after one of the round engine's transitions; ``experiment.conflict`` if its state forbids it."""
+    """Applies a transition of the round engine; raises ``experiment.conflict`` if the state forbids it."""
     with database.begin() as s:
         before = _standing(experiments.lock(s, experiment_id))
         after = transition(s, experiment_id)
-        if _standing(after) != before:  # again is no error, and no action either
+        if _standing(after) != before:  # repeating an action changes nothing and is not recorded
             audit.record(s, actor, action, experiment_id, name=after.name)
         return service.shown(s, after)
 
 
 def extend(database: Database, experiment_id: str, wanted: Extension, actor: str) -> Experiment:
-    """The experiment with more rounds to go; ``experiment.conflict`` unless it has as many as the caller expects."""
+    """Adds rounds; raises ``experiment.conflict`` unless the experiment has the expected number of rounds."""
     with database.begin() as s:
         experiment = experiments.lock(s, experiment_id)
         expected = wanted.expected_rounds
         if expected is not None and experiment.rounds == expected + wanted.rounds:
             return service.shown(s, experiment)
         if expected is not None and experiment.rounds != expected:
-            message = f"{experiment_id} has {experiment.rounds} rounds by now; reload it and try again"
+            message = f"{experiment_id} has {experiment.rounds} rounds now; reload it and try again"
             raise FerretError.of_field("experiment.conflict", "expected_rounds", expected, message)
         extended = lifecycle.extend(s, experiment_id, wanted.rounds)
         audit.record(s, actor, "experiment.extended", experiment_id, name=extended.name, rounds=extended.rounds)
@@ -62,9 +62,9 @@ def clone(
     project: str | None,
     idempotency_key: str | None,
 ) -> Experiment:
-    """A new experiment with the specification of another, changed by a JSON Merge Patch as ``revise`` describes.
+    """Creates an experiment with the specification of another, changed by a JSON Merge Patch as in ``revise``.
 
-    It belongs to ``project``, or to that of the original.
+    It belongs to ``project``, by default to that of the original.
     """
     with database.read() as s:
         original = experiments.get(s, experiment_id)
@@ -85,7 +85,7 @@ def clone(
 
 
 def delete(database: Database, storage: Storage, experiment_id: str, actor: str) -> None:
-    """Deletes a finished experiment with all that belongs to it; the audit log keeps that it was."""
+    """Deletes a finished experiment and all its data, and records this in the audit log."""
     with database.begin() as s:
         name = experiments.lock(s, experiment_id).name
         members = [row.id for row in participants.ever_of_experiment(s, experiment_id)]

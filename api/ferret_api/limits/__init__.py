@@ -1,1 +1,1 @@
-"""How much one client may ask: rates, connections, uploads, and the sizes derived from two settings."""
+"""Limits per client: request rates, poll intervals and concurrent uploads."""

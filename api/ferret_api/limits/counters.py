@@ -1,4 +1,4 @@
-"""Counts of requests in windows of time: in this process, and through Redis together with all others."""
+"""Request counters with time windows: per process, or shared between processes through Redis."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ferret_runtime.broker import redis_client
 logger = logging.getLogger(__name__)
 
 SHARE_SECONDS = 1.0
-"""Between two exchanges with Redis."""
+"""Interval of exchanges with Redis."""
 
 
 class Counts(Storage):
-    """Counts in memory, by elapsed time.
+    """Counters in memory, with expiry on the monotonic clock.
 
-    The library's own storage starts a thread that walks over all keys, up to a hundred times a second: with 100,000
-    participants that takes a processor. This one walks once whenever the number of keys has doubled.
+    The library's own storage has a thread that scans all keys up to a hundred times a second, which takes a CPU core
+    with 100,000 participants. This one scans them whenever their number has doubled.
     """
 
     STORAGE_SCHEME = None
@@ -47,7 +47,7 @@ class Counts(Storage):
             return count + amount
 
     async def incr_now(self, key: str, expiry: int) -> int:
-        """Counts one for ``expiry`` seconds in every process, and gives the count of all."""
+        """Adds one for ``expiry`` seconds in all processes and returns the total."""
         return self.incr(key, expiry)
 
     def get(self, key: str) -> int:
@@ -55,7 +55,7 @@ class Counts(Storage):
         return count if until > time.monotonic() else 0
 
     def get_expiry(self, key: str) -> float:
-        """On the monotonic clock."""
+        """Returns the time of expiry on the monotonic clock."""
         return self._found.get(key, (0, 0.0))[1]
 
     @property
@@ -76,7 +76,7 @@ class Counts(Storage):
             self._found.pop(key, None)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing, since no resources are held."""
 
     def _sweep(self, now: float) -> None:
         if len(self._found) >= self._sweep_at:
@@ -85,10 +85,10 @@ class Counts(Storage):
 
 
 class SharedCounts(Counts):
-    """The same for all processes: every second it adds its new counts to Redis and reads the sums.
+    """Counters shared between processes: every second, each adds its new counts to Redis and reads the totals.
 
-    No request waits for Redis, so another process's requests count a second later; but :meth:`incr_now` counts there at
-    once. Without Redis each process counts on its own, and adds its counts when Redis is back.
+    Requests do not wait for Redis, so another process's requests count a second later. Only :meth:`incr_now` counts
+    immediately in Redis. Without Redis, each process counts separately and adds its counts when Redis is back.
     """
 
     def __init__(self, url: str, prefix: str) -> None:
@@ -98,7 +98,7 @@ class SharedCounts(Counts):
         self._new = Counter[str]()
         self._seconds: dict[str, int] = {}
         self._over = threading.Event()
-        self._silent = False  # Redis did not answer the last time
+        self._silent = False  # the last exchange with Redis failed
         self._now = ThreadPoolExecutor(1, "ferret-failures")
         self._thread: threading.Thread | None = None
 
@@ -125,7 +125,7 @@ class SharedCounts(Counts):
         self._redis.close()
 
     def share(self) -> None:
-        """Exchanges with Redis what is new; raises ``redis.RedisError``."""
+        """Adds the new counts to Redis and reads the totals; raises ``redis.RedisError``."""
         with self._lock:
             self._new, new = Counter[str](), self._new
             self._seconds, seconds = {}, self._seconds
@@ -133,7 +133,7 @@ class SharedCounts(Counts):
             totals = self._add(new, seconds)
         except redis.RedisError:
             with self._lock:
-                for key, amount in new.items():  # what has expired since no longer counts
+                for key, amount in new.items():  # counts that have expired since are dropped
                     if self._found.get(key, (0, 0.0))[1] > time.monotonic():
                         self._new[key] += amount
                         self._seconds[key] = seconds[key]
@@ -151,13 +151,13 @@ class SharedCounts(Counts):
         except redis.RedisError as error:
             self._note_silence(error)
             return self.incr(key, expiry)
-        super().incr(key, expiry, 0)  # makes room where there are too many keys
+        super().incr(key, expiry, 0)  # sweeps if there are too many keys
         with self._lock:
             self._found[key] = total + self._new[key], time.monotonic() + left
             return total + self._new[key]
 
     def _add(self, new: Counter[str], seconds: dict[str, int]) -> dict[str, tuple[int, float]]:
-        """By key: what all have counted, and the seconds until that begins anew."""
+        """Adds counts in Redis; returns, by key, the total of all processes and the seconds until it expires."""
         if not new:
             return {}
         with self._redis.pipeline(transaction=False) as pipeline:
@@ -181,5 +181,5 @@ class SharedCounts(Counts):
 
     def _note_silence(self, error: redis.RedisError) -> None:
         if not self._silent:
-            logger.warning("requests are counted in this process alone, Redis does not answer: %s", error)
+            logger.warning("requests are counted only in this process, since Redis does not respond: %s", error)
         self._silent = True

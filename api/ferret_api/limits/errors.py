@@ -1,4 +1,4 @@
-"""Refusing who asks too often, with the time to wait."""
+"""The rate-limit error, with the time to wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ferret_core.protocol.errors import FerretError
 
 
 class Policy(NamedTuple):
-    """``quota`` requests within ``window`` seconds."""
+    """A limit of ``quota`` requests within ``window`` seconds."""
 
     name: str
     quota: int
@@ -17,7 +17,7 @@ class Policy(NamedTuple):
 
 
 class TooMany(FerretError):
-    """``request.too_many``, and in how many whole seconds the next try is worth it."""
+    """The error ``request.too_many``, with the whole seconds until the next attempt."""
 
     def __init__(self, reason: str, seconds: float, policy: Policy | None = None) -> None:
         self.retry_after = max(1, math.ceil(seconds))
@@ -26,7 +26,7 @@ class TooMany(FerretError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """``Retry-After`` (RFC 9110, section 10.2.3), and the policy (draft-ietf-httpapi-ratelimit-headers-10)."""
+        """Headers ``Retry-After`` (RFC 9110, section 10.2.3) and policy (draft-ietf-httpapi-ratelimit-headers-10)."""
         found = {"Retry-After": str(self.retry_after)}
         if self.policy is not None:
             name, quota, window = self.policy

@@ -1,5 +1,7 @@
-"""When idle participants ask again: the later the more there are, so that together they ask a bounded number of times a
-second. Jitter keeps those who were told at one moment from coming back at one moment."""
+"""Poll interval of idle participants.
+
+It grows with their number, so that their total rate is bounded. Jitter spreads participants that poll simultaneously.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ from ferret_db.engine.wait_reason import Waiting
 from ferret_db.repositories import participants
 
 NEARLY = 0.9
-"""The part of the participants or contributions that has arrived when the next step is taken to be near."""
+"""Fraction of the awaited participants or contributions from which the next step counts as near."""
 PATIENCE = 4.0
-"""How many times as long is waited for what is not near."""
+"""Factor of the interval while the next step is not near."""
 HASTE = 0.1
-"""The part of the shortest pause after which a question may come that will be held."""
+"""Fraction of the shortest interval after which a poll that will be held may come."""
 COUNT_SECONDS = 5.0
-"""How old the number of participants may be."""
+"""Maximum age of the number of participants."""
 
 
 class Pace:
-    """Chooses the pauses of a whole service: any of its processes may run one. For any thread."""
+    """Poll intervals for all participants of the service. Each process has one. It is thread-safe."""
 
     def __init__(self, sizing: Sizing) -> None:
         self._shortest = sizing.poll_seconds
@@ -35,26 +37,29 @@ class Pace:
         self._count_again_at = -math.inf
 
     def count(self, s: Session) -> None:
-        """Counts the participants, unless it was done a moment ago."""
+        """Counts the participants, at most every :data:`COUNT_SECONDS`."""
         if (now := time.monotonic()) >= self._count_again_at:
             self._count_again_at = now + COUNT_SECONDS  # first, so that other threads do not count too
             self._enrolled = participants.count_active(s)
 
     def seconds(self, waiting: Waiting | None) -> float:
-        """How long a participant that waits for ``waiting`` should pause.
+        """Returns the seconds until a participant that waits for ``waiting`` should poll again.
 
-        On average ``poll_seconds``, or what keeps all participants together at ``polls_per_second``; :data:`PATIENCE`
-        times the latter while no round is about to open. At most ``longest_poll_seconds``.
+        The mean is ``poll_seconds``, or the interval that keeps all participants together at ``polls_per_second``, if
+        that is longer. While no step is near, that interval is multiplied by :data:`PATIENCE`. The maximum is
+        ``longest_poll_seconds``.
         """
         return self._jittered(self._shortest, self._turn if is_near(waiting) else PATIENCE * self._turn)
 
     def seconds_before_hold(self) -> float:
-        """How long one should pause whose next question will be held: all are told of a change at one moment."""
+        """Returns the seconds until a participant polls again if that poll will be held.
+
+        The jitter matters here, since all held polls are answered at the moment of a change."""
         return self._jittered(HASTE * self._shortest, self._turn)
 
     @property
     def _turn(self) -> float:
-        """In which every participant can ask once."""
+        """Seconds in which every participant can poll once."""
         return self._enrolled / self._per_second
 
     def _jittered(self, shortest: float, seconds: float) -> float:
@@ -62,7 +67,10 @@ class Pace:
 
 
 def is_near(waiting: Waiting | None) -> bool:
-    """Whether work may come soon: the round's model is being made, or nearly all whom the next step needs are there."""
+    """Returns True if work may come soon.
+
+    This is the case if the next round or model is being computed, or nearly all that the next step needs have arrived.
+    """
     if waiting is None:
         return False
     if waiting.awaited in {Awaited.ROUND, Awaited.MODEL}:

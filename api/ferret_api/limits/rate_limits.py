@@ -1,9 +1,8 @@
-"""How often somebody may call, counted by the library ``limits`` in windows of a minute, over all processes of the API
-where a Redis is configured.
+"""Rate limits per minute, counted with the library ``limits``, over all API processes if Redis is configured.
 
-A caller without a credential, or with one that is not known to be good, is counted by address, a participant by its id,
-and a user by token or session. An address may be a hospital's only way out, or a proxy's. So failures are limited
-strictly and all else generously, and a recognised caller does not suffer from what others at its address do.
+Unrecognised callers are counted by address, participants by id, and users by token or session. Many callers may share
+one address, such as a hospital's gateway or a proxy. So failures have strict limits, other requests have generous ones,
+and a recognised caller is not affected by others at its address.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from ferret_api.settings import ApiSettings
 from ferret_core.protocol.digest import digest_bytes
 
 RECOGNISED = 200_000
-"""Credentials that are remembered: twice as many as an experiment has participants."""
+"""Maximum number of remembered credentials, twice the participants of the largest experiment."""
 ALERT_TESTS_PER_MINUTE = 10
-"""Of one project."""
+"""Test messages of one project's alerts per minute."""
 FAILURES = "too many wrong tokens or codes, or attempts with a password, came from this address"
 
 
 class RateLimits:
-    """For any thread."""
+    """Rate limits of the API. It is thread-safe."""
 
     def __init__(self, settings: ApiSettings) -> None:
         self._counts = _counts(settings)
@@ -42,7 +41,7 @@ class RateLimits:
         self._recognised: dict[str, None] = {}
 
     def admit_stranger(self, address: str) -> None:
-        """Counts a request of somebody not recognised; ``request.too_many`` beyond a limit."""
+        """Counts a request of an unrecognised caller; raises ``request.too_many`` beyond a limit."""
         place = network(address)
         if not self._limiter.test(self._failures, place):
             raise self._too_many(FAILURES, self._failures, place)
@@ -50,31 +49,31 @@ class RateLimits:
             raise self._too_many("too many requests came from this address", self._strangers, place)
 
     async def count_failure(self, address: str) -> None:
-        """Counts a wrong token or code, or an attempt with a password; ``request.too_many`` beyond the limit.
+        """Counts a wrong token or code, or a password attempt; raises ``request.too_many`` beyond the limit.
 
-        All processes of the API count as one here, however fast the failures follow each other.
+        The count is exact over all API processes.
         """
         limit, place = self._failures, network(address)
         if await self._counts.incr_now(limit.key_for(place), limit.get_expiry()) > limit.amount:
             raise self._too_many(FAILURES, limit, place)
 
     def admit_participant(self, participant_id: str) -> None:
-        """Counts a request of the participant; ``request.too_many`` beyond the limit."""
+        """Counts a request of the participant; raises ``request.too_many`` beyond the limit."""
         if not self._limiter.hit(self._participants, participant_id):
-            raise self._too_many("this participant calls too often", self._participants, participant_id)
+            raise self._too_many("this participant sends too many requests", self._participants, participant_id)
 
     def admit_user(self, credential: str) -> None:
-        """Counts a request with the admin token or a session; ``request.too_many`` beyond the limit."""
+        """Counts a request with a user's token or session; raises ``request.too_many`` beyond the limit."""
         if not self._limiter.hit(self._users, key := _key(credential)):
             raise self._too_many("too many requests came with this token or session", self._users, key)
 
     def admit_question(self, user_id: str) -> None:
-        """Counts a question of the user to a model; ``request.too_many`` beyond the limit."""
+        """Counts a question of the user to a model; raises ``request.too_many`` beyond the limit."""
         if not self._limiter.hit(self._questions, user_id):
             raise self._too_many("too many questions were asked in the playground", self._questions, user_id)
 
     def admit_alert_test(self, project: str) -> None:
-        """Counts a test of one of the project's alerts; ``request.too_many`` beyond the limit."""
+        """Counts a test of the project's alerts; raises ``request.too_many`` beyond the limit."""
         if not self._limiter.hit(self._alert_tests, project):
             raise self._too_many("the project's alerts were tested too often", self._alert_tests, project)
 
@@ -82,7 +81,7 @@ class RateLimits:
         self._counts.close()
 
     def recognise(self, credential: str) -> None:
-        """Remembers a credential that was found to be good."""
+        """Remembers a valid credential."""
         self._recognised[_key(credential)] = None
         if len(self._recognised) > RECOGNISED:
             self._recognised.pop(next(iter(self._recognised)), None)
@@ -91,7 +90,7 @@ class RateLimits:
         return _key(credential) in self._recognised
 
     def forget(self, credential: str) -> None:
-        """The credential is good no more."""
+        """Forgets a credential that has become invalid."""
         self._recognised.pop(_key(credential), None)
 
     def _too_many(self, what: str, limit: RateLimitItemPerMinute, who: str) -> TooMany:
@@ -103,7 +102,7 @@ class RateLimits:
 def _counts(settings: ApiSettings) -> Counts:
     if "broker_url" not in settings.model_fields_set:
         return Counts()
-    # One Redis may serve several services; without the password, which is in front of the last @.
+    # Several services may share one Redis. The prefix excludes the password, which is before the last @.
     service = digest_bytes(settings.database_url.rpartition("@")[2].encode())[:16]
     return SharedCounts(settings.broker_url, f"ferret:{service}:")
 

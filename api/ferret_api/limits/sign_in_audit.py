@@ -1,4 +1,4 @@
-"""Which failed sign-ins the audit log tells of: a million attempts must not make a million entries."""
+"""Selection of failed sign-ins for the audit log, so that many attempts do not fill it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from ferret_api.client_network import network
 
 PAUSE_SECONDS = 60.0
-"""Between two entries about one address."""
+"""Minimum time between two entries about one address."""
 MOST = 60
-"""Entries about all addresses within that time."""
+"""Maximum number of entries about all addresses within that time."""
 
 
 class FailedSignIns:
-    """Counts those without an entry; safe to use from several threads."""
+    """Counter of failed sign-ins without an entry. It is thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,7 +22,9 @@ class FailedSignIns:
         self._unlisted = 0
 
     def count(self, address: str | None) -> int | None:
-        """How many had no entry since the last one, if this one gets an entry; None if it gets none."""
+        """Counts a failed sign-in.
+
+        Returns the number of failures without an entry since the last one if this failure gets an entry, else None."""
         place, now = network(address or ""), time.monotonic()
         with self._lock:
             self._told = {each: at for each, at in self._told.items() if now - at < PAUSE_SECONDS}

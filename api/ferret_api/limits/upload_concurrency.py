@@ -1,4 +1,4 @@
-"""How many uploads of one participant are received at the same time."""
+"""Limit of concurrent uploads per participant."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from ferret_api.limits.errors import TooMany
 
 AT_ONCE = 2
-"""An upload, and the next try of one whose connection broke without the server having noticed."""
+"""Concurrent uploads of a participant: one, and a retry after a broken connection that the server has not noticed."""
 RETRY_SECONDS = 5
 
 
 class UploadGate:
-    """Counts the uploads that are being received. For the event loop alone."""
+    """Counter of the uploads in progress. Use it only on the event loop."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
     @contextmanager
     def entered(self, participant: str) -> Generator[None]:
-        """Counts one for the length of the block; ``request.too_many`` if there are :data:`AT_ONCE` already."""
+        """Counts an upload for the duration of the block; raises ``request.too_many`` beyond :data:`AT_ONCE`."""
         if self._open[participant] >= AT_ONCE:
             raise TooMany(f"{AT_ONCE} uploads of this participant are being received already", RETRY_SECONDS)
         self._open[participant] += 1

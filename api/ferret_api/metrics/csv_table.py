@@ -1,4 +1,4 @@
-"""Curves as CSV (RFC 4180): one row for each round, one column for each metric."""
+"""Metrics as CSV (RFC 4180): one row per round, one column per metric."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ MEDIA_TYPE = "text/csv"
 
 
 def wanted(accept: str) -> bool:
-    """Whether an Accept header names CSV."""
+    """Returns True if an Accept header names CSV."""
     return any(part.partition(";")[0].strip().lower() == MEDIA_TYPE for part in accept.split(","))
 
 
 def table(found: Sequence[Series]) -> str:
-    """``time`` is when the last value of the round came, ``bytes_up_so_far`` what all participants had sent until then;
-    a metric that a round does not have is an empty cell."""
+    """Returns the table as text.
+
+    ``time`` is the time of the round's last value, and ``bytes_up_so_far`` the bytes that all participants had sent by
+    then. The cell of a missing metric is empty."""
     rows: dict[int, dict[str, Any]] = {}
     for series in found:
         for point in series.points:

@@ -1,4 +1,4 @@
-"""The curves of an experiment."""
+"""Endpoints for the metrics of an experiment."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Points = Annotated[
     Query(
         ge=1,
         le=MOST_POINTS,
-        description="The most points of each metric: where there are more rounds, a point stands for a power of "
-        "two of them, with their least, mean and greatest value. Without it every round has its own",
+        description="Maximum number of points per metric. With more rounds, each point covers a power of two of them "
+        "and holds their minimum, mean and maximum. By default each round is one point",
     ),
 ]
-First = Annotated[int | None, Query(alias="from", ge=0, le=MAX_INTEGER, description="Rounds from this one on")]
-Last = Annotated[int | None, Query(alias="to", ge=0, le=MAX_INTEGER, description="Rounds up to this one")]
+First = Annotated[int | None, Query(alias="from", ge=0, le=MAX_INTEGER, description="First round to include")]
+Last = Annotated[int | None, Query(alias="to", ge=0, le=MAX_INTEGER, description="Last round to include")]
 
 
 @router.get(
@@ -51,9 +51,10 @@ def get_metrics(
     first: First = None,
     last: Last = None,
 ) -> MetricSeriesList | Response:
-    """Every metric over the rounds: losses, scores in percent, costs; docs/metrics.md says what each is.
+    """Returns every metric by round: losses, scores in percent, costs. docs/metrics.md defines them.
 
-    With `Accept: text/csv` one row for each round: `round`, `time`, `bytes_up_so_far` and a column for each metric.
+    With `Accept: text/csv` the response is a table with one row per round: `round`, `time`, `bytes_up_so_far` and one
+    column per metric. Requires the role viewer.
     """
     with caller.database.read() as s:
         experiments.get(s, experiment_id)

@@ -1,4 +1,4 @@
-"""Sign-in with a provider: the browser is sent there, and comes back with a code."""
+"""Endpoints for sign-in with an OpenID Connect provider, which sends the browser back with a code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ferret_db import tables
 from ferret_db.repositories import audit, users
 
 CALLBACK = "/sign-in/callback"
-"""The dashboard's page to which the provider sends browsers back."""
+"""Dashboard page that receives browsers from the provider."""
 
 router = APIRouter(prefix=PREFIX, tags=["system"])
 
@@ -39,7 +39,7 @@ ProviderDep = Annotated[Provider, Depends(_provider)]
 
 @router.get("/sign-in", operation_id="get_sign_in", dependencies=[Anyone])
 async def get_sign_in(request: Request) -> SignInWays:
-    """How people sign in here."""
+    """Returns the ways to sign in. Needs no credentials."""
     provider: Provider | None = request.app.state.provider
     return SignInWays(provider=provider.settings.name if provider else None)
 
@@ -53,7 +53,7 @@ async def get_sign_in(request: Request) -> SignInWays:
 async def begin_oidc_session(
     provider: ProviderDep, request: Request, response: Response, context: ContextDep
 ) -> Authorization:
-    """Begins a sign-in: the browser gets a cookie, and an address at the provider."""
+    """Begins a sign-in: sets a cookie and returns the provider's authorization URL. Needs no credentials."""
     flow = Flow.begin()
     url = await provider.authorization_url(flow, _redirect_uri(request, context))
     cookies.write(response, request, _cookie(context), flow.secret, SECONDS)
@@ -80,7 +80,11 @@ async def begin_oidc_session(
 async def create_oidc_session(
     callback: Callback, provider: ProviderDep, request: Request, response: Response, context: ContextDep
 ) -> None:
-    """Signs the browser in that the provider sent back. Who comes for the first time gets an account."""
+    """Completes a sign-in: exchanges the provider's code for a session cookie. Needs no other credentials.
+
+    The first sign-in creates an account. Each sign-in updates the role from the provider's claims. `oidc.no_role` if
+    the claims give no role, `oidc.state_mismatch` if another browser began the sign-in, or more than ten minutes ago.
+    """
     flow = Flow(cookies.read(request, _cookie(context)) or "")
     try:
         _require_same_browser(flow, callback)
@@ -109,7 +113,7 @@ def _sign_in(person: Person, request: Request, response: Response, context: Cont
 
 
 def _shut_out(person: Person, context: Context) -> None:
-    """Ends what the person's account was allowed before, with whatever was made with its tokens."""
+    """Ends the sessions and tokens of the person's account, and everything created with those tokens."""
     with context.database.begin() as s:
         user = users.of_identity(s, person.issuer, person.subject)
         if user is None:
@@ -121,7 +125,7 @@ def _shut_out(person: Person, context: Context) -> None:
 
 
 def _user_of(s: Session, person: Person, role: Role) -> tables.User:
-    """The account of the person, made at the first sign-in; its role is what the provider says each time."""
+    """Returns the person's account. Creates it at the first sign-in, and sets its role to the provider's each time."""
     user = users.of_identity(s, person.issuer, person.subject)
     if user is None:
         user = users.create_of_identity(s, person.issuer, person.subject, person.name, role)
@@ -140,7 +144,7 @@ def _require_same_browser(flow: Flow, callback: Callback) -> None:
 
 
 def _redirect_uri(request: Request, context: Context) -> str:
-    """Where the browser that asks reaches the callback page: its name is one that the service answers to."""
+    """Returns the callback page's URL for this browser. Its host name is an allowed one."""
     return (context.settings.public_url or str(request.base_url).rstrip("/")) + CALLBACK
 
 

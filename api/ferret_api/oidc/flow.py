@@ -1,4 +1,4 @@
-"""What binds a sign-in to the browser that began it."""
+"""Values that bind a sign-in to the browser that began it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 from ferret_core.protocol.digest import digest_bytes
 
 SECONDS = 600
-"""Within which somebody has to sign in at the provider."""
+"""Maximum duration of a sign-in at the provider."""
 
 _SECRET_BYTES = 32
 
 
 class Flow(NamedTuple):
-    """One sign-in. All that binds it follows from the secret in the browser's cookie, so the service keeps nothing."""
+    """One sign-in. Its values are derived from the secret in the browser's cookie, so the service stores nothing."""
 
     secret: str
 
@@ -24,17 +24,17 @@ class Flow(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Comes back with the browser: shows that the browser that comes back is the one that was sent."""
+        """Value that the provider returns with the browser, which proves that the same browser began the sign-in."""
         return self._derived("state")
 
     @property
     def nonce(self) -> str:
-        """Stands in the ID token: shows that it was made for this sign-in."""
+        """Value in the ID token, which proves that the token was issued for this sign-in."""
         return self._derived("nonce")
 
     @property
     def code_verifier(self) -> str:
-        """PKCE (RFC 7636): a code that was stolen on its way is worth nothing without it."""
+        """PKCE verifier (RFC 7636), without which a stolen code is useless."""
         return self._derived("code verifier")
 
     def is_state(self, given: str) -> bool:

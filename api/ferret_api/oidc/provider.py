@@ -1,6 +1,6 @@
-"""The OpenID Connect provider: where it sends browsers, and what it says about who comes back.
+"""Client of the OpenID Connect provider.
 
-The libraries are loaded by the first :class:`Provider`: they take 4 MB, which a service without one has no use for.
+The first :class:`Provider` imports the libraries, which saves 4 MB of memory in a service without a provider.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from joserfc.errors import JoseError
 
 logger = logging.getLogger(__name__)
-logging.getLogger("authlib").setLevel(logging.INFO)  # below, it logs code verifiers
+logging.getLogger("authlib").setLevel(logging.INFO)  # at lower levels it logs code verifiers
 
 TIMEOUT_SECONDS = 10
 KEPT_SECONDS = 3600
-"""For which the provider's metadata and keys are kept; a key with a new id is fetched at once."""
+"""Lifetime of the cached metadata and keys. A key with a new id is fetched immediately."""
 CLOCK_SECONDS = 60
-"""By which the provider's clock may differ from ours."""
+"""Tolerated difference between the clocks of the provider and this server."""
 _SIGNED_BY_KEY_PAIR = ("RS", "PS", "ES", "Ed")
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 _LONGEST_SUBJECT = 255  # OpenID Connect Core, section 2
 
 
 class Person(NamedTuple):
-    """Who signed in at the provider; ``role`` is None where nothing that the provider says gives one."""
+    """A person who signed in at the provider. ``role`` is None if the claims give no role."""
 
     issuer: str
     subject: str
@@ -46,11 +46,11 @@ class Person(NamedTuple):
 
 
 class Provider:
-    """Asks the provider, by ``authlib``. What it cannot do or refuses is raised as an ``oidc.…`` error."""
+    """Client of the provider, based on ``authlib``. Raises failures and refusals as ``oidc.…`` errors."""
 
     @classmethod
     def of(cls, settings: ApiSettings) -> Provider | None:
-        """The one that is set; None where none is, ``settings.invalid`` where a part is missing."""
+        """Returns the configured provider, or None; raises ``settings.invalid`` if a setting is missing."""
         found = OidcSettings.of(settings)
         return cls(found) if found else None
 
@@ -60,7 +60,7 @@ class Provider:
         self._client_since = time.monotonic()
 
     async def authorization_url(self, flow: Flow, redirect_uri: str) -> str:
-        """Where the browser goes to sign in."""
+        """Returns the URL at which the browser signs in."""
         with self._asking():
             client = await self._discovered()
             made = await client.create_authorization_url(
@@ -69,7 +69,7 @@ class Provider:
         return made["url"]
 
     async def person(self, flow: Flow, redirect_uri: str, code: str) -> Person:
-        """Who the code is about that the browser came back with."""
+        """Exchanges the code from the browser for the person's claims."""
         wanted = self.settings.name_claim, self.settings.role_claim
         with self._asking():
             client = await self._discovered()
@@ -96,7 +96,7 @@ class Provider:
         )
 
     async def _discovered(self) -> Any:
-        """A client that has the provider's metadata (OpenID Connect Discovery 1.0), and keeps its keys for an hour."""
+        """Returns a client with the provider's metadata (OpenID Connect Discovery 1.0) and keys, cached for an hour."""
         if time.monotonic() - self._client_since > KEPT_SECONDS:
             self._client, self._client_since = self._new_client(), time.monotonic()
         client = self._client
@@ -113,7 +113,7 @@ class Provider:
         return client
 
     async def _verified(self, client: Any, token: Mapping[str, Any], flow: Flow) -> Mapping[str, Any]:
-        """The ID token's claims (OpenID Connect Core, section 3.1.3.7)."""
+        """Validates the ID token and returns its claims (OpenID Connect Core, section 3.1.3.7)."""
         from joserfc.errors import JoseError
 
         expected = {
@@ -158,15 +158,15 @@ class Provider:
 
 
 async def _completed(client: Any, said: Mapping[str, Any], token: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With what the userinfo endpoint says beside the ID token, which goes first."""
+    """Returns the claims and the userinfo endpoint's additional claims. The ID token takes precedence."""
     more = await client.userinfo(token=token)
     if more.get("sub") != said["sub"]:
-        raise FerretError("oidc.token_invalid", "the userinfo endpoint speaks of somebody else")
+        raise FerretError("oidc.token_invalid", "the userinfo endpoint names another subject")
     return {**more, **said}
 
 
 def refused(error: str | None, description: str | None) -> FerretError:
-    """What the provider says instead of letting somebody in (RFC 6749, sections 4.1.2.1 and 5.2)."""
+    """Returns the error for a refusal by the provider (RFC 6749, sections 4.1.2.1 and 5.2)."""
     said = ": ".join(part for part in (error, description) if part)
     return FerretError("oidc.refused", f"the provider says {said or 'no'}; sign in again, or ask who runs it")
 

@@ -1,4 +1,4 @@
-"""What is set of the provider, taken together."""
+"""Settings of the OpenID Connect provider."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferret_core.protocol.roles import Role
 
 
 class OidcSettings(NamedTuple):
-    """As in ``ApiSettings``, without ``oidc_``."""
+    """The settings ``oidc_…`` of ``ApiSettings``."""
 
     issuer: str
     client_id: str
@@ -26,14 +26,14 @@ class OidcSettings(NamedTuple):
 
     @classmethod
     def of(cls, settings: ApiSettings) -> OidcSettings | None:
-        """None where no provider is set; ``settings.invalid`` where a part is missing."""
+        """Returns None without a provider; raises ``settings.invalid`` if a setting is missing."""
         issuer, client_id = settings.oidc_issuer, settings.oidc_client_id
         if issuer is None and client_id is None:
             return None
         if issuer is None:
-            raise _missing("FERRET_OIDC_ISSUER", "the provider's address")
+            raise _missing("FERRET_OIDC_ISSUER", "the provider's issuer URL")
         if client_id is None:
-            raise _missing("FERRET_OIDC_CLIENT_ID", "what the provider calls this service")
+            raise _missing("FERRET_OIDC_CLIENT_ID", "this service's client id at the provider")
         return cls(
             issuer=issuer,
             client_id=client_id,

@@ -1,4 +1,4 @@
-"""What many participants do at one moment, done together."""
+"""Batches of requests that many participants send simultaneously."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ferret_core.protocol.errors import FerretError
 
 
 class Batches:
-    """Participants to recognise and questions that the database answers, by token; uploads whose headers have come, and
-    those that have been received. For the event loop alone."""
+    """Batches of token lookups, polls for work, uploads with complete headers, and received uploads.
+
+    Use it only on the event loop."""
 
     def __init__(self, context: Context) -> None:
         self.strangers: Gathered[str, Identity] = Gathered(partial(service.recognise_all, context))
@@ -27,7 +28,7 @@ class Batches:
         self._deliveries: Gathered[upload.Delivery, upload.Taken] = Gathered(partial(upload.take_all, context))
 
     async def take(self, delivery: upload.Delivery) -> upload.Taken:
-        """Takes a contribution; a large one by itself, so that nobody waits for its disk."""
+        """Accepts a contribution. A large one is not batched, so that others do not wait for the disk."""
         if isinstance(delivery.body, bytes):
             return await self._deliveries.do(delivery)
         (taken,) = await run_in_threadpool(upload.take_all, self._context, [delivery])

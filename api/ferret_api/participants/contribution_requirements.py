@@ -1,4 +1,4 @@
-"""What an experiment's contributions are checked against, read and parsed once for each version of the experiment."""
+"""Requirements of an experiment's contributions, cached for each version of the experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REMEMBERED = 256
 
 
 class Terms(NamedTuple):
-    """The experiment's specification, the shapes of its model, and the most bytes of a contribution."""
+    """The experiment's specification, its model's parameter shapes, and the maximum size of a contribution."""
 
     spec: ExperimentSpec
     shapes: Shapes
@@ -26,7 +26,7 @@ _known: dict[tuple[str, int], Terms] = {}
 
 
 def of(experiment: tables.Experiment) -> Terms:
-    """Of a row whose session is still open: specification and shapes are read only where they are not known."""
+    """Returns the requirements. The row's session must be open, since specification and shapes load on demand."""
     key = experiment.id, experiment.version
     terms = _known.get(key)
     if terms is None:
@@ -38,6 +38,6 @@ def of(experiment: tables.Experiment) -> Terms:
 
 def _parsed(experiment: tables.Experiment) -> Terms:
     spec = experiments.spec_of(experiment)
-    # A database may hand an object's members out in any order; the canonical one is by name.
+    # Databases may return an object's members in any order. The canonical order is by name.
     shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
     return Terms(spec, shapes, catalog.algorithm_config(spec.algorithm).size(shapes))

@@ -1,4 +1,4 @@
-"""How a real participant works, from its assignment to its contribution, and how an administrator removes one."""
+"""Endpoints for real participants: membership, assignments and contributions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def list_participants(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> ParticipantPage:
-    """The real participants by name, the revoked ones too."""
+    """Lists the real participants by name, including revoked ones. Requires the role viewer."""
     return service.list_participants(caller.database, experiment_id, limit, cursor, group)
 
 
@@ -90,9 +90,10 @@ def revoke_participant(
     boards: BoardsDep,
     context: ContextDep,
 ) -> schemas.Participant:
-    """Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
+    """Removes a participant. Its next request fails with `participant.revoked`, and rounds continue without it.
 
-    What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
+    Its accepted contributions stay in the ledger, and its name stays taken. Repeating the action succeeds. Requires
+    the role researcher."""
     revoked = service.revoke(caller.database, context.storage, experiment_id, name, wanted.reason, caller.id)
     from_thread.run_sync(boards.members_changed, experiment_id)
     return revoked
@@ -106,7 +107,9 @@ def revoke_participant(
 def approve_participant(
     experiment_id: ExperimentId, name: ParticipantName, caller: Researcher, boards: BoardsDep
 ) -> schemas.Participant:
-    """Lets a pending participant take part from now on. Approving it twice is no error."""
+    """Approves a pending participant, which can then take part. Repeating the action succeeds.
+
+    Requires the role researcher. `participant.conflict` if it was refused or revoked."""
     approved = service.approve(caller.database, experiment_id, name, caller.id)
     from_thread.run_sync(boards.members_changed, experiment_id)
     return approved
@@ -124,9 +127,10 @@ def refuse_participant(
     caller: Researcher,
     boards: BoardsDep,
 ) -> schemas.Participant:
-    """Refuses a pending participant for good: its next request is answered with `participant.refused`.
+    """Refuses a pending participant permanently. Its next request fails with `participant.refused`.
 
-    Its place is free again, its name stays taken. Refusing it twice is no error."""
+    Its place becomes free, and its name stays taken. Repeating the action succeeds. Requires the role researcher.
+    """
     refused = service.refuse(caller.database, experiment_id, name, wanted.reason, caller.id)
     from_thread.run_sync(boards.members_changed, experiment_id)
     return refused
@@ -140,9 +144,9 @@ def refuse_participant(
 def revoke_group_of_participants(
     experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep, context: ContextDep
 ) -> Revoked:
-    """Removes all participants that joined by a code of the group, as if each were revoked by its name.
+    """Revokes all participants that joined with a code of the group. Requires the role researcher.
 
-    The group's unused codes stay good: revoke them too."""
+    The group's unused codes stay valid: revoke them too."""
     revoked = service.revoke_group(caller.database, context.storage, experiment_id, wanted, caller.id)
     from_thread.run_sync(boards.members_changed, experiment_id)
     return revoked
@@ -150,12 +154,13 @@ def revoke_group_of_participants(
 
 IfNoneMatch = Annotated[
     str,
-    Header(alias="If-None-Match", max_length=500, description="The `ETag` of the last answer without an assignment"),
+    Header(alias="If-None-Match", max_length=500, description="`ETag` of the last response without an assignment"),
 ]
 Prefer = Annotated[
     str,
     Header(
-        max_length=500, description="`wait=N`: hold the answer until there is news, for N seconds at most (RFC 7240)"
+        max_length=500,
+        description="`wait=N`: hold the response until something changes, for at most N seconds (RFC 7240)",
     ),
 ]
 
@@ -165,7 +170,7 @@ Prefer = Annotated[
     operation_id="next_assignment",
     dependencies=[ParticipantLater],
     response_model=NextAssignment,
-    responses={304: {"description": "Nothing has changed since the answer with the tag in `If-None-Match`"}},
+    responses={304: {"description": "Nothing has changed since the response with the tag in `If-None-Match`"}},
 )
 async def next_assignment(
     bearer: ParticipantBearer,
@@ -178,11 +183,12 @@ async def next_assignment(
     if_none_match: IfNoneMatch = "",
     prefer: Prefer = "",
 ) -> NextAssignment | Response:
-    """Leases the participant's assignment in the open round, if there is one; if not, it says when to ask again.
+    """Leases the participant's assignment in the open round. Without one, returns when to poll again.
 
-    An answer without an assignment has an `ETag`. The next question can name it in `If-None-Match` and say
-    `Prefer: wait=N`: it is held until something changes for this participant, at most for N seconds or the server's
-    own limit. `Preference-Applied: wait=N` says that the next such question will be held.
+    A response without an assignment has an `ETag`. The next request can send it in `If-None-Match` with
+    `Prefer: wait=N`: the server then holds the request until something changes for this participant, for at most N
+    seconds or the server's limit. `Preference-Applied: wait=N` announces that the next such request will be held.
+    Requires a participant's token.
     """
     asked = Question(Tag.read(if_none_match), wait_seconds(prefer))
     found = await Poll(context, boards, batches, presence, bearer, asked).answer()
@@ -206,7 +212,9 @@ async def next_assignment(
 def heartbeat(
     assignment_id: AssignmentId, beat: Heartbeat, participant: Participant, context: WholeContext
 ) -> Extended:
-    """Extends the lease. `lease.lost` means: stop, the result is no longer wanted."""
+    """Extends the lease of an assignment. Requires a participant's token.
+
+    After `lease.lost` the participant must stop: its result would be refused."""
     return service.heartbeat(context, participant, assignment_id, beat.fence)
 
 
@@ -243,8 +251,8 @@ SignatureHeader = Annotated[
     Header(
         alias="Ferret-Signature",
         pattern="^[0-9a-f]{128}$",
-        description="Ed25519 signature, by the key given at enrolment, of the canonical JSON of the contribution's "
-        "context and digest; needed from participants that gave a key",
+        description="Ed25519 signature of the canonical JSON of the contribution's context and digest, by the key "
+        "given at enrolment. Required from participants that gave a key",
     ),
 ]
 FenceHeader = Annotated[int, Header(alias="Ferret-Fence", ge=0, le=MAX_INTEGER, description="The lease's fence")]
@@ -259,7 +267,7 @@ def _require_octets(request: Request) -> None:
 async def _body(
     expected: Expected, fence: FenceHeader, request: Request, context: WholeContext
 ) -> AsyncGenerator[bytes | FilePath]:
-    """The body, read only if it may be accepted: from the holder of the lease, and no larger than expected."""
+    """Yields the body. Reads it only from the lease's holder, up to the expected size."""
     _require_octets(request)
     async with AsyncExitStack() as stack:
         with context.uploads.entered(expected.participant.id):
@@ -309,10 +317,11 @@ async def upload_contribution(
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
 ) -> Accepted:
-    """Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
+    """Accepts the contribution of a leased assignment. Requires a participant's token.
 
-    Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
-    `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
+    The third unusable contribution rejects the assignment. `/rejections` of the experiment lists every refusal.
+    `round.closed` holds the `current_round`. After `contribution.wrong_base` the participant must rebuild its model
+    from the ledger.
     """
     with upload_span.over(expected, whole):
         taken = await batches.take(upload.Delivery(expected, whole, fence, seconds, idempotency_key, signature))
@@ -329,7 +338,9 @@ async def upload_contribution(
     ),
 )
 def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> Arrived:
-    """How much of a contribution that is sent in parts has arrived: where to go on after an interruption."""
+    """Returns how many bytes of a contribution sent in parts have arrived: the offset of the next part.
+
+    Requires a participant's token."""
     return Arrived(offset=resumable_upload.arrived(context, expected, fence, digest))
 
 
@@ -342,7 +353,7 @@ def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, co
     openapi_extra={"requestBody": {"required": True, "content": BINARY}},
     responses={
         **REPEATED,
-        204: {"description": "The part is on the disk; the next one begins at the answer's `Upload-Offset`"},
+        204: {"description": "The part is stored. The next part begins at the response's `Upload-Offset`"},
         **problems(*REFUSALS, "upload.offset", "upload.corrupt"),
     },
 )
@@ -351,18 +362,25 @@ async def upload_part(
     fence: FenceHeader,
     seconds: SecondsHeader,
     digest: DigestHeader,
-    offset: Annotated[int, Header(alias="Upload-Offset", ge=0, le=MAX_BYTES, description="Where the part begins")],
-    length: Annotated[int, Header(alias="Upload-Length", ge=1, le=MAX_BYTES, description="Bytes of the whole")],
+    offset: Annotated[
+        int,
+        Header(
+            alias="Upload-Offset", ge=0, le=MAX_BYTES, description="Offset of the part in the contribution, in bytes"
+        ),
+    ],
+    length: Annotated[
+        int, Header(alias="Upload-Length", ge=1, le=MAX_BYTES, description="Size of the whole contribution, in bytes")
+    ],
     request: Request,
     response: Response,
     context: WholeContext,
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
 ) -> Accepted | Response:
-    """Adds a part to a contribution, which is accepted after the last as if it had come in one piece.
+    """Adds a part to a contribution. The last part completes it, as if it had been sent in one request.
 
-    A part has at most the lease's `part_bytes`, and begins where the one before ended. An empty part at the end asks
-    for the acceptance again.
+    A part has at most the lease's `part_bytes`, and begins where the previous part ended. An empty part at the end
+    repeats the acceptance. Requires a participant's token.
     """
     _require_octets(request)
     part = resumable_upload.Part(offset, length)
@@ -394,5 +412,5 @@ async def upload_part(
 def report_failure(
     assignment_id: AssignmentId, failure: AssignmentFailure, participant: Participant, context: WholeContext
 ) -> None:
-    """Gives up the assignment, with the reason."""
+    """Reports that the participant gives up the assignment, with the reason. Requires a participant's token."""
     service.report_failure(context.database, participant, assignment_id, failure)

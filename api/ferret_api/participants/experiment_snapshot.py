@@ -1,4 +1,4 @@
-"""Where an experiment stands, as far as its participants are concerned, in one look at the database."""
+"""Snapshot of an experiment for its participants, read in one transaction."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ferret_db.repositories import assignments, experiments, rounds
 
 
 class Stage(NamedTuple):
-    """``due`` are the ids of participants that may have work: all of whom the open round wanted something when its mark
-    was new, which within a mark never become more."""
+    """A snapshot of an experiment. ``due`` holds the ids of participants that may have work.
+
+    ``due`` is set when the mark changes. Until the next mark, participants only leave it."""
 
     tag: Tag
     state: ExperimentState
@@ -23,7 +24,7 @@ class Stage(NamedTuple):
 
 
 def look(database: Database, pace: Pace, experiment_id: str, before: Stage | None) -> Stage:
-    """The stage now; ``before`` spares reading who is due again. Raises ``experiment.not_found``."""
+    """Reads the stage; raises ``experiment.not_found``. Reuses ``due`` of ``before`` if the mark is the same."""
     with database.read() as s:
         found = rounds.with_latest(s, [experiment_id]).get(experiment_id)
         if found is None:

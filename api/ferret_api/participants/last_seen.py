@@ -1,6 +1,6 @@
-"""Notes which participants are there, also those that only wait for work.
+"""Last-seen times of participants, including participants that only wait for work.
 
-A question writes nothing. The process remembers who asked, and tells the database once a minute, of all together.
+A poll writes nothing. The process collects the participants that polled, and writes them once a minute.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ferret_db.repositories import participants
 logger = logging.getLogger(__name__)
 
 NOTE_SECONDS = 60.0
-"""More than a question is held: whoever waits has asked since the last time."""
+"""Interval of writes, longer than a held poll, so that a waiting participant polls at least once in between."""
 TOGETHER = 500
-"""In one transaction: uploads do not wait for it long."""
+"""Participants per transaction, few enough not to delay uploads."""
 
 
 class Presence:
-    """The participants that asked since the last note. For the event loop alone."""
+    """Participants that polled since the last write. Use it only on the event loop."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -37,16 +37,16 @@ class Presence:
         self._asked.add(participant_id)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Writes last-seen times until it is cancelled."""
         while True:
             await asyncio.sleep(NOTE_SECONDS)
             try:
                 await self.note()
             except OperationalError as error:
-                logger.warning("it was not noted which participants are there, the database failed: %s", error.orig)
+                logger.warning("last-seen times could not be written, the database failed: %s", error.orig)
 
     async def note(self) -> None:
-        """Tells the database. Whoever it cannot be told of will ask again."""
+        """Writes last-seen times. They are dropped on failure, since participants poll again."""
         asked, self._asked = self._asked, set()
         ids = sorted(asked)
         for first in range(0, len(ids), TOGETHER):
@@ -59,7 +59,7 @@ class Presence:
 
 @asynccontextmanager
 async def noting(presence: Presence) -> AsyncGenerator[None]:
-    """Notes while the block runs."""
+    """Writes last-seen times while the block runs."""
     task = asyncio.create_task(presence.run())
     try:
         yield

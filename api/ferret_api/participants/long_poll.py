@@ -1,7 +1,7 @@
-"""The answer to a participant that asks for work, held back where there is nothing to say yet.
+"""Responses to participants that poll for work, held while nothing changes.
 
-A question without a tag is answered from the database. One with the tag of an earlier answer is answered from memory,
-unless there may be work: nothing has changed (304), or this is how far the others are.
+A poll without a tag is answered from the database. A poll with the tag of an earlier response is answered from memory,
+unless there may be work: with 304 if nothing has changed, or with the progress of the round.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from ferret_api.participants.schemas import NextAssignment, Waiting
 from ferret_db.engine.wait_reason import Waiting as Awaiting
 
 HOLD_SECONDS = 30
-"""For which a question is held at most until there is an answer: shorter than most proxies wait."""
+"""Maximum hold time of a poll, shorter than the timeout of most proxies."""
 WHOLE = 0.9
-"""The part of its time for which a question was held to the end, whatever the clocks say."""
+"""Fraction of its time from which a poll counts as held to the end. It allows for inexact clocks."""
 
 
 class Question(NamedTuple):
-    """``tag`` is that of the answer the participant has; it would wait ``wait`` seconds for another."""
+    """A poll: the ``tag`` of the participant's last response, and the ``wait`` in seconds that it accepts."""
 
     tag: Tag | None
     wait: int
 
 
 class Answer(NamedTuple):
-    """``body`` is None where nothing has changed. ``wait``: how long the next question will be held; 0: not at all.
-    ``held`` are the seconds that this one was."""
+    """A response to a poll. ``body`` is None if nothing has changed.
+
+    ``wait`` is the hold time of the next poll in seconds, 0 for none. ``held`` is the hold time of this one."""
 
     body: NextAssignment | None
     tag: Tag
@@ -45,7 +46,7 @@ class Answer(NamedTuple):
 
 
 class Poll:
-    """One question of one participant."""
+    """One poll of one participant."""
 
     def __init__(
         self,
@@ -66,12 +67,12 @@ class Poll:
         self._held = 0.0
 
     async def answer(self) -> Answer:
-        """Raises what ``require_enrolled`` does."""
+        """Returns the response, after a wait if nothing changes. Raises the errors of ``require_enrolled``."""
         changes = self._boards.changes
         if (tag := self._asked.tag) is None:
             found = await self._ask()
             self._presence.asked(found.participant.id)
-            if found.lease is None and not found.state.finished:  # it will ask again, with a tag
+            if found.lease is None and not found.state.finished:  # it will poll again with a tag
                 board = await self._boards.of(found.participant.experiment_id)
                 self._remember(found.participant, board, changes)
             return self._found(found)
@@ -100,7 +101,7 @@ class Poll:
                     return self._found(found)
                 self._remember(participant, board, changes)
                 board.rests(participant.id, found.tag.mark, found.rest)
-                if board.stage.tag.mark != found.tag.mark:  # it goes on at this moment
+                if board.stage.tag.mark != found.tag.mark:  # the experiment is changing right now
                     return self._found(found)
             elif self._is_news(board, tag):
                 return self._told(board, participant)
@@ -108,13 +109,13 @@ class Poll:
                 return self._told(board, participant) if board.stage.tag.seq != tag.seq else self._unchanged(board)
 
     def _is_news(self, board: Board, tag: Tag) -> bool:
-        """Whether it is worth an answer now."""
+        """Returns True if the change justifies an immediate response."""
         if board.stage.tag.mark != tag.mark:
             return True
         return board.stage.tag.seq != tag.seq and (board.few or not self._wait)
 
     async def _hold(self, board: Board, participant: Identity, seconds: float) -> bool:
-        """Whether it is worth looking again."""
+        """Holds the poll; returns True if the board should be checked again."""
         if seconds <= 0 or board.ended or not self._boards.room:
             return False
         begin = time.monotonic()
@@ -131,7 +132,9 @@ class Poll:
             self._boards.remember(self._bearer.credentials, participant, board, changes)
 
     async def _ask(self) -> service.Found:
-        """Who is removed may be recognised from memory for a moment, and is given no work."""
+        """Reads the participant's next step from the database.
+
+        The cache may recognise a removed participant for a moment; the database gives it no work."""
         return await self._batches.questions.do(await participant_token(self._context, self._bearer))
 
     def _found(self, found: service.Found) -> Answer:
@@ -149,7 +152,7 @@ class Poll:
         return self._answer(body, stage.tag)
 
     def _unchanged(self, board: Board) -> Answer:
-        # One whose place a newer question has taken does not take it back at once.
+        # A poll that was replaced by a newer one pauses before the next.
         whole = self._held >= WHOLE * self._wait > 0
         pause = 0.0 if whole else self._context.pace.seconds(board.stage.waiting)
         return Answer(None, board.stage.tag, pause, self._holds, self._held)
@@ -158,7 +161,7 @@ class Poll:
         return Answer(body, tag, body.retry_after_seconds, self._holds, self._held)
 
     def _pause(self, waiting: Awaiting | None) -> float:
-        # Without a tag nothing says that the participant, and what lies between, passes tags on.
+        # Without a tag, the participant or a proxy may not pass tags on, so the next poll may not be held.
         if self._asked.tag is not None and self._holds:
             return self._context.pace.seconds_before_hold()
         return self._context.pace.seconds(waiting)

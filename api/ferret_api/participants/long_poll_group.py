@@ -1,4 +1,4 @@
-"""What one experiment's participants are told from memory, and those of them who are held until it changes."""
+"""State of one experiment in memory, and the held polls of its participants."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from contextlib import suppress
 from ferret_api.participants.experiment_snapshot import Stage
 
 TOGETHER = 10
-"""Participants woken in one turn: each asks the database what it has to do."""
+"""Participants woken together. Each then reads its next step from the database."""
 FEW = 20
-"""So many are told at once of every step of the others; more hear of it when they ask again."""
+"""Maximum number of held polls that are answered at every progress. Beyond it, progress waits for the next poll."""
 
 
 class Board:
-    """Used on the event loop alone. At most ``per_second`` of the held are woken within a second."""
+    """State of one experiment and its held polls. At most ``per_second`` polls are woken per second.
+
+    Use it only on the event loop."""
 
     def __init__(self, stage: Stage, per_second: float) -> None:
         self.stage = stage
         self.ended = False
-        """Nobody keeps the stage up to date any more."""
+        """True after updates of the stage have ended."""
         self.asked_at = time.monotonic()
         self.renewing = asyncio.Lock()
         self.members = 0
-        """Counts up when it changes who takes part: nobody is recognised from memory whom it has not seen since."""
+        """Counter of membership changes. A change invalidates the cached identities of participants."""
         self._per_second = per_second
         self._resting: dict[str, float] = {}
         self._held: dict[str, asyncio.Future[bool]] = {}
@@ -38,22 +40,22 @@ class Board:
 
     @property
     def few(self) -> bool:
-        """Whether so few are held that each can be told of everything."""
+        """True if few enough polls are held to answer each at every progress."""
         return len(self._held) <= FEW
 
     def may_have_work(self, participant_id: str) -> bool:
-        """Whether only the database knows."""
+        """Returns True if the participant may have work, which must be read from the database."""
         return participant_id in self.stage.due and time.monotonic() >= self._rests_until(participant_id)
 
     def rests(self, participant_id: str, mark: str, seconds: float | None) -> None:
-        """The participant had nothing to do at ``mark``, and will not within the next ``seconds``; None: at all."""
+        """Records that the participant has no work at ``mark`` for ``seconds``; None: until the mark changes."""
         if mark == self.stage.tag.mark:
             self._resting[participant_id] = math.inf if seconds is None else time.monotonic() + seconds
 
     async def hold(self, participant_id: str, seconds: float) -> bool:
-        """Waits for a change, for ``seconds`` at most, or until the participant may have work again.
+        """Waits for a change, for at most ``seconds``, or until the participant may have work again.
 
-        False: its question is to be answered now, since a newer one of the participant has come.
+        Returns False if a newer poll of the participant has replaced this one, which must then be answered.
         """
         if (older := self._held.pop(participant_id, None)) is not None and not older.done():
             older.set_result(False)
@@ -69,7 +71,7 @@ class Board:
                 del self._held[participant_id]
 
     def update(self, stage: Stage) -> None:
-        """The stage now; one that was read before what is known counts for nothing."""
+        """Sets the stage and wakes held polls. Ignores a stage older than the current one."""
         if stage.tag.seq < self.stage.tag.seq:
             return
         before, self.stage = self.stage, stage
@@ -80,12 +82,12 @@ class Board:
             self._wake()
 
     def members_changed(self) -> None:
-        """Somebody was approved, refused or revoked: all who are held are looked at again."""
+        """Wakes all held polls, since a participant was approved, refused or revoked."""
         self.members += 1
         self._wake()
 
     def end(self) -> None:
-        """Answers all at once."""
+        """Ends the board and wakes all held polls immediately."""
         self.ended = True
         if self._waking is not None:
             self._waking.cancel()
@@ -95,7 +97,7 @@ class Board:
     def _wake(self) -> None:
         if self._waking is not None:
             self._waking.cancel()
-        # Those who may have work come first. In a context of its own: it belongs to no request.
+        # Participants that may have work come first. A separate context, since the task belongs to no request.
         order = sorted(self._held, key=lambda participant_id: participant_id not in self.stage.due)
         held = [self._held[participant_id] for participant_id in order]
         self._waking = asyncio.get_running_loop().create_task(self._wake_all(held), context=contextvars.Context())

@@ -1,7 +1,7 @@
-"""The boards of this process: one for each experiment whose participants ask, kept up to date by its events.
+"""Boards of this process: one for each experiment with polling participants, updated by the experiment's events.
 
-Whatever process changes an experiment, it appends an event: the poller that serves the event streams of this process
-(:mod:`ferret_api.events.streams`) finds it, and the board then looks at the database once, for all participants.
+Every change to an experiment appends an event. The poller of this process's event streams
+(:mod:`ferret_api.events.streams`) finds it, and the board then reads the database once for all participants.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ferret_core.protocol.errors import FerretError
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 60.0
-"""A board is kept for so long after the last question."""
+"""Lifetime of a board after its last poll."""
 RETRY_SECONDS = 1.0
 REMEMBERED = 200_000
-"""Participants that are recognised from memory."""
+"""Maximum number of cached identities."""
 MEMBERSHIP = frozenset({"participant.approved", "participant.refused", "participant.revoked"})
-"""Events that change what a token is good for."""
+"""Events that change the validity of a token."""
 
 
 class Known(NamedTuple):
-    """Whose token it is, as long as the board still counts this many changes of its ``members``."""
+    """The identity of a token, valid while the board's counter ``members`` does not change."""
 
     identity: Identity
     board: Board
@@ -43,7 +43,7 @@ class Known(NamedTuple):
 
 
 class Boards:
-    """Used on the event loop alone. Holds ``most`` questions at a time."""
+    """Boards of the process, which hold at most ``most`` polls. Use it only on the event loop."""
 
     def __init__(self, context: Context, feeds: Feeds, most: int) -> None:
         self.most = most
@@ -52,33 +52,33 @@ class Boards:
         self._opened: dict[str, asyncio.Task[Board]] = {}
         self._following: set[asyncio.Task[None]] = set()
         self.changes = 0
-        """Counts up whenever something may have been missed about who takes part."""
+        """Counter that increases whenever a membership change may have been missed."""
         self._known: dict[str, Known] = {}
 
     @classmethod
     def of_process(cls, context: Context, feeds: Feeds) -> Self:
-        """As the settings say."""
+        """Returns the boards of a process with the limits of its settings."""
         return cls(context, feeds, context.settings.sizing.max_held)
 
     @property
     def held(self) -> int:
-        """Questions that wait for an answer."""
+        """Number of held polls."""
         return sum(opened.result().held for opened in self._opened.values() if _is_open(opened))
 
     @property
     def room(self) -> bool:
-        """Whether one more can be held."""
+        """True if another poll can be held."""
         return self.held < self.most
 
     def recall(self, token: str) -> Identity | None:
-        """Whose token it is, if that was found out since it last changed who takes part in its experiment."""
+        """Returns the cached identity of the token; None if it is unknown or a membership has changed since."""
         known = self._known.get(digest_bytes(token.encode()))
         if known is None or known.board.ended or known.board.members != known.members:
             return None
         return known.identity
 
     def remember(self, token: str, identity: Identity, board: Board, changes: int) -> None:
-        """The token was found to be ``identity``'s in a look that began when :attr:`changes` was ``changes``."""
+        """Caches the token's ``identity``, from a read that began when :attr:`changes` had the value ``changes``."""
         if changes != self.changes or board.ended:
             return
         self._known[digest_bytes(token.encode())] = Known(identity, board, board.members)
@@ -86,14 +86,14 @@ class Boards:
             self._known.pop(next(iter(self._known)))
 
     def members_changed(self, experiment_id: str) -> None:
-        """A participant of the experiment was approved, refused or revoked."""
+        """Invalidates cached identities, since a participant was approved, refused or revoked."""
         self.changes += 1
         opened = self._opened.get(experiment_id)
         if opened is not None and _is_open(opened):
             opened.result().members_changed()
 
     async def of(self, experiment_id: str) -> Board:
-        """The experiment's board; raises ``experiment.not_found``."""
+        """Returns the experiment's board; raises ``experiment.not_found``."""
         opened = self._opened.get(experiment_id)
         if opened is None:
             opened = asyncio.get_running_loop().create_task(self._open(experiment_id), context=contextvars.Context())
@@ -104,9 +104,9 @@ class Boards:
         return board
 
     async def no_older(self, experiment_id: str, seq: int) -> Board:
-        """The same, once it knows of the experiment's event number ``seq``."""
+        """Returns the experiment's board, which includes at least the event number ``seq``."""
         board = await self.of(experiment_id)
-        if board.stage.tag.seq < seq:  # another process was quicker to hear of it
+        if board.stage.tag.seq < seq:  # another process has already seen that event
             async with board.renewing:
                 if board.stage.tag.seq < seq:
                     board.update(await self._look(experiment_id, board.stage))
@@ -140,7 +140,7 @@ class Boards:
                     if not board.held and time.monotonic() - board.asked_at > KEPT_SECONDS:
                         return
         except FerretError as error:
-            logger.info("no more is told to the participants of %s: %s", experiment_id, error.detail)
+            logger.info("held polls of %s end: %s", experiment_id, error.detail)
         finally:
             self._opened.pop(experiment_id, None)
             board.end()
@@ -151,7 +151,9 @@ class Boards:
                 board.update(await self._look(experiment_id, board.stage))
                 return
             except OperationalError as error:
-                logger.warning("no look at %s for its participants, the database failed: %s", experiment_id, error.orig)
+                logger.warning(
+                    "could not read %s for its participants, the database failed: %s", experiment_id, error.orig
+                )
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _look(self, experiment_id: str, before: Stage | None) -> Stage:

@@ -1,9 +1,9 @@
-"""A large contribution arrives in parts, which grow into one file: whatever is killed, what is on the disk stays.
+"""Resumable uploads: the parts of a large contribution are appended to one file, which survives crashes.
 
-The file's length says how much has arrived. It is on the disk before the part is answered, and is named after the
-assignment and the digest that the whole must have: equal digests are equal bytes, so an upload can be taken up again at
-any length. A participant has one such file at a time. Nothing depends on what others have stored under the same digest.
-An upload that is given up is collected like all that nothing refers to.
+The file's length is the number of bytes that have arrived. Each part is flushed to disk before its response. The file
+name contains the assignment and the digest of the whole contribution. Equal digests mean equal bytes, so an upload can
+resume at any length. A participant has one such file at a time, independent of files that others have stored under the
+same digest. Garbage collection removes abandoned uploads.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from ferret_core.system.failpoints import failpoint
 from ferret_db.tables import Assignment
 
 BUSY_SECONDS = 2.0
-"""Until another request for the same upload may be done: it writes a part, or checks the whole."""
+"""Retry interval while another request for the same upload writes a part or checks the whole."""
 KEPT_AFTER = frozenset({"lease.lost"})
-"""Refusals of the whole after which the same bytes may yet be taken; so they may where the service itself failed."""
+"""Refusals after which the same bytes may still be accepted. The same holds for failures of the service (5xx)."""
 
 
 class Part(NamedTuple):
-    """Where a part belongs: at ``offset`` of a contribution of ``length`` bytes."""
+    """The position of a part: ``offset`` in a contribution of ``length`` bytes."""
 
     offset: int
     length: int
 
 
 def arrived(context: Context, expected: Expected, fence: int, digest: str) -> int:
-    """How many bytes of the contribution are on the disk, all of them once it has been accepted.
+    """Returns the number of bytes on disk, or the full size after the contribution was accepted.
 
-    Raises ``round.closed``, ``lease.lost``, ``contribution.duplicate`` and ``request.too_large`` as the parts would.
+    Raises ``round.closed``, ``lease.lost``, ``contribution.duplicate`` and ``request.too_large``, like the parts.
     """
     accepted = upload.repeated(expected, digest)
     growing = _Growing(context.storage, expected.assignment, digest)
@@ -54,8 +54,9 @@ def arrived(context: Context, expected: Expected, fence: int, digest: str) -> in
 
 
 def admit(context: Context, expected: Expected, part: Part, fence: int) -> int:
-    """The most bytes that the part can have, before the first is read; raises as :func:`arrived`, and
-    ``storage.full`` unless what is missing fits in."""
+    """Returns the maximum size of the part, before its first byte is read.
+
+    Raises the errors of :func:`arrived`, and ``storage.full`` unless the remaining bytes fit on the disk."""
     most = upload.admit(context, expected, fence)
     if part.length > most or part.offset > part.length:
         detail = f"a contribution to this assignment has at most {most} bytes, this one has {part.length}, and the part"
@@ -65,10 +66,10 @@ def admit(context: Context, expected: Expected, part: Part, fence: int) -> int:
 
 
 def receive(context: Context, part: Part, delivery: Delivery) -> int | Taken:
-    """How many bytes have arrived with the part that the ``delivery`` brings or, after the last, what became of all.
+    """Appends the part in ``delivery``; returns the bytes that have arrived or, after the last part, the result.
 
-    Raises ``upload.offset`` where the part does not follow what has arrived, ``request.too_many`` where another request
-    for the same upload is not done yet, and after the last part what a whole contribution is refused with.
+    Raises ``upload.offset`` if the part does not begin at the current length, ``request.too_many`` while another
+    request for the same upload is in progress, and after the last part the errors of a whole contribution.
     """
     growing = _Growing(context.storage, delivery.expected.assignment, delivery.digest or "")
     with growing.held() as file:
@@ -87,36 +88,36 @@ def receive(context: Context, part: Part, delivery: Delivery) -> int | Taken:
 
 
 def forget(storage: Storage, participant_ids: Iterable[str]) -> None:
-    """Deletes what has arrived of the participants' uploads."""
+    """Deletes the participants' partial uploads."""
     for participant_id in participant_ids:
         shutil.rmtree(storage.growing(participant_id), ignore_errors=True)
 
 
 class _Growing:
-    """The file of one upload: a draft until it is whole, and then one of the storage."""
+    """The file of one upload: a draft until it is complete, then a file in the storage."""
 
     def __init__(self, storage: Storage, assignment: Assignment, digest: str) -> None:
         self._draft = storage.growing(f"{assignment.participant_id}/{assignment.id}-{digest}")
-        self._moved = self._draft.with_suffix(".moved")  # a mark without content
+        self._moved = self._draft.with_suffix(".moved")  # an empty marker file
         self._stored = storage.path(blob_location(FileKind.CONTRIBUTION, digest))
 
     @property
     def path(self) -> Path:
-        """Where the bytes of this upload are: in the storage, if a process was killed just before the acceptance."""
+        """Path of the upload's bytes. It is in the storage if a process was killed just before the acceptance."""
         return self._stored if self._moved.exists() and not self._has_bytes() else self._draft
 
     def length(self) -> int:
-        """Bytes that have arrived and are on the disk."""
+        """Returns the number of bytes that are safely on disk."""
         try:
             with self.path.open("rb") as file:
-                os.fsync(file.fileno())  # who wrote them may have been killed before
+                os.fsync(file.fileno())  # the writing process may have been killed before it flushed
                 return os.fstat(file.fileno()).st_size
         except FileNotFoundError:
             return 0
 
     @contextmanager
     def held(self) -> Generator[BinaryIO]:
-        """The draft; while the block runs no other request adds to it or checks it."""
+        """Opens the draft and locks it against other requests for the duration of the block."""
         folder = self._draft.parent
         make_folder_durably(folder)
         if not self._draft.exists():
@@ -127,14 +128,14 @@ class _Growing:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise TooMany("another request for this upload is not done yet", BUSY_SECONDS) from error
+                raise TooMany("another request for this upload is in progress", BUSY_SECONDS) from error
             yield file
 
     def append(self, file: BinaryIO, offset: int, body: bytes | Path) -> int:
-        """The length with the body, all of which is on the disk, or nothing of it."""
+        """Appends the body durably, all or nothing, and returns the new length."""
         have = self.length()
         if offset != have:
-            message = f"{have} bytes have arrived; go on from there"
+            message = f"{have} bytes have arrived; continue from there"
             raise FerretError.of_field("upload.offset", "Upload-Offset", offset, message)
         if body == b"":
             return have
@@ -153,7 +154,7 @@ class _Growing:
 
     @contextmanager
     def moving(self) -> Generator[None]:
-        """Notes on disk that the block may move the whole upload. The successor of a killed process reads the note."""
+        """Marks on disk that the block may move the upload. The successor of a killed process reads the mark."""
         self._moved.touch()
         try:
             yield
@@ -162,7 +163,7 @@ class _Growing:
                 self._moved.unlink(missing_ok=True)
 
     def drop(self) -> None:
-        """Forgets what has arrived."""
+        """Deletes the partial upload."""
         self._draft.unlink(missing_ok=True)
         self._moved.unlink(missing_ok=True)
 

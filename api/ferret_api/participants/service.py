@@ -1,4 +1,4 @@
-"""Who takes part, and the leases and failures of those who do."""
+"""Membership of participants, their leases and reported failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ferret_db.engine.wait_reason import gives_work, mark, waiting
 from ferret_db.repositories import assignments, experiments, participants, rounds
 
 LOOK_AGAIN_SECONDS = 1.0
-"""After a lease that somebody else took at the same moment, with the participant's own token."""
+"""Retry interval if another poll with the same token took the lease at the same moment."""
 
 
 def list_participants(
@@ -80,8 +80,9 @@ def revoke_group(
 
 
 class Found(NamedTuple):
-    """What a ``participant`` does next, as the database has it. ``rest``: the seconds for which its work is with an
-    earlier lease of its own, or just gone to one; None if there is none."""
+    """The next step of a ``participant``, read from the database.
+
+    ``rest`` is the remaining time in seconds of its own earlier lease, or of one taken just now; None without work."""
 
     participant: Identity
     tag: Tag
@@ -91,7 +92,7 @@ class Found(NamedTuple):
     rest: float | None
 
     def body(self, pause: float) -> NextAssignment:
-        """As the participant is told, which is to ask again after ``pause`` seconds."""
+        """Returns the response body, with the next poll after ``pause`` seconds."""
         return NextAssignment(
             experiment_state=self.state,
             retry_after_seconds=pause,
@@ -101,8 +102,7 @@ class Found(NamedTuple):
 
 
 def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError]:
-    """What the participants with these tokens do next, or why they are not told. Most questions find nothing, so only
-    those that find something write."""
+    """Returns the next step, or the error, for each token. Only polls that find work write to the database."""
     with context.database.read() as s:
         askers = _askers(context, participants.by_tokens(s, tokens), tokens)
         who = {asker.id: asker for asker in askers if isinstance(asker, Identity)}
@@ -121,7 +121,7 @@ def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError
             participant=asker,
             tag=Tag(experiment.event_seq, mark(experiment, round_)),
             state=experiment.state,
-            lease=given.pop(asker.id, None),  # of two questions that one participant has asked, the first
+            lease=given.pop(asker.id, None),  # if a participant sent two polls, the first gets the lease
             waiting=None if asker.id in due else approved(asker, awaited[experiment.id]),
             rest=LOOK_AGAIN_SECONDS if asker.id in due else leased.get(asker.id),
         )
@@ -130,7 +130,7 @@ def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError
 
 
 def recognise_all(context: Context, tokens: Sequence[str]) -> list[Identity | FerretError]:
-    """The participants with these tokens, those too that wait to be approved, or why they are not recognised."""
+    """Returns the participant, approved or pending, or the error, for each token."""
     with context.database.read() as s:
         return _askers(context, participants.by_tokens(s, tokens), tokens)
 
@@ -142,7 +142,7 @@ def _askers(
 
 
 def approved(participant: Identity, awaited: Waited | None) -> Waited | None:
-    """What others than those who are pending wait for; these first wait for approval, until all is over."""
+    """Returns ``awaited``, or approval for a pending participant of an unfinished experiment."""
     return Waited(Awaited.APPROVAL) if participant.pending and awaited is not None else awaited
 
 
@@ -159,7 +159,7 @@ def report_failure(database: Database, participant: Identity, assignment_id: str
 
 
 def owned(s: Session, participant: Identity, assignment_id: str) -> tables.Assignment:
-    """The participant's own assignment; another's is as unknown to it as none."""
+    """Returns the assignment if it is this participant's; otherwise raises ``assignment.not_found``."""
     found = assignments.get(s, assignment_id)
     if found.participant_id != participant.id:
         raise assignments.unknown(assignment_id)
@@ -167,7 +167,7 @@ def owned(s: Session, participant: Identity, assignment_id: str) -> tables.Assig
 
 
 def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
-    """By participant, the leases on the assignments that are ``due`` to them and are still free."""
+    """Leases the free assignments among those ``due``, and returns the leases by participant."""
     seconds = context.settings.lease_seconds
     with context.database.begin() as s:
         participants.seen(s, due)

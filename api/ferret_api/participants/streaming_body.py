@@ -1,4 +1,4 @@
-"""Receiving a large body without holding it in memory: beyond a megabyte it goes to the disk where it will stay."""
+"""Reception of request bodies. Bodies larger than 1 MiB go to a scratch file on the storage's disk."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ IN_MEMORY_BYTES = 1 << 20
 
 @asynccontextmanager
 async def received(request: Request, storage: Storage, most: int, what: str) -> AsyncGenerator[bytes | Path]:
-    """The whole body: its bytes, or beyond a megabyte a scratch file of the storage that is gone when the block ends.
+    """Yields the whole body: its bytes, or beyond 1 MiB a scratch file that is deleted after the block.
 
-    Raises ``request.too_large`` beyond the ``most`` bytes that ``what`` has, before any is read where the request
-    announces more, and ``storage.full``.
+    Raises ``storage.full``, and ``request.too_large`` beyond ``most`` bytes. If the request announces more, it raises
+    before it reads anything. ``what`` names the body in the error.
     """
     text = request.headers.get("content-length", "")
     declared = int(text) if text.isdecimal() else 0
@@ -46,7 +46,7 @@ async def received(request: Request, storage: Storage, most: int, what: str) -> 
 
 
 async def _chunks(request: Request, most: int, what: str) -> AsyncIterator[bytes]:
-    """The body in chunks above :data:`IN_MEMORY_BYTES`, the last of which is shorter."""
+    """Yields the body in chunks larger than :data:`IN_MEMORY_BYTES`, and a shorter last one."""
     held, count = bytearray(), 0
     try:
         async for chunk in request.stream():
@@ -63,5 +63,5 @@ async def _chunks(request: Request, most: int, what: str) -> AsyncIterator[bytes
 
 
 def _too_large(what: str, most: int, found: int) -> FerretError:
-    detail = f"{what} has at most {most} bytes, and {found} came or are to come: send what the algorithm sends"
+    detail = f"{what} has at most {most} bytes, and the body has {found} or more: send what the algorithm sends"
     return FerretError("request.too_large", detail)

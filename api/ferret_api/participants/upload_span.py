@@ -1,4 +1,4 @@
-"""The span of a contribution that arrives, or a part of it: under its round, apart from the request that brings it."""
+"""Tracing span of a received contribution or part, under its round instead of its request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferret_runtime.tracing import Note
 
 
 def over(expected: Expected, body: bytes | Path) -> AbstractContextManager[Note]:
-    """A span over the check, the storing and the acceptance of the ``body``."""
+    """Returns a span that covers checking, storing and accepting the ``body``."""
     size = len(body) if isinstance(body, bytes) else body.stat().st_size
     name = expected.assignment.participant
     return tracing.span("receive", trace_of(expected.target.round), participant=name, bytes=size)

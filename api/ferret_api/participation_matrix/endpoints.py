@@ -1,4 +1,4 @@
-"""Who did what in which round: all participants over many rounds, and all rounds of one participant."""
+"""Endpoints for participation: all participants by round, and all rounds of one participant."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def get_participation(
     limit: Limit = 200,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """What became of each participant in each round, as columns of numbers; every attempt at a round counts.
+    """Returns the outcome of each participant in each round, as columns of numbers. Every attempt at a round counts.
 
-    `limit` rounds at most, and fewer where these have very many participants: pass `next_after_round` back as
-    `after_round` for the next. Committed rounds do not change any more: to follow an experiment, ask for what is after
-    the last of them.
+    The response holds at most `limit` rounds, and fewer if they have very many participants. For the next rounds, pass
+    `next_after_round` as `after_round`. Committed rounds no longer change: to follow an experiment, request the rounds
+    after the last committed one. Requires the role viewer.
     """
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
@@ -57,7 +57,9 @@ def list_rounds_of_participant(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> PartPage:
-    """What one participant, real or simulated, was asked for and what came of it: every attempt, the newest first."""
+    """Lists all assignments of one participant, real or simulated, with their results, newest first.
+
+    Requires the role viewer."""
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = participation.timeline(s, experiment_id, participant, limit, cursor)

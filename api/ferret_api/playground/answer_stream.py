@@ -1,4 +1,4 @@
-"""An answer as server-sent events."""
+"""Playground answers as server-sent events."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ferret_core.protocol.errors import FerretError
 
 
 async def follow(begun: Conversation, follower: Follower, stopping: Any, request_id: str) -> AsyncGenerator[bytes]:
-    """What the worker says, until its last word, until the process stops or until the reader may read no more.
+    """Yields the worker's messages until the last one, until the process stops, or until the reader loses access.
 
-    A problem on the way is the last event: half an answer is out already, and its status with it.
+    A problem is sent as the last event, since the response and its status have already begun.
     """
     taken = False
     try:
@@ -24,7 +24,7 @@ async def follow(begun: Conversation, follower: Follower, stopping: Any, request
             if follower.refused:
                 return
             if stopping.is_set():
-                raise FerretError("playground.interrupted", "the service is being stopped: ask again in a moment")
+                raise FerretError("playground.interrupted", "the service is stopping: try again in a moment")
             if word is not None:
                 taken = True
                 yield _event(word.kind, word.data)

@@ -1,4 +1,4 @@
-"""Asking the models of an experiment's checkpoints. Nothing that is asked or answered is kept."""
+"""Endpoints of the playground: questions to the models of an experiment's checkpoints. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _rounds(database: Database, experiment_id: str, ask: Ask) -> dict[Side, int]
 async def _asked(
     question: Annotated[Question, Depends(_question)], caller: Asker, context: WholeContext, follower: Place
 ) -> AsyncGenerator[Conversation]:
-    """Sent while a problem can still be answered as one."""
+    """Yields the conversation. Sends the question before the stream begins, so that it can raise problems."""
     async with conversation(context, question, caller.id) as begun:
         yield begun
 
@@ -79,9 +79,9 @@ async def _asked(
 async def ask_model(
     begun: Annotated[Conversation, Depends(_asked)], follower: Place, context: WholeContext, request: Request
 ) -> EventStream:
-    """The answer of a round's model, then the base model's, token by token as server-sent events.
+    """Streams the answer of a round's model, then the base model's, token by token as server-sent events.
 
-    Whoever closes the connection cancels the work. Question and answers are kept nowhere.
+    Closing the connection cancels the work. Question and answers are not stored. Requires the role viewer.
     """
     events = answer_stream.follow(begun, follower, context.stopping, request.state.request_id)
     return EventStream(events, headers=NOT_HELD_BACK)
@@ -104,11 +104,13 @@ def _example(
 async def draw_example(
     question: Annotated[Question, Depends(_example)], caller: AskingResearcher, context: WholeContext
 ) -> HeldOutExample:
-    """One of the held-out examples on the service, to ask the model about; a worker reads it."""
+    """Returns one of the service's held-out examples, as a question for the model. Requires the role researcher.
+
+    The audit log records each example that is shown."""
     async with conversation(context, question, caller.id) as begun:
         async for word in begun.words():
             if word is not None and word.kind == "example":
                 drawn = HeldOutExample.model_validate(word.data)
                 await run_in_threadpool(downloads.record_example, context, caller.id, question.experiment, drawn.number)
                 return drawn
-    raise FerretError("playground.interrupted", "the worker gave no example: ask again")
+    raise FerretError("playground.interrupted", "the worker sent no example: try again")

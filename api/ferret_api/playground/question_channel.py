@@ -1,6 +1,6 @@
-"""One question on its way: to a worker by the broker, and what the worker says back by publish and subscribe.
+"""Channel for one question: it goes to a worker through the broker, and the answer returns through Redis pub/sub.
 
-Closing a conversation is what cancels it: the worker learns with its next word that nobody listens.
+Closing a conversation cancels it: with its next message, the worker finds that nobody listens.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0
-"""A worker says a word every second; one that is silent for so long is gone."""
+"""Time without a message after which a worker is considered lost. It sends one every second."""
 RESTART_SECONDS = 30.0
-"""A worker that ends while a question waits is given so long to be replaced by its supervisor."""
+"""Time in which a supervisor must replace a worker that ends while a question waits."""
 TIMEOUT_SECONDS = 5.0
 WAIT_SECONDS = 120.0
-"""For which a question waits for a worker to take it."""
+"""Maximum time that a question waits for a worker."""
 MOST_WAITING = 8
-"""Questions that wait at a time: a worker answers one after the other, so the last waits some minutes."""
+"""Maximum number of waiting questions. A worker answers one at a time, so the last waits some minutes."""
 MOST_OF_USER = 2
-"""Open questions of one user, so that nobody takes all places of the queue."""
+"""Maximum number of open questions per user, so that nobody fills the queue."""
 
 
 class Conversation:
-    """A question of a user that was sent, under a random id that nobody else knows."""
+    """A user's question, with a secret random id."""
 
     def __init__(self, context: Context, question: Question, user_id: str, client: Redis, channel: PubSub) -> None:
         self._context = context
@@ -56,29 +56,28 @@ class Conversation:
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the conversation began."""
         return time.monotonic() - self._begun
 
     async def words(self) -> AsyncGenerator[Word | None]:
-        """Everything that the worker says, up to ``end``; None now and then before it has taken the question, and while
-        it works in silence.
+        """Yields the worker's messages up to ``end``, and None about once a second without a message.
 
-        Raises what the worker says went wrong, ``playground.unavailable`` and ``playground.busy`` where none takes the
-        question, and ``playground.interrupted`` where the worker is gone or a word of it was lost.
+        Raises the worker's error, ``playground.unavailable`` or ``playground.busy`` if no worker takes the question,
+        and ``playground.interrupted`` if the worker is lost or a message is missing.
         """
         expected, heard = 0, self.seconds
         while True:
             try:
                 message: Any = await self._channel.get_message(timeout=LOOK_SECONDS)
             except redis.RedisError as error:
-                raise _interrupted(f"Redis does not answer ({type(error).__name__})") from error
+                raise _interrupted(f"Redis does not respond ({type(error).__name__})") from error
             if message is None:
                 await self._require_hope(expected, heard)
                 yield None
                 continue
             word = Word.decode(message["data"])
             if word.number != expected:
-                raise _interrupted("a part of it got lost on its way from the worker")
+                raise _interrupted("a message from the worker was lost")
             expected, heard = expected + 1, self.seconds
             match word.kind:
                 case "ready":
@@ -93,13 +92,13 @@ class Conversation:
                     yield word
 
     async def send(self) -> None:
-        """Calls a worker; raises ``playground.unavailable``, ``playground.busy`` and ``broker.missing``."""
+        """Sends the question; raises ``playground.unavailable``, ``playground.busy`` and ``broker.missing``."""
         await run_in_threadpool(self._require_worker)
         await run_in_threadpool(self._require_place)
         try:
             await self._channel.subscribe(to_asker(self._id), self._user)
             for _ in range(2):
-                await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # that it is subscribed
+                await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # confirmation of the subscription
             (_, count), *_ = await self._client.pubsub_numsub(self._user)
         except (redis.RedisError, OSError) as error:
             raise self._no_broker() from error
@@ -112,12 +111,12 @@ class Conversation:
 
     async def _hand_over(self) -> None:
         if not await self._client.publish(to_worker(self._id), self._question.model_dump_json()):
-            raise _interrupted("the worker that took the question is gone")
+            raise _interrupted("the worker that took the question has ended")
 
     async def _require_hope(self, expected: int, heard: float) -> None:
         if expected:
             if self.seconds - heard > SILENT_SECONDS:
-                raise _interrupted(f"the worker has said nothing for {SILENT_SECONDS:.0f} s")
+                raise _interrupted(f"the worker has sent nothing for {SILENT_SECONDS:.0f} s")
             return
         if self.seconds > WAIT_SECONDS:
             detail = f"no worker took the question within {WAIT_SECONDS:g} s: try again later"
@@ -137,10 +136,10 @@ class Conversation:
         if lengths is None:
             raise self._no_broker()
         if (waiting := lengths[Queue.PLAYGROUND]) >= MOST_WAITING:
-            raise FerretError("playground.busy", f"{waiting} questions wait already: try again in a minute")
+            raise FerretError("playground.busy", f"{waiting} questions are already waiting: try again in a minute")
 
     def _no_broker(self) -> FerretError:
-        return FerretError("broker.missing", "start Redis, which FERRET_BROKER_URL names; see /readyz")
+        return FerretError("broker.missing", "start Redis at FERRET_BROKER_URL; see /readyz")
 
     def _raise(self, told: dict[str, Any]) -> None:
         errors = [FieldError.model_validate(error) for error in told["errors"]]
@@ -150,9 +149,9 @@ class Conversation:
 
 @asynccontextmanager
 async def conversation(context: Context, question: Question, user_id: str) -> AsyncGenerator[Conversation]:
-    """A conversation about the user's ``question``, sent to a worker, which ends its work once nobody listens.
+    """Sends the user's ``question`` to a worker and yields the conversation. The worker stops when the block ends.
 
-    Raises as :meth:`Conversation.send`.
+    Raises the errors of :meth:`Conversation.send`.
     """
     client = Redis.from_url(
         address.for_redis_client(context.settings.broker_url),
@@ -167,4 +166,4 @@ async def conversation(context: Context, question: Question, user_id: str) -> As
 
 
 def _interrupted(reason: str) -> FerretError:
-    return FerretError("playground.interrupted", f"{reason}: ask again")
+    return FerretError("playground.interrupted", f"{reason}: try again")

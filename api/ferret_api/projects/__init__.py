@@ -1,1 +1,1 @@
-"""Projects: whose experiments they are, who sees them, and what they may use."""
+"""Projects: their experiments, members, and allowed models and data."""

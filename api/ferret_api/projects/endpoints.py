@@ -1,4 +1,4 @@
-"""Projects, for their members to look at and for administrators to change."""
+"""Endpoints for projects and their members."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_MEMBER = problems("project.not_found", "user.not_found")
 
 @router.get("", operation_id="list_projects")
 def list_projects(caller: Viewer, limit: Limit = PAGE, cursor: Cursor = None) -> ProjectPage:
-    """The projects that the caller is a member of; to an administrator, all."""
+    """Lists the caller's projects; for administrators, all projects. Requires the role viewer."""
     with caller.database.read() as s:
         page = projects.list_page(s, limit, cursor)
         return ProjectPage(items=[Project.model_validate(row) for row in page.items], next_cursor=page.next_cursor)
@@ -31,7 +31,7 @@ def list_projects(caller: Viewer, limit: Limit = PAGE, cursor: Cursor = None) ->
 
 @router.post("", operation_id="create_project", status_code=201, responses=problems("project.conflict"))
 def create_project(wanted: NewProject, caller: Admin) -> Project:
-    """A new project, without members."""
+    """Creates a project without members. Requires the role admin."""
     with caller.database.begin() as s:
         row = projects.create(s, **wanted.model_dump())
         audit.record(s, caller.id, "project.created", row.name, **_told(wanted))
@@ -40,14 +40,16 @@ def create_project(wanted: NewProject, caller: Admin) -> Project:
 
 @router.get("/{project}", operation_id="get_project", responses=NOT_FOUND)
 def get_project(project: Name, caller: Viewer) -> Project:
-    """One project, with the models and data that its experiments may use."""
+    """Returns one project with the models and data that its experiments may use. Requires the role viewer."""
     with caller.database.read() as s:
         return Project.model_validate(projects.get(s, project))
 
 
 @router.patch("/{project}", operation_id="change_project", responses=NOT_FOUND)
 def change_project(project: Name, wanted: ProjectChange, caller: Admin) -> Project:
-    """Another description, or other models or data from the next submission on; null allows all again."""
+    """Changes the description, or the allowed models or data. Requires the role admin.
+
+    New limits apply from the next submission. Null allows all models or data again."""
     with caller.database.begin() as s:
         changes = wanted.model_dump(exclude_unset=True)
         row = projects.change(s, project, **changes) if changes else projects.get(s, project)
@@ -63,7 +65,7 @@ def change_project(project: Name, wanted: ProjectChange, caller: Admin) -> Proje
     responses=problems("project.not_found", "project.conflict"),
 )
 def delete_project(project: Name, caller: Admin) -> None:
-    """Deletes a project that has no experiments; its members stay users."""
+    """Deletes a project that has no experiments. Its members stay users. Requires the role admin."""
     with caller.database.begin() as s:
         projects.delete(s, project)
         audit.record(s, caller.id, "project.deleted", project)
@@ -71,7 +73,9 @@ def delete_project(project: Name, caller: Admin) -> None:
 
 @router.get("/{project}/members", operation_id="list_members", responses=NOT_FOUND)
 def list_members(project: Name, caller: Viewer) -> MemberList:
-    """Who sees the project, by name; administrators do so without being members."""
+    """Lists the project's members by name. Requires the role viewer.
+
+    Administrators have access to every project without being members."""
     with caller.database.read() as s:
         projects.get(s, project)
         return MemberList(items=[Member.model_validate(user) for user in projects.members(s, project)])
@@ -79,7 +83,9 @@ def list_members(project: Name, caller: Viewer) -> MemberList:
 
 @router.put("/{project}/members/{user_id}", operation_id="add_member", status_code=204, responses=NO_MEMBER)
 def add_member(project: Name, user_id: UserId, caller: Admin) -> None:
-    """From the next request on the user sees the project's experiments. Adding a member twice is no error."""
+    """Adds a user to the project, with effect from the user's next request. Requires the role admin.
+
+    Repeating the action succeeds."""
     with caller.database.begin() as s:
         projects.get(s, project)
         name = users.get(s, user_id).name
@@ -89,7 +95,9 @@ def add_member(project: Name, user_id: UserId, caller: Admin) -> None:
 
 @router.delete("/{project}/members/{user_id}", operation_id="remove_member", status_code=204, responses=NO_MEMBER)
 def remove_member(project: Name, user_id: UserId, caller: Admin) -> None:
-    """From the next request on the user sees nothing of the project. Removing a member twice is no error."""
+    """Removes a user from the project, with effect from the user's next request. Requires the role admin.
+
+    Repeating the action succeeds."""
     with caller.database.begin() as s:
         projects.get(s, project)
         name = users.get(s, user_id).name
@@ -98,5 +106,5 @@ def remove_member(project: Name, user_id: UserId, caller: Admin) -> None:
 
 
 def _told(wanted: NewProject | ProjectChange) -> dict[str, str]:
-    """What the audit log tells of it, in the words of the request."""
+    """Returns the fields of the request as the audit log records them."""
     return {name: str(value) for name, value in wanted.model_dump(exclude_unset=True, exclude={"name"}).items()}

@@ -1,4 +1,4 @@
-"""Uploads that were refused, and why."""
+"""Endpoints for rejected uploads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def list_rejections(
     limit: Limit = PAGE,
     cursor: Cursor = None,
 ) -> RejectionPage:
-    """One entry per assignment and reason, with the number of uploads; by round, then participant."""
+    """Lists rejected uploads, by round, then participant. Requires the role viewer.
+
+    Each entry covers one assignment and reason, with the number of uploads."""
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = rejections.list_page(s, experiment_id, limit, cursor, round=round)

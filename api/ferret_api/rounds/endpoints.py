@@ -1,4 +1,4 @@
-"""The rounds of an experiment."""
+"""Endpoints for the rounds of an experiment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags
 
 @router.get("", operation_id="list_rounds", responses=problems("experiment.not_found"))
 def list_rounds(experiment_id: ExperimentId, caller: Viewer, limit: Limit = PAGE, cursor: Cursor = None) -> RoundPage:
-    """Rounds from the first to the last, every attempt."""
+    """Lists the rounds in order, with every attempt. Requires the role viewer."""
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = rounds.list_page(s, experiment_id, limit, cursor)
@@ -25,7 +25,7 @@ def list_rounds(experiment_id: ExperimentId, caller: Viewer, limit: Limit = PAGE
 
 @router.get("/{number}", operation_id="get_round", responses=problems("experiment.not_found", "round.not_found"))
 def get_round(experiment_id: ExperimentId, number: RoundNumber, caller: Viewer) -> Round:
-    """The last attempt at one round."""
+    """Returns the last attempt at one round. Requires the role viewer."""
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         return Round.of(s, rounds.summary(s, experiment_id, number))

@@ -1,4 +1,4 @@
-"""The service itself: what it is, how to sign in, whether it is well."""
+"""Endpoints for the service itself: version, sign-in and health."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ root_router = APIRouter(tags=["system"])
 
 @api_router.get("/info", operation_id="get_info", dependencies=[ViewerOnly])
 def get_info(context: ContextDep) -> Info:
-    """Name, version and backends of this service."""
+    """Returns name, version and backends of this service. Requires the role viewer."""
     return Info(
         name="ferret",
         version=__version__,
@@ -48,7 +48,9 @@ def get_info(context: ContextDep) -> Info:
 
 @api_router.get("/system", operation_id="get_system")
 async def get_system(request: Request, caller: Admin, context: ContextDep) -> System:
-    """Parts, queues, workers and disk, for who looks after the service. It names hosts, and is no one project's."""
+    """Returns the status of components, queues, workers and disk, for operators. Requires the role admin.
+
+    It includes host names and covers all projects."""
     return await run_in_threadpool(overview.look, context, caller.database, await request.app.state.readiness.get())
 
 
@@ -60,10 +62,10 @@ async def get_system(request: Request, caller: Admin, context: ContextDep) -> Sy
     responses=problems("auth.invalid", "password.invalid"),
 )
 async def create_session(login: Login, request: Request, response: Response, context: ContextDep) -> None:
-    """Signs a browser in: name and password, a sign-in link, or the admin token, become the cookie of a new session,
-    which scripts cannot read.
+    """Signs a browser in with name and password, a sign-in link or the admin token.
 
-    `request.too_many` comes at once while too many passwords are being checked."""
+    The response sets the cookie of a new session, which scripts cannot read. `request.too_many` is returned
+    immediately while too many passwords are being checked."""
     if login.token is not None:
         signed_in = await run_in_threadpool(_by_token, login.token, request, context)
     else:
@@ -73,7 +75,7 @@ async def create_session(login: Login, request: Request, response: Response, con
 
 
 class SignedIn(NamedTuple):
-    """Who signs in: by the secret of which sign-in link, if any, and by which token that was made."""
+    """A user who signs in, with the secret of the sign-in link, if any, and the token that created the link."""
 
     user_id: str
     link: str | None = None
@@ -89,7 +91,7 @@ def _open_session(signed_in: SignedIn, request: Request, response: Response, con
 
 
 def _by_password(login: Login, request: Request, context: Context) -> SignedIn:
-    """The enabled user with this name and password."""
+    """Returns the enabled user with this name and password; raises ``password.invalid`` without a match."""
     with context.database.read() as s:
         user = users.by_name(s, str(login.name))
     if passwords.is_right(str(login.password), user.password_hash if user else None) and user and user.enabled:
@@ -112,17 +114,21 @@ def _by_token(token: str, request: Request, context: Context) -> SignedIn:
 def _no_token() -> FerretError:
     return FerretError(
         "auth.invalid",
-        "this is neither the admin token, which is in FERRET_HOME/admin.token on the server, nor a good sign-in link: "
-        "one works once, within an hour; ferret dashboard prints another",
+        "this is neither the admin token, which is in FERRET_HOME/admin.token on the server, nor a valid sign-in link: "
+        "a link works once, within an hour; ferret dashboard prints a new one",
     )
 
 
 @api_router.post("/session/link", operation_id="create_sign_in_link", status_code=201)
 def create_sign_in_link(request: Request, caller: Viewer, context: ContextDep) -> SignInLink:
-    """A link that signs one browser in as the caller, once and within an hour, so that no address holds a lasting
-    token. The link, and the session that it opens, end with the token that made it."""
+    """Creates a link that signs one browser in as the caller, once and within an hour.
+
+    A link keeps lasting tokens out of addresses. Revoking the token that created it ends the link and its session.
+    Requires a credential with every scope, since the session has them all; otherwise `auth.forbidden`."""
     if not caller.scopes >= EVERY_SCOPE:
-        raise FerretError("auth.forbidden", "this token has not every scope, as the link's session would: sign in")
+        raise FerretError(
+            "auth.forbidden", "this token lacks some scopes, and the link's session would have all: sign in"
+        )
     place = sign_in.address(request)
     with context.database.begin() as s:
         link = sessions.begin(s, caller.id, context.admin.link_issuer, LINK_SECONDS, token=caller.token, address=place)
@@ -133,7 +139,7 @@ def create_sign_in_link(request: Request, caller: Viewer, context: ContextDep) -
 
 @api_router.delete("/session", operation_id="delete_session", status_code=204)
 def delete_session(request: Request, response: Response, caller: Viewer, context: ContextDep) -> None:
-    """Signs the browser out: its session ends, and a copy of the cookie is worth nothing."""
+    """Signs the browser out. Its session ends, so that a copied cookie no longer works. Requires the role viewer."""
     if session := cookies.read(request, context.admin.cookie):
         with context.database.begin() as s:
             if sessions.end(s, session):
@@ -146,7 +152,7 @@ def delete_session(request: Request, response: Response, caller: Viewer, context
 
 @root_router.get("/healthz", operation_id="get_health", dependencies=[Anyone])
 async def get_health() -> Health:
-    """The process is alive; nothing else is checked."""
+    """Reports that the process is alive. Checks nothing else and needs no credentials."""
     return Health(status="ok")
 
 
@@ -154,10 +160,12 @@ async def get_health() -> Health:
     "/readyz",
     operation_id="get_readiness",
     dependencies=[Anyone],
-    responses={503: {"description": "Some part is not available", "model": Readiness}},
+    responses={503: {"description": "Some component is not available", "model": Readiness}},
 )
 async def get_readiness(request: Request, response: Response) -> Readiness:
-    """Whether database, schema, broker and storage can be used; looked at once a second at most."""
+    """Reports whether database, schema, broker and storage are usable. Needs no credentials.
+
+    They are checked at most once a second."""
     found = await request.app.state.readiness.get()
     response.status_code = 200 if found.ready else 503
     return found
@@ -168,10 +176,16 @@ async def get_readiness(request: Request, response: Response) -> Readiness:
     operation_id="get_prometheus_metrics",
     response_class=Response,
     responses={
-        200: {"description": "Figures for Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
+        200: {
+            "description": "Metrics in the Prometheus text format",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }
     },
 )
 def get_prometheus_metrics(request: Request, caller: Scraper) -> Response:
-    """Requests by route, and experiments, rounds, assignments and unsent messages by state: to an administrator all,
-    to others those of their projects."""
+    """Returns metrics for Prometheus: requests by route, and experiments, rounds, assignments and unsent messages by
+    state.
+
+    Administrators get the metrics of all projects, and other users only of their projects. Requires a token with the
+    scope `metrics`."""
     return prometheus.respond(request.app.state.requests, caller.database)

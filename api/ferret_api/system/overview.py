@@ -1,4 +1,4 @@
-"""The whole service at a glance, for who looks after it."""
+"""Overview of the service for operators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ferret_db.size import size
 
 
 def look(context: Context, database: Database, parts: Readiness) -> System:
-    """What is there now, as far as ``database`` shows it; ``parts`` says whether each part can be used."""
+    """Returns the service's status, with the data that ``database`` shows and the readiness of each part."""
     messages = context.broker.lengths() if parts.broker.ready else None
     used = shutil.disk_usage(context.settings.home)
     with database.read() as s:

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: requests as they are answered, and the service's state as the database has it."""
+"""Metrics for Prometheus: requests to this API, and the service's state from the database."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Label = TypeVar("Label", bound=str)
 METHODS = {"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
 OTHER = "other"
 HELD = "ferret.held_seconds"
-"""Member of a scope: for how long the answer was held back on purpose."""
+"""Key in the ASGI scope for the deliberate hold time of a response, in seconds."""
 
 
 class RequestFigures:
-    """Counts and latencies by route template: nothing that a caller makes up becomes a label."""
+    """Request counts and latencies by route template, so that callers cannot create labels."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -44,8 +44,9 @@ class RequestFigures:
 
 
 class RequestMeter:
-    """Measures every request until its answer begins: streams stay open for as long as they like. What was held back on
-    purpose does not count. Pure ASGI."""
+    """ASGI middleware that measures each request until its response begins, so that streams do not count.
+
+    Deliberate hold time is subtracted."""
 
     def __init__(self, app: ASGIApp, figures: RequestFigures) -> None:
         self.app = app
@@ -69,7 +70,7 @@ class RequestMeter:
 
 
 class _States(Collector):
-    """Reads the counts when Prometheus asks."""
+    """Collector that reads the counts at each scrape."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -115,7 +116,7 @@ def _by_task(name: str, help: str, counts: Mapping[TaskName, int]) -> Metric:
 
 
 def respond(figures: RequestFigures, database: Database) -> Response:
-    """Both sets of figures in Prometheus' text format; requests are those of all processes that count together."""
+    """Returns all metrics in Prometheus' text format. Requests are summed over all API processes on the machine."""
     states = CollectorRegistry()
     states.register(_States(database))
     text = generate_latest(_of_all(figures)) + generate_latest(states)

@@ -1,4 +1,4 @@
-"""Whether each part can be used now, and what to do if it cannot."""
+"""Readiness of each component, with advice for components that are not ready."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def _try(check: Callable[[], object]) -> PartStatus:
     except FerretError as error:
         return PartStatus(ready=False, detail=error.detail)
     except SQLAlchemyError as error:
-        return PartStatus(ready=False, detail=f"the database does not answer: {type(error).__name__}; is it running?")
+        return PartStatus(ready=False, detail=f"the database does not respond: {type(error).__name__}; is it running?")
     return PartStatus(ready=True, detail=None)

@@ -1,6 +1,6 @@
-"""A span over every request, in the caller's trace if its ``traceparent`` names one. Pure ASGI.
+"""ASGI middleware with a tracing span for every request, in the caller's trace if ``traceparent`` names one.
 
-It tells the method, the route's template and the status: no address, path, query, header or body.
+The span contains the method, the route template and the status, but no address, path, query, header or body.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ferret_api.system.prometheus import METHODS, OTHER
 from ferret_runtime import tracing
 
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Asked every few seconds by whatever watches the service."""
+"""Paths that monitoring requests every few seconds."""
 CARRIERS = frozenset({b"traceparent", b"tracestate"})
 
 

@@ -1,4 +1,4 @@
-"""What is inside a round's update."""
+"""Endpoint for the statistics of a round's update."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def get_round_update(
     caller: Viewer,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """A committed round's step, noise and weights by block, K_l, and how far participants' updates agree.
+    """Returns statistics of a committed round's update: step, noise and weights by block, K_l, and the agreement of
+    participants' updates.
 
-    All is computed by the service from what participants send anyway.
+    The service computes them from the contributions. Requires the role viewer.
     """
     with caller.database.read() as s:
         found = service.inside(s, experiment_id, number)

@@ -1,4 +1,4 @@
-"""Reads what was inside a round's update, and says whether its noise is as low as it should be."""
+"""Statistics of a round's update, with advice if its noise is too high."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ferret_db.repositories import experiments, participants, rounds, update_sta
 
 
 def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
-    """Raises ``round.not_found`` and ``round.uncommitted``."""
+    """Returns the statistics; raises ``round.not_found`` and ``round.uncommitted``."""
     experiment = experiments.get(s, experiment_id)
     state = rounds.summary(s, experiment_id, number).round.state
     if state != RoundState.COMMITTED:
-        message = f"is {state}, and has an update once it is committed; ask again then"
+        message = f"is {state}, and has an update once it is committed; try again then"
         raise FerretError.of_field("round.uncommitted", "round", number, message)
     found = UpdateStatistics.model_validate(update_statistics.get(s, experiment_id, number))
     spec = experiments.spec_of(experiment)

@@ -1,4 +1,4 @@
-"""Users, for administrators; and what everybody may know and change about oneself."""
+"""Endpoints for user accounts, and for the caller's own account."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UserId = Annotated[str, Path(max_length=64, description="Id of the user, e.g. `u
 
 @router.get("/me", operation_id="get_me")
 def get_me(caller: Viewer) -> Me:
-    """Who is signed in."""
+    """Returns the caller: name, role, scopes and projects. Requires the role viewer."""
     with caller.database.read() as s:
         has_password = users.get(s, caller.id).password_hash is not None
         seen = projects.names(s)
@@ -42,7 +42,9 @@ def get_me(caller: Viewer) -> Me:
 
 @router.put("/me/password", operation_id="change_password", status_code=204, responses=problems("password.invalid"))
 async def change_password(wanted: NewPassword, caller: Viewer, request: Request, context: ContextDep) -> None:
-    """Another password for the caller, who is then signed out everywhere else. Tokens stay good."""
+    """Changes the caller's password and ends the caller's other sessions. Tokens stay valid.
+
+    `password.invalid` if the current password is wrong, or if the account has none. Requires the role viewer."""
     await count_attempt(request.scope, context)
     session = cookies.read(request, context.admin.cookie)
     await context.passwords.run(partial(_change_password, wanted, caller, session, context), request)
@@ -62,7 +64,7 @@ def _change_password(wanted: NewPassword, caller: Caller, session: str | None, c
 
 @router.get("/users", operation_id="list_users", dependencies=[AdminOnly])
 def list_users(context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None) -> UserPage:
-    """Everybody who has an account."""
+    """Lists all user accounts. Requires the role admin."""
     with context.database.read() as s:
         page = users.list_page(s, limit, cursor)
         return UserPage(items=[User.model_validate(row) for row in page.items], next_cursor=page.next_cursor)
@@ -70,7 +72,7 @@ def list_users(context: ContextDep, limit: Limit = PAGE, cursor: Cursor = None) 
 
 @router.post("/users", operation_id="create_user", status_code=201, responses=problems("user.conflict"))
 async def create_user(wanted: NewUser, caller: Admin, request: Request, context: ContextDep) -> User:
-    """A new account."""
+    """Creates an account. Requires the role admin."""
     hashed = None if wanted.password is None else await _hashed(wanted.password, request, context)
     return await run_in_threadpool(_create, wanted, hashed, caller, context)
 
@@ -86,7 +88,9 @@ def _create(wanted: NewUser, hashed: str | None, caller: Caller, context: Contex
 async def change_user(
     user_id: UserId, wanted: UserChange, caller: Admin, request: Request, context: ContextDep
 ) -> User:
-    """Another role or password; a disabled user is signed out, and no token of the user is good until it is enabled."""
+    """Changes a user's role or password, or enables or disables the account. Requires the role admin.
+
+    Disabling an account ends its sessions and suspends its tokens until it is enabled again."""
     values: dict[str, Any] = wanted.model_dump(exclude_none=True, exclude={"password"})
     told = {name: str(value) if name == "role" else value for name, value in values.items()}
     if wanted.password is not None:

@@ -1,4 +1,4 @@
-"""Sessions: one's own, and for administrators those of others."""
+"""Endpoints for browser sessions: the caller's own, and for administrators also other users'."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SessionId = Annotated[str, Path(max_length=64, description="Id of the session, e
 
 @router.get("/sessions", operation_id="list_sessions")
 def list_sessions(caller: Viewer, request: Request, context: ContextDep) -> BrowserSessionList:
-    """The browsers in which the caller is signed in, and sign-in links that are not used yet."""
+    """Lists the caller's browser sessions and unused sign-in links. Requires the role viewer."""
     return _list(context, request, caller.id)
 
 
@@ -30,7 +30,7 @@ def list_sessions(caller: Viewer, request: Request, context: ContextDep) -> Brow
     "/sessions/{session_id}", operation_id="end_session", status_code=204, responses=problems("session.not_found")
 )
 def end_session(session_id: SessionId, caller: Viewer, context: ContextDep) -> None:
-    """Ends a session of one's own, or makes a sign-in link useless."""
+    """Ends one of the caller's sessions or sign-in links. Requires the role viewer."""
     _end(context, caller, caller.id, session_id)
 
 
@@ -41,7 +41,7 @@ def end_session(session_id: SessionId, caller: Viewer, context: ContextDep) -> N
     responses=problems("user.not_found"),
 )
 def list_user_sessions(user_id: UserId, request: Request, context: ContextDep) -> BrowserSessionList:
-    """The browsers in which a user is signed in, and the user's sign-in links that are not used yet."""
+    """Lists a user's browser sessions and unused sign-in links. Requires the role admin."""
     return _list(context, request, user_id)
 
 
@@ -52,7 +52,7 @@ def list_user_sessions(user_id: UserId, request: Request, context: ContextDep) -
     responses=problems("user.not_found", "session.not_found"),
 )
 def end_user_session(user_id: UserId, session_id: SessionId, caller: Admin, context: ContextDep) -> None:
-    """Ends a user's session, or makes the user's sign-in link useless."""
+    """Ends a user's session or sign-in link. Requires the role admin."""
     _end(context, caller, user_id, session_id)
 
 

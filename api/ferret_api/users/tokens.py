@@ -1,4 +1,4 @@
-"""Tokens: everybody's own, and those that administrators make and revoke for others."""
+"""Endpoints for tokens: the caller's own, and for administrators also other users'."""
 
 from __future__ import annotations
 
@@ -22,16 +22,20 @@ TokenId = Annotated[str, Path(max_length=64, description="Id of the token, e.g. 
 
 @router.get("/tokens", operation_id="list_tokens")
 def list_tokens(caller: Viewer, context: ContextDep) -> TokenList:
-    """The caller's tokens."""
+    """Lists the caller's tokens. Requires the role viewer."""
     return _list(context, caller.id)
 
 
 @router.post("/tokens", operation_id="create_token", status_code=201, responses=problems("token.conflict"))
 def create_token(wanted: NewToken, caller: Viewer, context: ContextDep) -> CreatedToken:
-    """A token of one's own, with no scope that the credential of this request lacks. A token that is made with another
-    one expires with it at the latest, and ends when it is revoked."""
+    """Creates a token for the caller. The response holds the token, which is shown only this once.
+
+    Its scopes cannot exceed the scopes of the request's credential; otherwise `auth.forbidden`. A token created with
+    another token expires no later than that token, and is revoked with it. Requires the role viewer."""
     if missing := {scope for scope in wanted.scopes if not scope.within(caller.scopes)}:
-        detail = f"this token has no scope {', '.join(sorted(missing))}, and makes none that has"
+        detail = (
+            f"the token of this request lacks the scope {', '.join(sorted(missing))}, so it cannot give it to another"
+        )
         raise FerretError("auth.forbidden", detail)
     return _create(context, caller, caller.id, wanted)
 
@@ -40,8 +44,9 @@ def create_token(wanted: NewToken, caller: Viewer, context: ContextDep) -> Creat
     "/tokens/{token_id}", operation_id="revoke_token", status_code=204, responses=problems("token.not_found")
 )
 def revoke_token(token_id: TokenId, caller: Viewer, context: ContextDep) -> None:
-    """Revokes a token of one's own: from here on it is good for nothing. Tokens, sign-in links and sessions that were
-    made with it end too."""
+    """Revokes one of the caller's tokens, with the tokens, sign-in links and sessions created with it.
+
+    Requires the role viewer."""
     _revoke(context, caller, caller.id, token_id)
 
 
@@ -52,7 +57,7 @@ def revoke_token(token_id: TokenId, caller: Viewer, context: ContextDep) -> None
     responses=problems("user.not_found"),
 )
 def list_user_tokens(user_id: UserId, context: ContextDep) -> TokenList:
-    """The tokens of a user."""
+    """Lists a user's tokens. Requires the role admin."""
     return _list(context, user_id)
 
 
@@ -63,8 +68,10 @@ def list_user_tokens(user_id: UserId, context: ContextDep) -> TokenList:
     responses=problems("user.not_found", "token.conflict"),
 )
 def create_user_token(user_id: UserId, wanted: NewToken, caller: Admin, context: ContextDep) -> CreatedToken:
-    """A token for a user, such as the first one, or that of a program. It expires with the token that makes it, if one
-    does, and ends when that is revoked."""
+    """Creates a token for a user, such as a first token or that of a program. Requires the role admin.
+
+    The response holds the token, which is shown only this once. If the request uses a token, the new one expires no
+    later than it, and is revoked with it."""
     return _create(context, caller, user_id, wanted)
 
 
@@ -75,7 +82,7 @@ def create_user_token(user_id: UserId, wanted: NewToken, caller: Admin, context:
     responses=problems("user.not_found", "token.not_found"),
 )
 def revoke_user_token(user_id: UserId, token_id: TokenId, caller: Admin, context: ContextDep) -> None:
-    """Revokes a user's token, with the tokens, sign-in links and sessions that were made with it."""
+    """Revokes a user's token, with the tokens, sign-in links and sessions created with it. Requires the role admin."""
     _revoke(context, caller, user_id, token_id)
 
 

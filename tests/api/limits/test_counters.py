@@ -97,7 +97,7 @@ def test_without_redis_a_process_counts_alone_and_adds_it_later(
             time.sleep(0.01)
         time.sleep(0.1)
     alone.close()
-    assert [record.message[:45] for record in caplog.records] == ["requests are counted in this process alone, R"]
+    assert [record.message[:45] for record in caplog.records] == ["requests are counted only in this process, si"]
     alone._redis = redis.Redis.from_url(broker, protocol=2)
     alone.share()
     assert alone._redis.get(f"{prefix}key") == b"3"
