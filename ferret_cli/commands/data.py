@@ -14,17 +14,12 @@ if TYPE_CHECKING:
     from ferret_cli.data.partition_summary import Holding
     from ferret_core.protocol.spec import ExperimentSpec
 
-data = typer.Typer(
+app = typer.Typer(
     help="Look at the data of an experiment and how they are split over its clients.", no_args_is_help=True
 )
 
 
-@data.callback()
-def group() -> None:
-    """Keeps ``show`` a command of its own while it is the only one."""
-
-
-@data.command()
+@app.command("show")
 def show(
     file: options.SpecFile,
     assignments: options.Assignments = None,

@@ -1,4 +1,4 @@
-"""``ferret receipt verify FILE``"""
+"""``ferret receipt …``: a participant's proof, checked by the file alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import typer
 
 from ferret_cli import options
 
+app = typer.Typer(help="Proof that a round holds a contribution.", no_args_is_help=True)
 
+
+@app.command("verify")
 def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt; `ferret site log --json` says where.")],
     hash: Annotated[
