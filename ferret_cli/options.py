@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ferret_core.protocol.errors import FerretError
 
 Url = Annotated[
     str | None,
@@ -144,3 +147,16 @@ Key = Annotated[
         "--key", help="Idempotency key: repeating the command with the same one creates no second experiment."
     ),
 ]
+
+
+def field_names(given: Sequence[str]) -> dict[str, str]:
+    """Our names with theirs, from ``--field OURS=YOURS``; ``request.invalid`` for what is not two names, and for a
+    field that is given twice."""
+    names: dict[str, str] = {}
+    for pair in given:
+        ours, equals, theirs = pair.partition("=")
+        if not equals or ours in names:
+            message = "give each field once, as OURS=YOURS, such as instruction=question"
+            raise FerretError.of_field("request.invalid", "--field", pair, message)
+        names[ours] = theirs
+    return names

@@ -42,8 +42,7 @@ def show(
     if out is not None:
         require_drawing()
 
-    from ferret_cli.data.partition_summary import document, holdings
-    from ferret_cli.data.tokens import tokenised_by
+    from ferret_cli.data.partition_summary import document, holdings, tokenised_by
     from ferret_cli.files import writable
     from ferret_core import catalog
     from ferret_core.experiment.federated_data import deal

@@ -113,7 +113,7 @@ def watch(
     from ferret_cli.error_output import require_completed
     from ferret_cli.output import emit
     from ferret_cli.resolve_experiment import experiment
-    from ferret_cli.watch import watch_to_the_end
+    from ferret_cli.round_progress import watch_to_the_end
     from ferret_sdk.service.service import Service
 
     run = experiment(Service(url, insecure_http=insecure_http), id)

@@ -47,7 +47,7 @@ def init() -> None:
     `ferret join` then refuses every model until you name it in the file.
     """
     from ferret_cli.error_output import advising
-    from ferret_cli.joining import NEXT_STEPS
+    from ferret_cli.join_display import NEXT_STEPS
     from ferret_cli.output import say
     from ferret_core.protocol.errors import FerretError
     from ferret_core.system.atomic_files import write_durably
@@ -78,13 +78,12 @@ def check(
     It names the broken line or the missing field, and shows none of what stands in the file.
     """
     from ferret_cli.error_output import advising
-    from ferret_cli.field_mapping import names_of
-    from ferret_cli.joining import NEXT_STEPS
+    from ferret_cli.join_display import NEXT_STEPS
     from ferret_cli.output import emit, say
     from ferret_sdk.participant.local_examples import read_examples
 
     with advising(NEXT_STEPS):
-        examples = read_examples(file, names_of(field or []))
+        examples = read_examples(file, options.field_names(field or []))
     longest = max(len(example.output) for example in examples)
     without = sum(not example.input for example in examples)
     say(f"{len(examples)} examples, {without} without an input; the longest answer has {longest} characters")
@@ -106,9 +105,8 @@ def install(
 
     Give the code by --code-file: a service file is no place for it. Nothing is started.
     """
+    from ferret_cli.os_service import KINDS, place, requested, start, usual, write
     from ferret_cli.output import say
-    from ferret_cli.service_file import KINDS, place, start, usual
-    from ferret_cli.services import requested, write
 
     chosen = _known_kind(kind or usual(), list(KINDS))
     service = requested(name, context.args)
@@ -144,7 +142,7 @@ def log(
     before was changed or cut off.
     """
     from ferret_cli.error_output import advising
-    from ferret_cli.joining import NEXT_STEPS
+    from ferret_cli.join_display import NEXT_STEPS
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.audit import Head
     from ferret_core.protocol.formatting import size
@@ -204,7 +202,7 @@ def status(
     It asks no server.
     """
     from ferret_cli.error_output import advising
-    from ferret_cli.joining import NEXT_STEPS
+    from ferret_cli.join_display import NEXT_STEPS
     from ferret_cli.output import emit
     from ferret_sdk.participant.membership_files import memberships, pieces, receipts
     from ferret_sdk.participant.privacy_budget import Budget
@@ -246,7 +244,7 @@ def _status_document(found: list[Kept], lying: list[Piece], own: Terms, budget: 
 
 
 def _show_status(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | None) -> None:
-    from ferret_cli.joining import budget_in_words
+    from ferret_cli.join_display import budget_in_words
     from ferret_cli.output import say, table
     from ferret_core.protocol.formatting import size
 
@@ -300,7 +298,7 @@ def clean(
     The log of what was sent, the receipts and the privacy budget stay. Without --yes it asks.
     """
     from ferret_cli.error_output import advising
-    from ferret_cli.joining import NEXT_STEPS
+    from ferret_cli.join_display import NEXT_STEPS
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.errors import FerretError
     from ferret_core.protocol.formatting import size

@@ -1,4 +1,4 @@
-"""What ``ferret join`` shows while it takes part."""
+"""``ferret join`` in the terminal: what it shows while it takes part, and what ``--dry-run`` prints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import typer
 
-from ferret_cli.output import emit, say, stderr
+from ferret_cli.output import emit, say, stderr, table
 from ferret_core.client.hooks import Site
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.formatting import size
@@ -96,6 +96,23 @@ def take_part(participant: Participant, asked: JoinOptions) -> None:
     say(f"the experiment is {state.value}: {_sum(participant.totals)}")
     if asked.keep_model is not None and state == ExperimentState.COMPLETED:
         say(f"the tuned model is in {asked.keep_model}, rebuilt from the ledger and checked")
+
+
+def show_preview(
+    participant: Participant, data: Path, fields: Mapping[str, str], site: Site | None, *, json: bool
+) -> None:
+    """Trains once and prints every part of the request that would send the contribution; nothing is sent."""
+    with watching(json) as (watcher, _, _):
+        preview = participant.preview(data, watcher, fields=fields, site=site)
+    if json:
+        emit({**preview._asdict(), "parts": [part._asdict() for part in preview.parts]})
+    else:
+        table(("place", "name", "type", "bytes", "value"), preview.parts)
+    body = f"{size(preview.size)}, BLAKE3 {preview.digest}"
+    say(f"this is the whole request: {preview.method} {preview.path}, a body of {body}")
+    if preview.norm is not None:
+        say(f"the vector had L2 norm {preview.norm:.4g} before it was clipped and noised; that stays here")
+    say("nothing of it was sent. Your place is kept: the same command without --dry-run takes part")
 
 
 def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: Say, paused: Paused) -> ExperimentState:

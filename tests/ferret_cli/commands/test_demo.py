@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 
 from ferret_cli.demo import setup
-from ferret_cli.demo.summary import document, summary
+from ferret_cli.demo.run import document, summary
 from ferret_cli.stack.home_lock import locked
 from ferret_core import sample
 from ferret_sdk.http.transport import Transport

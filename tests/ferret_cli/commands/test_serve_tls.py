@@ -18,7 +18,7 @@ import httpx
 import pytest
 import trustme
 
-from tests.ferret_cli.test_serve import child, eventually
+from tests.ferret_cli.commands.test_serve import child, eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferret_cli import joining
+from ferret_cli import join_display
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.states import Awaited
 from ferret_sdk.service.progress import Progress, Stage
@@ -43,11 +43,11 @@ from ferret_sdk.service.progress import Progress, Stage
     ],
 )
 def test_progress_in_words(progress: Progress, text: str) -> None:
-    assert joining.words(progress) == text
+    assert join_display.words(progress) == text
 
 
 def test_a_log_gets_each_stage_once_and_what_is_waited_for_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = joining.Lines()
+    lines = join_display.Lines()
     for joined in (1, 1, 1, 2):
         lines(Progress(Stage.WAIT, 0, joined, 3, Awaited.PARTICIPANTS))
     for step in range(11):
@@ -66,5 +66,5 @@ def test_a_log_gets_each_stage_once_and_what_is_waited_for_when_it_changes(capsy
 
 
 def test_every_next_step_belongs_to_a_code_and_none_is_the_servers_owners() -> None:
-    assert set(joining.NEXT_STEPS) <= set(PROBLEMS)
-    assert not any("ferret serve" in step or "ferret experiment" in step for step in joining.NEXT_STEPS.values())
+    assert set(join_display.NEXT_STEPS) <= set(PROBLEMS)
+    assert not any("ferret serve" in step or "ferret experiment" in step for step in join_display.NEXT_STEPS.values())

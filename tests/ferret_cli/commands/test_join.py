@@ -1,8 +1,30 @@
-"""``ferret join`` under a ``site.toml``, as an administrator sees it."""
+"""``ferret join`` as an administrator sees it: its dry run, a site's own terms, and consent."""
 
 from __future__ import annotations
 
 import json
+import time
+
+from ferret_sdk.service.run import Run
+
+
+def test_a_dry_run_prints_every_part_and_sends_none(served, toy_spec, toy_data, tmp_path, ferret_in_process) -> None:
+    run: Run = served.service.submit(toy_spec(participants={"edge": 1}))
+    code = served.service.enrolment(run.id).code
+    while run.refresh().experiment.digest is None:
+        time.sleep(0.1)
+    command = ("join", served.service.url, "--data", toy_data[0], "--name", "clinic", "--dry-run")
+    shown = ferret_in_process(*command, FERRET_CODE=code)
+    assert shown.returncode == 0, shown.stderr
+    rows = {tuple(line.split()[:2]) for line in shown.stdout.splitlines()}
+    assert rows >= {("header", "ferret-fence"), ("metadata", "examples"), ("array", "mean")}
+    assert "nothing of it was sent" in shown.stderr
+
+    document = json.loads(ferret_in_process(*command, "--json", FERRET_CODE=code).stdout)
+    assert document["digest"] in shown.stderr
+    assert sum(part["size"] for part in document["parts"] if part["place"] != "header") == document["size"]
+    assert all(found.state == "pending" for found in run.contributions())
+    run.cancel()
 
 
 def test_terms_that_cannot_be_kept_spend_no_code(served, toy_spec, toy_data, tmp_path, ferret_in_process) -> None:
@@ -28,20 +50,6 @@ def test_terms_that_cannot_be_kept_spend_no_code(served, toy_spec, toy_data, tmp
     assert status["terms"]["allow"]["algorithms"] == ["fedavg"]
     assert [member["name"] for member in status["memberships"]] == ["clinic"]
     run.cancel()
-
-
-def test_careful_terms_are_written_once(tmp_path, ferret_in_process) -> None:
-    home = tmp_path / "home"
-    written = ferret_in_process("site", "init", FERRET_HOME=str(home))
-    assert (written.returncode, str(home / "site.toml") in written.stderr) == (0, True)
-    terms = json.loads(ferret_in_process("site", "status", "--json", FERRET_HOME=str(home)).stdout)["terms"]
-    assert terms["allow"]["models"] == []
-    assert terms["allow"]["whole_blocks"] is False
-    assert all(value is not None for value in terms["limits"].values()), "every limit has a value"
-    (home / "site.toml").write_text("[limits]\nsteps = 1\n")
-    refused = ferret_in_process("site", "init", FERRET_HOME=str(home))
-    assert (refused.returncode, "exists" in refused.stderr) == (2, True)
-    assert (home / "site.toml").read_text() == "[limits]\nsteps = 1\n"
 
 
 def test_what_may_reveal_examples_needs_consent(served, toy_spec, toy_data, tmp_path, ferret_in_process) -> None:

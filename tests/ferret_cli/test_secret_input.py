@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_cli.enrolment_code_input import code_of
+from ferret_cli.secret_input import enrolment_code
 from tests.refusals import refused
 
 
@@ -20,12 +20,12 @@ class Terminal(io.StringIO):
 def test_a_file_a_variable_or_the_keyboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "code"
     file.write_text("from-a-file\n")
-    assert code_of(None, file) == "from-a-file"
-    assert code_of(" given ", None) == "given"
+    assert enrolment_code(None, file) == "from-a-file"
+    assert enrolment_code(" given ", None) == "given"
     monkeypatch.setattr("sys.stdin", Terminal())
     asked: list[str] = []
     monkeypatch.setattr(getpass, "getpass", lambda prompt, stream: asked.append(prompt) or "typed")
-    assert code_of(None, None) == "typed"
+    assert enrolment_code(None, None) == "typed"
     assert asked == ["Enrolment code (not shown): "]
 
 
@@ -34,17 +34,17 @@ def test_a_file_with_something_else_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "code"
     file.write_text(text)
     with refused("request.invalid", "must hold the enrolment code") as caught:
-        code_of(None, file)
+        enrolment_code(None, file)
     assert caught.value.errors[0].field == "--code-file"
 
 
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with refused("request.invalid", "cannot be read"):
-        code_of(None, tmp_path / "nowhere")
+        enrolment_code(None, tmp_path / "nowhere")
     with refused("request.invalid", "not both"):
-        code_of("given", tmp_path / "code")
+        enrolment_code("given", tmp_path / "code")
     with refused("request.invalid", "is empty"):
-        code_of(" ", None)
+        enrolment_code(" ", None)
     monkeypatch.setattr("sys.stdin", io.StringIO("piped"))
     with refused("request.invalid", "FERRET_CODE"):
-        code_of(None, None)
+        enrolment_code(None, None)

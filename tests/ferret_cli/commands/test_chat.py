@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from ferret_cli import chatting
+from ferret_cli.commands import chat
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat_template import fitting
 from ferret_core.datasets._tokenize import encode_prompts
+from ferret_core.evaluation import streaming_generation
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.streaming_generation import Answer
 from ferret_core.models.load import load
@@ -79,7 +80,7 @@ def test_ctrl_c_ends_the_answer_and_not_the_questions(
         given[-1](following)
         return Answer(following, 1, "model")
 
-    monkeypatch.setattr(chatting, "answer", answer)
+    monkeypatch.setattr(streaming_generation, "answer", answer)
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
     done = ferret_in_process("chat", model)
     assert done.returncode == 0
@@ -122,6 +123,6 @@ class Exporting:
 def test_an_experiments_round_is_exported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FERRET_HOME", str(tmp_path / "home"))
     run: Any = Exporting()
-    folders = [chatting.cached(run, round).name for round in (None, 4, 2, None)]
+    folders = [chat._cached(run, round).name for round in (None, 4, 2, None)]
     assert folders == [f"{run.id}-4", f"{run.id}-4", f"{run.id}-2", f"{run.id}-4"]
     assert run.exported == [4, 2]

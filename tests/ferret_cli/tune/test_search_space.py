@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_cli.tune.parse import parsed
-from ferret_cli.tune.space import Choice, Range, corners, dimensions, drawn, field_of, grid, short_names, size
+from ferret_cli.tune.search_space import (
+    Choice,
+    Range,
+    corners,
+    dimensions,
+    drawn,
+    field_of,
+    grid,
+    parsed,
+    short_names,
+    size,
+)
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 LAST = json.loads((ROOT / "tests/vectors/ledger.json").read_text(encoding="utf-8"))[1]
 
 

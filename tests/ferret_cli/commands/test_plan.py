@@ -17,7 +17,7 @@ from ferret_cli.spec_input import load
 from ferret_core import catalog
 from ferret_core.replica.replica import Replica
 
-QUICKSTART = Path(__file__).parents[2] / "examples/quickstart.toml"
+QUICKSTART = Path(__file__).parents[3] / "examples/quickstart.toml"
 
 
 def run(*arguments: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""One line per round, the same for a watched experiment, the demo and a simulation."""
+"""One line per round, the same for an experiment that is watched to its end, the demo and a simulation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ferret_sdk.service.measured_rounds import measured, metrics_of
 if TYPE_CHECKING:
     from ferret_sdk.service.run import Run
     from ferret_sdk.service.schemas import Event
+
 
 HEADER = f"{'round':>9}  {'train loss':>10}  {'eval loss':>9}  {'Rouge-L':>8}  {'sent each':>9}  {'received':>9}"
 
@@ -67,3 +68,23 @@ def say_rounds(lines: Iterable[RoundLine]) -> None:
         if index == 0:
             say(HEADER)
         say(str(line))
+
+
+def watch_to_the_end(run: Run) -> None:
+    """Shows every round on stderr; ``run`` then has its final state."""
+    try:
+        say_rounds(round_lines(run, _told(run, run.events())))
+    except KeyboardInterrupt:
+        say(f"no longer watching; the experiment itself is not stopped: ferret experiment cancel {run.id}")
+        raise
+    say(f"{run.refresh().id} is {run.state.value}")
+
+
+def _told(run: Run, events: Iterable[Event]) -> Iterator[Event]:
+    """The events, with what they say of pauses on stderr."""
+    for event in events:
+        if event.type == "experiment.paused":
+            say(f"paused; continue: ferret experiment resume {run.id}")
+        elif event.type == "experiment.resumed":
+            say("resumed")
+        yield event
