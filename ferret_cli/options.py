@@ -23,7 +23,7 @@ InsecureHttp = Annotated[
     typer.Option(
         "--insecure-http",
         envvar="FERRET_INSECURE_HTTP",
-        help="Allow plain http to another machine: whoever is on the way reads the token and can change the answers.",
+        help="Allow plain http to another machine: anybody on the way reads the token and can change the answers.",
     ),
 ]
 Ca = Annotated[
@@ -66,7 +66,7 @@ Fields = Annotated[
     typer.Option(
         "--field",
         metavar="OURS=YOURS",
-        help="What your data call a field, such as instruction=question; may be repeated, for instruction, input "
+        help="Name of a field in your data, such as instruction=question; may be repeated, for instruction, input "
         "and output.",
     ),
 ]
@@ -130,7 +130,7 @@ DEFAULT_HOME = Path("~/.ferret")
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")]
 Project = Annotated[
     str | None,
-    typer.Option("--project", help="Project that the experiment belongs to; not needed by who sees only one."),
+    typer.Option("--project", help="Project that the experiment belongs to; not needed if you see only one."),
 ]
 Priority = Annotated[
     int | None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ferret_sdk.service.service import Service
 
 app = typer.Typer(
-    help="Who is told, by webhook or e-mail, what happens to a project's experiments.", no_args_is_help=True
+    help="Messages, by webhook or e-mail, about what happens to a project's experiments.", no_args_is_help=True
 )
 
 WAIT_SECONDS = 20.0
@@ -24,7 +24,7 @@ WAIT_SECONDS = 20.0
 
 OfProject = Annotated[
     str | None,
-    typer.Option("--project", help="Project whose experiments it is about; not needed by who sees only one."),
+    typer.Option("--project", help="Project whose experiments it is about; not needed if you see only one."),
 ]
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="Id of the alert, as ferret alert list shows it.")]
 
@@ -34,19 +34,21 @@ def add(
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Address that signed messages are posted to.")
     ] = None,
-    email: Annotated[str | None, typer.Option("--email", metavar="ADDRESS", help="Address that is written to.")] = None,
+    email: Annotated[
+        str | None, typer.Option("--email", metavar="ADDRESS", help="Address that messages are mailed to.")
+    ] = None,
     on: Annotated[
-        list[AlertEvent] | None, typer.Option("--on", help="Event to tell of; may be repeated; default: all.")
+        list[AlertEvent] | None, typer.Option("--on", help="Event to report; may be repeated; default: all.")
     ] = None,
     experiment: Annotated[
-        str | None, typer.Option("--experiment", metavar="ID", help="Tell of this experiment alone.")
+        str | None, typer.Option("--experiment", metavar="ID", help="Report this experiment alone.")
     ] = None,
     project: OfProject = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Have somebody told. The key of a webhook's signatures is printed on stdout, only this once."""
+    """Add an alert. The key of a webhook's signatures is printed on stdout, only this once."""
     from ferret_cli import resolve_experiment
     from ferret_cli.output import emit, say
     from ferret_core.protocol.alerts import AlertKind
@@ -75,7 +77,7 @@ def list_alerts(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List who is told, and how the last message fared."""
+    """List the alerts, and how the last message of each fared."""
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 
@@ -109,7 +111,7 @@ def send_test(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Send a message that says nothing but that it came, and wait for it. Exit code 1 if it did not arrive."""
+    """Send a test message and wait for it. Exit code 1 if it did not arrive."""
     from ferret_cli.output import emit, say
     from ferret_sdk.service.service import Service
 
@@ -140,7 +142,7 @@ def disable(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Tell somebody nothing for now, also not what is still to be sent. The alert and its key are kept."""
+    """Switch an alert off, also for messages that wait to be sent. The alert and its key are kept."""
     _switch(id, project, url, insecure_http, json, enabled=False)
 
 
@@ -152,7 +154,7 @@ def enable(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Tell somebody again what happens from now on."""
+    """Switch an alert on again, for what happens from now on."""
     _switch(id, project, url, insecure_http, json, enabled=True)
 
 
@@ -171,7 +173,7 @@ def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, 
 def remove(
     id: AlertId, project: OfProject = None, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
-    """Tell somebody no more, also not of what is still to be sent."""
+    """Remove an alert, with the messages that wait to be sent."""
     from ferret_cli.output import say
     from ferret_sdk.service.service import Service
 

@@ -9,7 +9,9 @@ import typer
 
 from ferret_cli import options
 
-app = typer.Typer(help="Who did what at the server: a log that shows what was changed in it.", no_args_is_help=True)
+app = typer.Typer(
+    help="The server's log of who did what. Later changes to the log can be detected.", no_args_is_help=True
+)
 
 
 @app.command("list")
@@ -60,8 +62,8 @@ def verify(
 ) -> None:
     """Check on this machine that nothing in the log was changed, removed or moved.
 
-    Who can write to the server's database can write the whole log anew: that shows only against a --head that was kept
-    elsewhere. Exit code 1 names the first entry that is wrong.
+    Somebody who can write to the server's database can write the whole log anew: only a --head that was kept elsewhere
+    shows that. With exit code 1 the first wrong entry is named.
     """
     from ferret_cli.output import emit, say
     from ferret_core.protocol import audit

@@ -32,7 +32,7 @@ def chat(
         typer.Argument(metavar="QUESTION", help="The instruction; without it, questions are asked one by one."),
     ] = None,
     input: Annotated[
-        str, typer.Option("--input", metavar="TEXT", help="What the instruction is about.", show_default=False)
+        str, typer.Option("--input", metavar="TEXT", help="Text that the instruction is about.", show_default=False)
     ] = "",
     round: Annotated[
         int | None,

@@ -46,7 +46,7 @@ def list_experiments(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List the experiments, newest first unless --sort says otherwise."""
+    """List the experiments, newest first unless --sort gives another order."""
     from ferret_cli.experiment_tables import GROUP_COLUMNS, LIST_COLUMNS, group_row, list_row
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
@@ -243,7 +243,7 @@ def _told(value: Any) -> str:
 @app.command("edit")
 def edit(
     id: options.Id,
-    name: Annotated[str | None, typer.Option("--name", help="What to call it from now on.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="New name.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag to add; may be repeated.")] = None,
     untag: Annotated[list[str] | None, typer.Option("--untag", help="A tag to take away; may be repeated.")] = None,
     note: Annotated[
@@ -254,7 +254,7 @@ def edit(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Change what an experiment is called, its tags, its notes and its priority. What is trained does not change."""
+    """Change an experiment's name, tags, notes and priority. The training does not change."""
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment
     from ferret_core.protocol.errors import FerretError

@@ -129,7 +129,7 @@ def export_metrics(
             file_okay=False,
         ),
     ] = None,
-    project: Annotated[str, typer.Option("--project", help="What the tool groups runs by.")] = "ferret",
+    project: Annotated[str, typer.Option("--project", help="Name by which the tool groups runs.")] = "ferret",
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,

@@ -21,7 +21,10 @@ def enrol(
         typer.Option("--group", help="A word for codes that belong together, to list and revoke them by."),
     ] = None,
     approve: Annotated[
-        bool, typer.Option("--approve", help="Who joins waits until `ferret experiment approve` lets it take part.")
+        bool,
+        typer.Option(
+            "--approve", help="A participant that joins waits until `ferret experiment approve` lets it take part."
+        ),
     ] = False,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
@@ -95,7 +98,7 @@ def refuse(
     name: options.ParticipantName,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", help="Why: the participant is shown this; at most 500 characters."),
+        typer.Option("--reason", help="Reason, which the participant is shown; at most 500 characters."),
     ] = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
@@ -123,14 +126,14 @@ def revoke(
     group: options.Group = None,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", help="Why: the participant is shown this; at most 500 characters."),
+        typer.Option("--reason", help="Reason, which the participant is shown; at most 500 characters."),
     ] = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Remove a participant, or all of a group: its token is refused from now on, and rounds go on without it. What was
-    accepted from it stays in the ledger."""
+    """Remove a participant, or all of a group: its token is refused from now on, and rounds go on without it. Its
+    accepted contributions stay in the ledger."""
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment, member_or_group
     from ferret_sdk.service.service import Service

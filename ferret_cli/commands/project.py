@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ferret_sdk.service.schemas import Project
 
 app = typer.Typer(
-    help="Whose experiments they are, who sees them, and what they may use. Members look; administrators change.",
+    help="Projects: their members, and the models and data they may use. Members look; administrators change.",
     no_args_is_help=True,
 )
 
@@ -77,7 +77,7 @@ def _allowed(entries: Sequence[str] | None) -> Sequence[str]:
 @app.command("add")
 def add(
     name: options.ProjectName,
-    description: Annotated[str, typer.Option("--description", help="What it is about.")] = "",
+    description: Annotated[str, typer.Option("--description", help="Description of the project.")] = "",
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
@@ -141,7 +141,8 @@ def allow(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Say what the project's experiments may use: from the first model on those alone, and the same with data."""
+    """Allow models and data. Once a project allows a model, its experiments use only models that it allows; the same
+    holds for data."""
     from ferret_sdk.service.schemas import AllowedModel
     from ferret_sdk.service.service import Service
 

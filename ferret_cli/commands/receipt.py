@@ -14,18 +14,17 @@ app = typer.Typer(help="Proof that a round holds a contribution.", no_args_is_he
 
 @app.command("verify")
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt; `ferret site log --json` says where.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt; `ferret site log --json` shows its path.")],
     hash: Annotated[
         str | None,
-        typer.Option("--hash", metavar="HASH", help="The round's hash as somebody else knows it, or noted it before."),
+        typer.Option("--hash", metavar="HASH", help="The round's hash from somebody else, or from an earlier note."),
     ] = None,
     json: options.Json = False,
 ) -> None:
     """Check that a round's record holds a contribution, by the receipt alone.
 
-    It asks no server. That the record is the one that everybody has, only its hash can tell: `ferret experiment verify`
-    prints it for each round to whoever follows the ledger. Exit code 1 if the receipt proves nothing, or something of
-    another record.
+    It contacts no server. Only the round's hash shows that everybody has the same record: `ferret experiment verify`
+    prints it for each round. Exit code 1 if the receipt proves nothing, or is about another record.
     """
     from ferret_cli.output import emit, say
     from ferret_core.protocol.errors import FerretError

@@ -88,7 +88,7 @@ def api(
     os.execv(sys.executable, [sys.executable, "-P", "-m", "ferret_api"])  # noqa: S606 - our own words, no shell
 
 
-def worker(queue: Annotated[Queue, typer.Argument(help="Which kind of work this process does.")]) -> None:
+def worker(queue: Annotated[Queue, typer.Argument(help="Kind of work that this process does.")]) -> None:
     """Run one worker alone, as one process of a larger installation."""
     from ferret_cli.requirements_check import require_server
 

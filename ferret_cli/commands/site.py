@@ -138,7 +138,7 @@ def log(
     """Show and verify the log of everything that this site has sent, and what became of its contributions.
 
     A contribution is acknowledged until the record of its round is here; then there is a receipt for it, or it was left
-    out. It asks no server. Note the head that it prints at a place of your own: with --head it proves that nothing
+    out. It contacts no server. Note the head that it prints at a place of your own: with --head it proves that nothing
     before was changed or cut off.
     """
     from ferret_cli.error_output import advising
@@ -199,7 +199,7 @@ def status(
 ) -> None:
     """Show what this site takes part in, what it has sent and spent, what lies on disk, and its terms.
 
-    It asks no server.
+    It contacts no server.
     """
     from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS

@@ -27,7 +27,7 @@ def dashboard(url: options.Url = None, insecure_http: options.InsecureHttp = Fal
 
 
 def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
-    """Say as whom the server knows you: name, role, and what the token is good for."""
+    """Show your account at the server: name, role, and what the token is good for."""
     from ferret_cli.output import emit
     from ferret_sdk.service.service import Service
 

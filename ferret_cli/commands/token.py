@@ -26,7 +26,7 @@ OfUser = Annotated[
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Says where the token is used.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name that shows where the token is used.")],
     write: Annotated[
         bool, typer.Option("--write", help="Good for changes too, within the user's role; default: for reading only.")
     ] = False,

@@ -41,7 +41,7 @@ def tune(
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Search for the best values in FILE's [tune] table; the same command continues an interrupted search.
+    """Search for the best values in the tune table of FILE; the same command continues an interrupted search.
 
     Writes best.toml, trials.csv and trials.png into the study's folder.
     """

@@ -11,7 +11,8 @@ from ferret_cli.secret_input import CurrentFile, PasswordFile
 from ferret_core.protocol.roles import Role
 
 app = typer.Typer(
-    help="Who may use the server, and as what. For administrators, but for your own password.", no_args_is_help=True
+    help="Accounts at the server and their roles. All but your own password needs an administrator.",
+    no_args_is_help=True,
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the user.")]
@@ -20,7 +21,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the use
 @app.command("add")
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Unique; letters, digits and . _ @ + -")],
-    role: Annotated[Role, typer.Option("--role", help="What the user may do.")] = Role.VIEWER,
+    role: Annotated[Role, typer.Option("--role", help="Role, which decides what the user may do.")] = Role.VIEWER,
     projects: Annotated[
         list[str] | None, typer.Option("--project", help="Project whose experiments the user sees; may be repeated.")
     ] = None,
@@ -101,7 +102,7 @@ def password(
 ) -> None:
     """Choose another password for yourself, with the one until now, or give one to a user.
 
-    Whoever is signed in with the one before is signed out; tokens stay good.
+    All browsers that are signed in with the old password are signed out; tokens stay good.
     """
     from ferret_cli import secret_input
     from ferret_cli.output import emit, say
