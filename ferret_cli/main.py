@@ -10,35 +10,31 @@ import typer
 
 from ferret_cli import error_output
 from ferret_cli.commands import (
-    api,
+    alert,
+    audit,
     backup,
     chat,
-    dashboard,
     data,
     demo,
     doctor,
+    experiment,
+    experiment_export,
+    experiment_participants,
     join,
-    migrate,
     plan,
-    restore,
+    project,
+    receipt,
     serve,
+    session,
     simulate,
+    site,
     status,
+    storage,
     submit,
+    token,
     tune,
-    whoami,
-    worker,
+    user,
 )
-from ferret_cli.commands.alert import alert
-from ferret_cli.commands.audit import audit
-from ferret_cli.commands.experiment import experiment
-from ferret_cli.commands.project import project
-from ferret_cli.commands.receipt import receipt
-from ferret_cli.commands.session import session
-from ferret_cli.commands.site import site
-from ferret_cli.commands.storage import storage
-from ferret_cli.commands.token import token
-from ferret_cli.commands.user import user
 from ferret_cli.extensions import Extensible
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
@@ -53,32 +49,34 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
-app.command("dashboard")(dashboard.dashboard)
-app.command("whoami")(whoami.whoami)
+app.command("dashboard")(status.dashboard)
+app.command("whoami")(status.whoami)
 app.command("status")(status.status)
 app.command("plan")(plan.plan)
 app.command("submit")(submit.submit)
-app.add_typer(experiment, name="experiment")
+app.add_typer(experiment.app, name="experiment")
+experiment.app.add_typer(experiment_export.app)
+experiment.app.add_typer(experiment_participants.app)
 app.command("chat")(chat.chat)
 app.command("simulate")(simulate.simulate)
 app.command("tune")(tune.tune)
-app.add_typer(data.data, name="data")
+app.add_typer(data.app, name="data")
 app.command("join")(join.join)
-app.add_typer(site, name="site")
-app.add_typer(receipt, name="receipt")
+app.add_typer(site.app, name="site")
+app.add_typer(receipt.app, name="receipt")
 app.command("doctor")(doctor.doctor)
-app.command("api")(api.api)
-app.command("worker")(worker.worker)
-app.command("migrate")(migrate.migrate)
-app.add_typer(storage, name="storage")
-app.add_typer(audit, name="audit")
-app.add_typer(project, name="project")
-app.add_typer(alert, name="alert")
-app.add_typer(user, name="user")
-app.add_typer(token, name="token")
-app.add_typer(session, name="session")
+app.command("api")(serve.api)
+app.command("worker")(serve.worker)
+app.command("migrate")(serve.migrate)
+app.add_typer(storage.app, name="storage")
+app.add_typer(audit.app, name="audit")
+app.add_typer(project.app, name="project")
+app.add_typer(alert.app, name="alert")
+app.add_typer(user.app, name="user")
+app.add_typer(token.app, name="token")
+app.add_typer(session.app, name="session")
 app.command("backup")(backup.backup)
-app.command("restore")(restore.restore)
+app.command("restore")(backup.restore)
 
 
 def _print_version(asked: bool) -> None:

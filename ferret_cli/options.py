@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ferret_core.protocol.errors import FerretError
 
 Url = Annotated[
     str | None,
@@ -20,7 +23,7 @@ InsecureHttp = Annotated[
     typer.Option(
         "--insecure-http",
         envvar="FERRET_INSECURE_HTTP",
-        help="Allow plain http to another machine: whoever is on the way reads the token and can change the answers.",
+        help="Allow plain http to another machine: anybody on the way reads the token and can change the answers.",
     ),
 ]
 Ca = Annotated[
@@ -63,7 +66,7 @@ Fields = Annotated[
     typer.Option(
         "--field",
         metavar="OURS=YOURS",
-        help="What your data call a field, such as instruction=question; may be repeated, for instruction, input "
+        help="Name of a field in your data, such as instruction=question; may be repeated, for instruction, input "
         "and output.",
     ),
 ]
@@ -127,7 +130,7 @@ DEFAULT_HOME = Path("~/.ferret")
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")]
 Project = Annotated[
     str | None,
-    typer.Option("--project", help="Project that the experiment belongs to; not needed by who sees only one."),
+    typer.Option("--project", help="Project that the experiment belongs to; not needed if you see only one."),
 ]
 Priority = Annotated[
     int | None,
@@ -144,3 +147,16 @@ Key = Annotated[
         "--key", help="Idempotency key: repeating the command with the same one creates no second experiment."
     ),
 ]
+
+
+def field_names(given: Sequence[str]) -> dict[str, str]:
+    """Our names with theirs, from ``--field OURS=YOURS``; ``request.invalid`` for what is not two names, and for a
+    field that is given twice."""
+    names: dict[str, str] = {}
+    for pair in given:
+        ours, equals, theirs = pair.partition("=")
+        if not equals or ours in names:
+            message = "give each field once, as OURS=YOURS, such as instruction=question"
+            raise FerretError.of_field("request.invalid", "--field", pair, message)
+        names[ours] = theirs
+    return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -46,16 +47,35 @@ def current(file: Path | None) -> str:
     return _password("--current-file", file, "Current password", twice=False)
 
 
+def enrolment_code(given: str | None, file: Path | None) -> str:
+    """The code of ``--code`` or ``FERRET_CODE``, of the file, or typed at the terminal without being shown.
+
+    Raises ``request.invalid``.
+    """
+    if given is not None and file is not None:
+        message = "give it or the code itself (--code, FERRET_CODE), not both"
+        raise FerretError.of_field("request.invalid", "--code-file", str(file), message)
+    if file is not None:
+        return _one_word(file)
+    if given is None and not sys.stdin.isatty():
+        detail = "an enrolment code is needed: set FERRET_CODE, or give --code-file FILE"
+        raise FerretError("request.invalid", detail)
+    code = given if given is not None else getpass.getpass("Enrolment code (not shown): ", stream=sys.stderr)
+    if not code.strip():
+        raise FerretError("request.invalid", "the enrolment code is empty")
+    return code.strip()
+
+
 def _password(option: str, file: Path | None, prompt: str, twice: bool) -> str:
     if file is not None:
-        return (read(option, file).splitlines() or [""])[0]
+        return (_read(option, file).splitlines() or [""])[0]
     if not sys.stdin.isatty():
         detail = f"there is nobody to ask for a password: give {option} FILE, - for stdin"
         raise FerretError("request.invalid", detail)
     return typer.prompt(prompt, hide_input=True, confirmation_prompt=twice, err=True)
 
 
-def read(option: str, file: Path) -> str:
+def _read(option: str, file: Path) -> str:
     """The beginning of the ``file`` that ``option`` names, or the first line of stdin; ``request.invalid``."""
     try:
         if file == STDIN:
@@ -65,3 +85,11 @@ def read(option: str, file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is no text"
         raise FerretError.of_field("request.invalid", option, str(file), f"cannot be read: {reason}") from error
+
+
+def _one_word(file: Path) -> str:
+    words = _read("--code-file", file).split()
+    if len(words) != 1:
+        message = "must hold the enrolment code and nothing else"
+        raise FerretError.of_field("request.invalid", "--code-file", str(file), message)
+    return words[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ferret_cli.progress import RoundLine
+from ferret_cli.round_progress import RoundLine
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.metrics import metric
 from ferret_core.protocol.spec import ExperimentSpec

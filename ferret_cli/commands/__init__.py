@@ -1,1 +1,1 @@
-"""One file per command. Each imports what it needs when it runs, so that ``ferret --help`` is quick."""
+"""One file per subject. A command imports what it needs when it runs, so that ``ferret --help`` is quick."""

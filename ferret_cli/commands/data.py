@@ -14,17 +14,12 @@ if TYPE_CHECKING:
     from ferret_cli.data.partition_summary import Holding
     from ferret_core.protocol.spec import ExperimentSpec
 
-data = typer.Typer(
+app = typer.Typer(
     help="Look at the data of an experiment and how they are split over its clients.", no_args_is_help=True
 )
 
 
-@data.callback()
-def group() -> None:
-    """Keeps ``show`` a command of its own while it is the only one."""
-
-
-@data.command()
+@app.command("show")
 def show(
     file: options.SpecFile,
     assignments: options.Assignments = None,
@@ -47,8 +42,7 @@ def show(
     if out is not None:
         require_drawing()
 
-    from ferret_cli.data.partition_summary import document, holdings
-    from ferret_cli.data.tokens import tokenised_by
+    from ferret_cli.data.partition_summary import document, holdings, tokenised_by
     from ferret_cli.files import writable
     from ferret_core import catalog
     from ferret_core.experiment.federated_data import deal

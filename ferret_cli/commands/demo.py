@@ -33,7 +33,7 @@ def demo(
     require_server()
 
     from ferret_cli.demo import setup
-    from ferret_cli.demo.command import show
+    from ferret_cli.demo.run import show
 
     try:
         show(setup.plan(home, port), once=once, json=json)

@@ -103,11 +103,9 @@ def join(
     require_training()
 
     from ferret_cli import hooks_file
-    from ferret_cli.enrolment_code_input import code_of
     from ferret_cli.error_output import advising
-    from ferret_cli.field_mapping import names_of
-    from ferret_cli.joining import NEXT_STEPS, JoinOptions, begin, take_part
-    from ferret_cli.previewing import show_preview
+    from ferret_cli.join_display import NEXT_STEPS, JoinOptions, begin, show_preview, take_part
+    from ferret_cli.secret_input import enrolment_code
     from ferret_sdk.participant.local_examples import read_examples
     from ferret_sdk.participant.participant import Participant
     from ferret_sdk.participant.site_terms import read
@@ -117,14 +115,14 @@ def join(
     begin()
     with advising(NEXT_STEPS):
         # A code works once: it is not spent before the data are known to be readable.
-        fields = names_of(field or [])
+        fields = options.field_names(field or [])
         read_examples(data, fields)
         own = None if site is None else hooks_file.load(site)
         if keep_model is not None:
             require_empty(keep_model, "--keep-model")
         if base is not None and base != base_model_weights.HUB:
             base_model_weights.require_weights(Path(base))
-        secret = code_of(code, code_file)
+        secret = enrolment_code(code, code_file)
         own_name, own_terms = name or socket.gethostname(), None if terms is None else read(terms)
         participant = Participant.enrol(
             url, secret, own_name, insecure_http=insecure_http, ca=ca, terms=own_terms, base=base

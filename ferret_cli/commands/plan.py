@@ -39,7 +39,7 @@ def plan(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Say what the experiment in FILE will send and need, and whether noise would spoil the model.
+    """Show what the experiment in FILE will send and need, and whether noise would spoil the model.
 
     Nothing is trained.
     """

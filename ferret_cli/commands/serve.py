@@ -1,14 +1,16 @@
-"""``ferret serve``"""
+"""``ferret serve``, the whole service; ``api``, ``worker`` and ``migrate``, parts of a larger installation."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ferret_cli import options
+from ferret_core.protocol.task_names import Queue
 
 
 def serve(
@@ -67,3 +69,46 @@ def serve(
             stack.keep_running()
     except KeyboardInterrupt:
         say("stopped")
+
+
+def api(
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on; default FERRET_HOST.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Port to listen on; default FERRET_PORT.")] = None,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
+) -> None:
+    """Run the API alone, as one process of a larger installation."""
+    from ferret_cli.requirements_check import require_server
+
+    require_server()
+    given = {"FERRET_HOST": host, "FERRET_PORT": port, "FERRET_TLS_CERT": tls_cert, "FERRET_TLS_KEY": tls_key}
+    for name, value in given.items():
+        if value is not None:
+            os.environ[name] = str(value)
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "ferret_api"])  # noqa: S606 - our own words, no shell
+
+
+def worker(queue: Annotated[Queue, typer.Argument(help="Kind of work that this process does.")]) -> None:
+    """Run one worker alone, as one process of a larger installation."""
+    from ferret_cli.requirements_check import require_server
+
+    require_server()
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "ferret_worker", queue.value])  # noqa: S606 - our own words, no shell
+
+
+def migrate(json: options.Json = False) -> None:
+    """Update the database (FERRET_DATABASE_URL) to this version's schema."""
+    from ferret_cli.output import emit, say
+    from ferret_cli.requirements_check import require_server
+
+    require_server()
+
+    from ferret_db import integrity, migrate
+    from ferret_runtime.settings import ServiceSettings
+
+    settings = ServiceSettings.read()
+    integrity.require(settings)
+    migrate.upgrade(settings.database_url)
+    say(f"the database is at revision {migrate.head()}")
+    if json:
+        emit({"revision": migrate.head()})

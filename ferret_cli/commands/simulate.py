@@ -32,8 +32,8 @@ def simulate(
     """
     from ferret_cli import spec_input
     from ferret_cli.output import emit, say
-    from ferret_cli.progress import HEADER
     from ferret_cli.requirements_check import require_training
+    from ferret_cli.round_progress import HEADER
 
     require_training()
 

@@ -1,4 +1,4 @@
-"""``ferret status``"""
+"""``ferret dashboard``, ``whoami`` and ``status``: the way into a running server, and how it is."""
 
 from __future__ import annotations
 
@@ -12,6 +12,31 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ferret_sdk.service.schemas import System, WorkerFacts
+
+
+def dashboard(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
+    """Print an address that signs one browser in: it works once, within an hour."""
+    from ferret_cli.output import emit
+    from ferret_sdk.service.service import Service
+
+    link = Service(url, insecure_http=insecure_http).sign_in_link()
+    if json:
+        emit({"url": link.url, "expires_at": link.expires_at.isoformat()})
+    else:
+        print(link.url)
+
+
+def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
+    """Show your account at the server: name, role, and what the token is good for."""
+    from ferret_cli.output import emit
+    from ferret_sdk.service.service import Service
+
+    service = Service(url, insecure_http=insecure_http)
+    me = service.people.me()
+    if json:
+        emit(me)
+    else:
+        print(f"{me.name}, {me.role}, at {service.url}; the token is good for {' and '.join(me.scopes)}")
 
 
 def status(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:

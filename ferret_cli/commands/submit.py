@@ -30,7 +30,7 @@ def submit(
     from ferret_cli.error_output import require_completed
     from ferret_cli.estimate_output import summary
     from ferret_cli.output import emit, say
-    from ferret_cli.watch import watch_to_the_end
+    from ferret_cli.round_progress import watch_to_the_end
     from ferret_sdk.http.transport import is_loopback
     from ferret_sdk.service.service import Service
 

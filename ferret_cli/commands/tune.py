@@ -41,7 +41,7 @@ def tune(
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Search for the best values in FILE's [tune] table; the same command continues an interrupted search.
+    """Search for the best values in the tune table of FILE; the same command continues an interrupted search.
 
     Writes best.toml, trials.csv and trials.png into the study's folder.
     """
@@ -55,27 +55,24 @@ def tune(
     service = None if url is None else Service(url, insecure_http=insecure_http)
 
     from ferret_cli.files import writable
-    from ferret_cli.tune import final_evaluation as confirmation
     from ferret_cli.tune.plan import read
-    from ferret_cli.tune.search import search
+    from ferret_cli.tune.search import confirmation_seeds, search
 
     here = service is None or is_loopback(service.url)
     plan = read(file, assignments or (), unset or (), absolute_paths=here)
-    seeds = confirmation.seeds(plan, confirm)
+    seeds = confirmation_seeds(plan, confirm)
     folder = out or Path(_NOT_IN_NAMES.sub("-", plan.name).strip("-.") + "-study")
     search(plan, writable(folder, "--out"), _runner(service, threads), seeds, json=json)
 
 
 def _runner(service: Service | None, threads: int | None) -> Runner:
-    if service is not None:
-        from ferret_cli.tune.remote_runner import runner
+    from ferret_cli.tune.runner import run_here, runner_at
 
-        return runner(service)
+    if service is not None:
+        return runner_at(service)
 
     import torch
 
-    from ferret_cli.tune.local_runner import run
-
     if threads is not None:
         torch.set_num_threads(threads)
-    return run
+    return run_here

@@ -1,18 +1,23 @@
-"""Runs the demo's experiment on a running stack and tells how it goes."""
+"""The demo from the first process to the last: its experiment on a stack of its own, and what came of it."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
-from ferret_cli.output import say
-from ferret_cli.progress import HEADER, line_of, measured
+from ferret_cli.demo import setup
+from ferret_cli.error_output import require_completed
+from ferret_cli.output import emit, say
+from ferret_cli.round_progress import HEADER, line_of
 from ferret_cli.stack import process_specs
 from ferret_cli.stack.child import Child
-from ferret_cli.stack.stack import Stack
+from ferret_cli.stack.stack import Plan, Stack, running
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.http.retry import AWAY
+from ferret_sdk.service.measured_rounds import measured
 from ferret_sdk.service.run import Run
 from ferret_sdk.service.service import Service
 
@@ -20,7 +25,40 @@ PARTICIPANT = "edge-1"
 STEP_SECONDS = 0.3
 
 
-def play(stack: Stack, spec: ExperimentSpec, data: Path) -> Run:
+def show(plan: Plan, *, once: bool, json: bool) -> None:
+    """Runs the experiment on a stack of its own; then ends with ``once``, else serves until it is interrupted."""
+    started = time.monotonic()
+    with running(plan, say) as stack:
+        _greet(stack, json)
+        data = setup.data(plan.home)
+        run = _play(stack, setup.spec(data), data)
+        result = document(run, _checkpoint(run, plan.home), time.monotonic() - started)
+        say(summary(result))
+        if json:
+            emit(result)
+        require_completed(run)
+        if not once:
+            say("still serving; Ctrl-C stops it")
+            stack.keep_running()
+
+
+def _greet(stack: Stack, json: bool) -> None:
+    """Prints the one address; with ``--json`` stdout is for the document alone."""
+    if json:
+        say(stack.sign_in_address())
+    else:
+        print(stack.sign_in_address(), flush=True)
+    say(f"in another terminal: export FERRET_HOME='{stack.plan.home}'; ferret experiment list")
+
+
+def _checkpoint(run: Run, home: Path) -> Path | None:
+    """The final model, downloaded as anyone would."""
+    if run.state is not ExperimentState.COMPLETED:
+        return None
+    return run.export(home / "checkpoints" / run.id)
+
+
+def _play(stack: Stack, spec: ExperimentSpec, data: Path) -> Run:
     """Submits ``spec``, lets a real participant join with its own file, and returns when the experiment has ended."""
     service = Service(stack.plan.url, stack.token)
     run = service.submit(spec)
@@ -57,3 +95,42 @@ def _participant(stack: Stack, code: str, examples: Path) -> Child:
     arguments = [stack.plan.url, "--data", str(examples), "--name", PARTICIPANT, "--yes"]
     environment = {"FERRET_CODE": code, "FERRET_HOME": str(home / PARTICIPANT), "OMP_NUM_THREADS": "1"}
     return process_specs.participant(home, PARTICIPANT, arguments, environment)
+
+
+def document(run: Run, checkpoint: Path | None, seconds: float) -> dict[str, Any]:
+    """``bytes_up`` and ``bytes_down`` are means per participant and round, ``rouge_l`` is in percent."""
+    experiment = run.experiment
+    rounds = list(run.rounds())
+    return {
+        "id": experiment.id,
+        "state": experiment.state.value,
+        "rounds": experiment.round,
+        "eval_loss": _first_and_last(run, "eval_loss"),
+        "rouge_l": _first_and_last(run, "rouge_l"),
+        "bytes_up": _mean(experiment.bytes_up, sum(round.accepted for round in rounds)),
+        "bytes_down": _mean(experiment.bytes_down, sum(round.participants for round in rounds)),
+        "seconds": round(seconds, 1),
+        "checkpoint": None if checkpoint is None else str(checkpoint),
+        "digest": experiment.digest,
+    }
+
+
+def summary(result: dict[str, Any]) -> str:
+    """The document as one sentence."""
+    loss, rouge = result["eval_loss"], result["rouge_l"]
+    if loss["last"] is None or rouge["last"] is None:
+        return f"{result['id']} is {result['state']} after {result['seconds']} s"
+    return (
+        f"{result['rounds']} rounds in {result['seconds']} s: evaluation loss {loss['first']:.3f} → {loss['last']:.3f},"
+        f" Rouge-L {rouge['first']:.1f} % → {rouge['last']:.1f} %, {result['bytes_up']} bytes per upload;"
+        f" the model is in {result['checkpoint']}; ask it: ferret chat {result['checkpoint']}"
+    )
+
+
+def _first_and_last(run: Run, name: str) -> dict[str, float | None]:
+    found = run.experiment.metrics.get(name)
+    return {"first": found.first if found else None, "last": found.last if found else None}
+
+
+def _mean(total: int, count: int) -> int:
+    return round(total / count) if count else 0

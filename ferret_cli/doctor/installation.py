@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from ferret_cli.doctor.check import Check
+from ferret_cli.doctor.software import Check
 from ferret_cli.stack import broker, ports
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import size

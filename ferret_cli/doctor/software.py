@@ -7,12 +7,25 @@ import platform
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
 
-from ferret_cli.doctor.check import Check
 from ferret_cli.requirements_check import INSTALL_SERVER, INSTALL_TRAINING, SERVER_MODULES, missing
 
 OLDEST_PYTHON = (3, 11)
 TRAINING = ("torch", "transformers", "safetensors", "peft", "rouge-score")
+
+
+class Check(NamedTuple):
+    """``ok`` is None where something optional is missing; ``fix`` is the command that adds it."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    fix: str | None = None
+
+    @property
+    def mark(self) -> str:
+        return {True: "ok", False: "missing", None: "–"}[self.ok]
 
 
 def checks() -> list[Check]:

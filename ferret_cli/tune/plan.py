@@ -11,9 +11,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from ferret_cli import spec_input
-from ferret_cli.tune.parse import parsed
+from ferret_cli.tune.search_space import Draw, Range, Values, corners, dimensions, drawn, parsed, size
 from ferret_cli.tune.settings import MOST_TRIALS, USUAL_TRIALS, Settings
-from ferret_cli.tune.space import Draw, Range, Values, corners, dimensions, drawn, size
 from ferret_core import catalog
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
 from ferret_cli.plot_style import BLACK, BLUE, GREY, ORANGE, RED
 from ferret_cli.tune.plan import Plan
-from ferret_cli.tune.space import Choice, Dimension, dimensions, short_names
+from ferret_cli.tune.search_space import Choice, Dimension, dimensions, short_names
 from ferret_cli.tune.trial import Trial, best
 from ferret_core.protocol.metrics import METRICS
 

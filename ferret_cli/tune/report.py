@@ -14,7 +14,7 @@ from ferret_cli.files import Row, to_csv, write
 from ferret_cli.tune.plan import Plan
 from ferret_cli.tune.plot import draw
 from ferret_cli.tune.run_trial import shown_value
-from ferret_cli.tune.space import dimensions, field_of, short_names
+from ferret_cli.tune.search_space import dimensions, field_of, short_names
 from ferret_cli.tune.trial import Trial, best, ranked, standard_error
 from ferret_core.protocol.formatting import quantity
 from ferret_core.protocol.spec_file import Tree

@@ -10,10 +10,10 @@ from typing import Any
 import optuna
 
 from ferret_cli.output import say
-from ferret_cli.progress import HEADER, RoundLine
+from ferret_cli.round_progress import HEADER, RoundLine
 from ferret_cli.tune.plan import Plan
 from ferret_cli.tune.runner import Runner
-from ferret_cli.tune.space import Values
+from ferret_cli.tune.search_space import Values
 from ferret_cli.tune.study import Study
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import quantity

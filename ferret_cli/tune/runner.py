@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
 
-from ferret_cli.progress import RoundLine
+from ferret_cli.error_output import of_exception
+from ferret_cli.output import say
+from ferret_cli.round_progress import RoundLine, round_lines
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ExperimentState
+from ferret_sdk.service.run import Run
+from ferret_sdk.service.service import Service
+
+if TYPE_CHECKING:
+    from ferret_core.simulate import RoundResult
+
 
 OnRound = Callable[[RoundLine], None]
 
@@ -19,3 +31,63 @@ class Runner(Protocol):
     """
 
     def __call__(self, spec: ExperimentSpec, key: str, on_round: OnRound) -> None: ...
+
+
+class _Told(Exception):
+    """What ``on_round`` raised, told apart from what the simulation raises."""
+
+    def __init__(self, raised: Exception) -> None:
+        self.raised = raised
+
+
+def run_here(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
+    """A :class:`Runner` in this process; an error that nobody foresaw is the run's failure, ``internal``."""
+    from ferret_cli.simulation_output import line
+    from ferret_core.simulate import simulate
+
+    def tell(done: RoundResult) -> None:
+        try:
+            on_round(line(done, spec.rounds))
+        except Exception as error:
+            raise _Told(error) from error
+
+    try:
+        simulate(spec, on_round=tell)
+    except _Told as told:
+        raise told.raised from None
+    except FerretError:
+        raise
+    except Exception as error:
+        raise of_exception(error) from error
+
+
+def runner_at(service: Service) -> Runner:
+    """Runs at ``service``. A run that was under way when the command ended has gone on there, and is found again; one
+    that failed or was cancelled before that was recorded is begun anew."""
+
+    def run(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
+        submitted = _submit(service, spec, key)
+        say(f"{submitted.id}: {service.url}/experiments/{submitted.id}")
+        for line in round_lines(submitted, submitted.events()):
+            try:
+                on_round(line)
+            except Exception:
+                _cancel(submitted)
+                raise
+        submitted.refresh().require_completed()
+
+    return run
+
+
+def _submit(service: Service, spec: ExperimentSpec, key: str) -> Run:
+    for attempt in count(1):
+        run = service.submit(spec, f"{key}-{attempt}").refresh()
+        if run.state not in (ExperimentState.FAILED, ExperimentState.CANCELLED):
+            return run
+    raise AssertionError("there is no end to attempts")
+
+
+def _cancel(run: Run) -> None:
+    """It may have ended in the meantime."""
+    with suppress(FerretError):
+        run.cancel()

@@ -1,4 +1,4 @@
-"""A study from where it stands to its budget, and to its files."""
+"""A study from where it stands to its budget, its best trial once more on the test split, and its files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ferret_cli.output import emit, say, table
+from ferret_cli.round_progress import HEADER, RoundLine
 from ferret_cli.tune import report
-from ferret_cli.tune.final_evaluation import confirm
 from ferret_cli.tune.plan import Plan
-from ferret_cli.tune.run_trial import perform
+from ferret_cli.tune.run_trial import measured, perform, run_name
 from ferret_cli.tune.runner import Runner
-from ferret_cli.tune.study import opened
+from ferret_cli.tune.study import Study, opened
 from ferret_cli.tune.trial import Trial, best
 from ferret_core.protocol.errors import FerretError
 
@@ -30,7 +30,7 @@ def search(plan: Plan, folder: Path, run: Runner, seeds: range, *, json: bool) -
                 perform(plan, study, run)
             found = best(study.trials, highest=plan.settings.highest)
             if found and seeds:
-                scores = confirm(plan, study, found, seeds, run)
+                scores = _confirm(plan, study, found, seeds, run)
         except BaseException:
             if study.trials:
                 report.written(plan, study.trials, folder)
@@ -53,3 +53,34 @@ def _no_result(trials: Sequence[Trial]) -> FerretError:
     failures = [trial.failure for trial in trials if trial.failure]
     why = f"; the last that failed: {failures[-1]['detail']}" if failures else ""
     return FerretError("tune.no_result", f"none of {len(trials)} trials completed{why}")
+
+
+def confirmation_seeds(plan: Plan, count: int) -> range:
+    """The experiment's own seed and those after it; ``request.invalid`` if they reach those of the trials."""
+    wanted, tuned = range(plan.seed, plan.seed + count), plan.settings.seeds_of_trials
+    if overlap := sorted({*wanted} & {*tuned}):
+        message = f"reaches seed {overlap[0]}, which the trials ran with: ask for fewer, or set another seed"
+        raise FerretError.of_field("request.invalid", "--confirm", count, message)
+    return wanted
+
+
+def _confirm(plan: Plan, study: Study, best: Trial, wanted: range, run: Runner) -> list[float]:
+    """The metric after the last round for each of the ``wanted`` seeds; one that was measured before is not run."""
+    return [_score(plan, study, best, seed, run) for seed in wanted]
+
+
+def _score(plan: Plan, study: Study, best: Trial, seed: int, run: Runner) -> float:
+    key = f"confirm-{study.key}-{best.number}-{seed}"
+    if (known := study.recall(key)) is not None:
+        return known
+    last: list[float] = []
+
+    def tell(line: RoundLine) -> None:
+        say(str(line))
+        if (value := measured(line, plan.settings.metric)) is not None:
+            last[:] = [value]
+
+    say(f"trial {best.number} on the test split, seed {seed}\n{HEADER}")
+    run(plan.final(best.values, seed=seed, name=run_name(plan, f"tuned, seed {seed}")), key, tell)
+    study.remember(key, last[0])
+    return last[0]

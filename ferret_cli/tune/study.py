@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from ferret_cli.pid_lock import Held, take
 from ferret_cli.tune.plan import TABLE, Plan
-from ferret_cli.tune.space import Dimension, Range, Values, grid
+from ferret_cli.tune.search_space import Dimension, Range, Values, grid
 from ferret_cli.tune.trial import Trial
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError, FieldError

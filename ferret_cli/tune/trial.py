@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ferret_cli.tune.space import Values
+from ferret_cli.tune.search_space import Values
 
 
 class Trial(NamedTuple):

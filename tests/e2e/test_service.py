@@ -71,7 +71,7 @@ def test_the_readmes_commands_run_the_example(served: Served, tmp_path: Path) ->
     assert json.loads(simulated.stdout)["digest"] == shown["digest"]
 
 
-@pytest.mark.slow  # `ferret join` takes part in tests/ferret_cli/test_experiment.py too
+@pytest.mark.slow  # `ferret join` takes part in tests/ferret_cli/commands/test_experiment_participants.py too
 def test_a_real_participant_trains_beside_the_simulated_clients(
     served: Served, toy_spec: SpecFactory, toy_data: tuple[Path, Path], tmp_path: Path, join_process: Any
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ferret_cli.commands.site.init import TERMS
+from ferret_cli.commands.site import TERMS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant

@@ -27,7 +27,7 @@ IN_COLLECTING = ["collect.marked", "storage.deleted"]
 IN_REPAIR = ["repair.rebuilt"]
 AT_THE_EDGE = {"upload", "participant", "memory", "sent_log"}
 WITH_A_REAL_PARTICIPANT = [name for name in NAMES if name.split(".")[0] in AT_THE_EDGE]
-# tests/ferret_cli/test_backup.py, tests/ferret_sdk/participant/test_resumable_upload.py,
+# tests/ferret_cli/commands/test_backup.py, tests/ferret_sdk/participant/test_resumable_upload.py,
 # tests/ferret_core/storage/test_s3.py
 ELSEWHERE = [name for name in NAMES if name.split(".")[0] in {"backup", "restore", "parts", "bucket"}]
 OTHER = [*IN_REDONE_WORK, *IN_COLLECTING, *IN_REPAIR, *WITH_A_REAL_PARTICIPANT, *ELSEWHERE]

@@ -21,7 +21,7 @@ import pytest
 from matplotlib import image
 
 from ferret_cli import pid_lock, spec_input
-from ferret_cli.tune import remote_runner
+from ferret_cli.tune.runner import runner_at
 from ferret_cli.tune.study import FILE, LOCK, NAME
 from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
@@ -311,7 +311,7 @@ def test_a_service_runs_again_what_failed_before_it_was_recorded(
     data = tmp_path / "late.jsonl"
     spec = toy_spec(rounds=1, dataset={"name": "jsonl", "train": str(data), "test": str(toy_data[1])})
     told: list[Any] = []
-    run = remote_runner.runner(served.service)
+    run = runner_at(served.service)
     with pytest.raises(FerretError) as raised:
         run(spec, "late", told.append)
     assert raised.value.code == "dataset.invalid"

@@ -20,7 +20,7 @@ DAY = 24 * 3600
 PROGRAM = """
 import datetime, sys, time
 offset, right = float(sys.argv.pop(1)), time.time
-import ferret_cli.main, ferret_cli.joining, ferret_cli.commands.join, ferret_sdk.participant.participant
+import ferret_cli.main, ferret_cli.join_display, ferret_cli.commands.join, ferret_sdk.participant.participant
 
 class Wrong(datetime.datetime):
     @classmethod

@@ -22,7 +22,7 @@ PARTICIPANT = [
     "ferret_core.client.local_round",
     "ferret_core.replica.replica",
     "ferret_core.simulate",
-    "ferret_cli.joining",
+    "ferret_cli.join_display",
 ]
 
 
@@ -51,7 +51,7 @@ import filelock, tempfile, pydantic, numpy
 for name in {POSIX_ONLY_IN_OS}:
     delattr(os, name)
 from pathlib import Path
-from ferret_cli.joining import begin
+from ferret_cli.join_display import begin
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.local_examples import read_examples
 from ferret_sdk.participant.lock import in_turn, sole

@@ -11,7 +11,7 @@ from ferret_bench.paper.reruns.grid import Cell
 from ferret_bench.paper.reruns.record import Record, RoundRecord
 from ferret_cli.error_output import of_exception
 from ferret_cli.output import say
-from ferret_cli.progress import HEADER
+from ferret_cli.round_progress import HEADER
 from ferret_cli.simulation_output import line
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError

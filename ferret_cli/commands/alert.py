@@ -1,0 +1,195 @@
+"""``ferret alert …``: messages, by webhook or e-mail, about what happens to a project's experiments."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferret_cli import options
+from ferret_core.protocol.alerts import AlertEvent
+
+if TYPE_CHECKING:
+    from ferret_sdk.service.alerts import Alerts
+    from ferret_sdk.service.schemas import Alert, Delivery
+    from ferret_sdk.service.service import Service
+
+app = typer.Typer(
+    help="Messages, by webhook or e-mail, about what happens to a project's experiments.", no_args_is_help=True
+)
+
+WAIT_SECONDS = 20.0
+"""More than the first attempt takes."""
+
+OfProject = Annotated[
+    str | None,
+    typer.Option("--project", help="Project whose experiments it is about; not needed if you see only one."),
+]
+AlertId = Annotated[str, typer.Argument(metavar="ID", help="Id of the alert, as ferret alert list shows it.")]
+
+
+@app.command("add")
+def add(
+    webhook: Annotated[
+        str | None, typer.Option("--webhook", metavar="URL", help="Address that signed messages are posted to.")
+    ] = None,
+    email: Annotated[
+        str | None, typer.Option("--email", metavar="ADDRESS", help="Address that messages are mailed to.")
+    ] = None,
+    on: Annotated[
+        list[AlertEvent] | None, typer.Option("--on", help="Event to report; may be repeated; default: all.")
+    ] = None,
+    experiment: Annotated[
+        str | None, typer.Option("--experiment", metavar="ID", help="Report this experiment alone.")
+    ] = None,
+    project: OfProject = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Add an alert. The key of a webhook's signatures is printed on stdout, only this once."""
+    from ferret_cli import resolve_experiment
+    from ferret_cli.output import emit, say
+    from ferret_core.protocol.alerts import AlertKind
+    from ferret_sdk.service.service import Service
+
+    if (address := webhook or email) is None or (webhook and email):
+        raise typer.BadParameter("give one of the two", param_hint="--webhook and --email")
+    service = Service(url, insecure_http=insecure_http)
+    kind = AlertKind.WEBHOOK if webhook else AlertKind.EMAIL
+    only = resolve_experiment.experiment(service, experiment).experiment if experiment else None
+    of = only.project if only else _project_of(service, project)
+    made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only.id if only else None)
+    about = made.experiment_id or made.project
+    say(f"{made.address} is told of {about}; try it: ferret alert test {made.id} --project {made.project}")
+    if json:
+        emit(made)
+    elif made.secret:
+        say("keep this key where the webhook checks signatures; it is not shown again")
+        print(made.secret)
+
+
+@app.command("list")
+def list_alerts(
+    project: OfProject = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """List the alerts, and how the last message of each fared."""
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service.service import Service
+
+    service = Service(url, insecure_http=insecure_http)
+    found = service.alerts.of(_project_of(service, project))
+    if json:
+        emit({"items": [alert.model_dump(mode="json") for alert in found]})
+        return
+    table(["id", "by", "to", "of", "on", "last message"], [_row(alert) for alert in found])
+
+
+def _row(alert: Alert) -> tuple[str, ...]:
+    of = alert.experiment_id or "all experiments"
+    on = ", ".join(alert.events) if alert.enabled else "nothing: disabled"
+    return alert.id, alert.kind.value, alert.address, of, on, _last(alert)
+
+
+def _last(alert: Alert) -> str:
+    if not alert.deliveries:
+        return "none yet"
+    last = alert.deliveries[0]
+    why = f": {last.error}, attempt {last.attempts}" if last.error else ""
+    return f"{last.event} {last.state}{why}"
+
+
+@app.command("test")
+def send_test(
+    id: AlertId,
+    project: OfProject = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Send a test message and wait for it. Exit code 1 if it did not arrive."""
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service.service import Service
+
+    service = Service(url, insecure_http=insecure_http)
+    of = _project_of(service, project)
+    delivery = _tried(service.alerts, of, id, service.alerts.test(of, id))
+    say(f"{delivery.id} is {delivery.state}" + (f": {delivery.error}" if delivery.error else ""))
+    if json:
+        emit(delivery)
+    if delivery.state != "delivered":
+        raise typer.Exit(1)
+
+
+def _tried(alerts: Alerts, project: str, id: str, sent: Delivery) -> Delivery:
+    """The delivery once it was tried, or as it is after :data:`WAIT_SECONDS`."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while sent.state == "waiting" and not sent.error and time.monotonic() < deadline:
+        time.sleep(0.5)
+        sent = next((each for each in alerts.get(project, id).deliveries if each.id == sent.id), sent)
+    return sent
+
+
+@app.command("disable")
+def disable(
+    id: AlertId,
+    project: OfProject = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Switch an alert off, also for messages that wait to be sent. The alert and its key are kept."""
+    _switch(id, project, url, insecure_http, json, enabled=False)
+
+
+@app.command("enable")
+def enable(
+    id: AlertId,
+    project: OfProject = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Switch an alert on again, for what happens from now on."""
+    _switch(id, project, url, insecure_http, json, enabled=True)
+
+
+def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, json: bool, *, enabled: bool) -> None:
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service.service import Service
+
+    service = Service(url, insecure_http=insecure_http)
+    changed = service.alerts.switch(_project_of(service, project), id, enabled=enabled)
+    say(f"{changed.address} is told " + ("again" if enabled else "nothing, until you enable it"))
+    if json:
+        emit(changed)
+
+
+@app.command("remove")
+def remove(
+    id: AlertId, project: OfProject = None, url: options.Url = None, insecure_http: options.InsecureHttp = False
+) -> None:
+    """Remove an alert, with the messages that wait to be sent."""
+    from ferret_cli.output import say
+    from ferret_sdk.service.service import Service
+
+    service = Service(url, insecure_http=insecure_http)
+    service.alerts.remove(_project_of(service, project), id)
+    say(f"{id} is removed")
+
+
+def _project_of(service: Service, project: str | None) -> str:
+    """The project that was named, or the only one that the caller sees; ``request.invalid`` if there are several."""
+    from ferret_core.protocol.errors import FerretError
+
+    if project is not None:
+        return project
+    seen = service.people.me().projects
+    if len(seen) == 1:
+        return seen[0]
+    choice = f"say which: one of {', '.join(seen)}" if seen else "ask an administrator to make you a member of one"
+    raise FerretError.of_field("request.invalid", "--project", None, f"an alert belongs to a project; {choice}")

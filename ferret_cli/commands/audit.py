@@ -1,0 +1,92 @@
+"""``ferret audit …``: the server's log of every change, read and verified."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+
+app = typer.Typer(
+    help="The server's log of who did what. Later changes to the log can be detected.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_audit(
+    actor: Annotated[
+        str | None, typer.Option("--actor", help="Only what this one did: admin, host, nobody, an id.")
+    ] = None,
+    action: Annotated[str | None, typer.Option("--action", help="Only this action, e.g. experiment.paused.")] = None,
+    subject: Annotated[str | None, typer.Option("--subject", help="Only what was done to this, e.g. exp_….")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")] = 50,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """List what was done, newest first."""
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service.service import Service
+
+    found = Service(url, insecure_http=insecure_http).audit(actor=actor, action=action, subject=subject)
+    entries = [*islice(found, limit)]
+    if json:
+        emit({"items": [{**entry._asdict(), "time": entry.time.isoformat()} for entry in entries]})
+        return
+    rows = [
+        (entry.number, f"{entry.time:%Y-%m-%d %H:%M:%S}", entry.actor, entry.action, entry.subject, _told(entry.detail))
+        for entry in entries
+    ]
+    table(["number", "time (UTC)", "who", "what", "to", "more"], rows)
+
+
+def _told(detail: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in detail.items())
+
+
+@app.command("verify")
+def verify(
+    heads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--head",
+            metavar="NUMBER:HASH",
+            help="An end of the log that was noted before, as `ferret audit head` prints it; may be repeated.",
+        ),
+    ] = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Check on this machine that nothing in the log was changed, removed or moved.
+
+    Somebody who can write to the server's database can write the whole log anew: only a --head that was kept elsewhere
+    shows that. With exit code 1 the first wrong entry is named.
+    """
+    from ferret_cli.output import emit, say
+    from ferret_core.protocol import audit
+    from ferret_sdk.service.service import Service
+
+    kept = [audit.Head.parse(head) for head in heads or ()]
+    service = Service(url, insecure_http=insecure_http)
+    head = service.audit_head()
+    count = audit.verify(service.audit(oldest_first=True), head, kept)
+    against = f", and {len(kept)} noted before" if kept else ""
+    say(f"{count} entries are as they were written, up to {head}{against}")
+    if json:
+        emit({"entries": count, "head": str(head), "kept": len(kept)})
+
+
+@app.command("head")
+def head(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
+    """Print where the log ends, as NUMBER:HASH, to keep on another machine for `ferret audit verify --head`."""
+    from ferret_cli.output import emit
+    from ferret_sdk.service.service import Service
+
+    found = Service(url, insecure_http=insecure_http).audit_head()
+    if json:
+        emit({"number": found.number, "hash": found.hash})
+    else:
+        print(found)

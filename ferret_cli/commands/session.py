@@ -1,0 +1,62 @@
+"""``ferret session …``: the browsers that are signed in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ferret_cli import options
+from ferret_cli.commands.token import OfUser, user_named
+
+app = typer.Typer(
+    help="Browsers that are signed in: your own, or with --user those of somebody else.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_sessions(
+    of: OfUser = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """List signed-in browsers and unused sign-in links, the newest first. Times are in UTC."""
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    found = people.sessions(user_named(people, of))
+    if json:
+        emit({"items": [session.model_dump(mode="json") for session in found]})
+        return
+    rows = [
+        (
+            "link" if session.link else "browser",
+            session.address or "",
+            f"{session.created_at:%Y-%m-%d %H:%M}",
+            f"{session.expires_at:%Y-%m-%d %H:%M}",
+            session.id,
+        )
+        for session in found
+    ]
+    table(["kind", "address", "since", "until", "id"], rows)
+
+
+@app.command("end")
+def end(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the session, as `ferret session list` prints it.")],
+    of: OfUser = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Sign a browser out, or make a sign-in link useless, from the next request on."""
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    people.end_session(id, user_named(people, of))
+    say(f"{id} has ended")
+    if json:
+        emit({"id": id})

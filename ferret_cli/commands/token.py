@@ -1,0 +1,105 @@
+"""``ferret token …``: the tokens by which programs use the server."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferret_cli import options
+from ferret_core.protocol.roles import Scope
+
+if TYPE_CHECKING:
+    from ferret_sdk.service.schemas import User
+    from ferret_sdk.service.users import People
+
+app = typer.Typer(help="Tokens for programs: your own, or with --user those of somebody else.", no_args_is_help=True)
+
+DAY_SECONDS = 24 * 3600
+
+OfUser = Annotated[
+    str | None,
+    typer.Option("--user", metavar="NAME", help="Somebody else's, as an administrator; default: yours."),
+]
+
+
+@app.command("create")
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name that shows where the token is used.")],
+    write: Annotated[
+        bool, typer.Option("--write", help="Good for changes too, within the user's role; default: for reading only.")
+    ] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Good for reading /metrics only.")] = False,
+    days: Annotated[int, typer.Option("--days", min=0, max=3660, help="Days until it expires; 0: never.")] = 90,
+    of: OfUser = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Make a token and print it on stdout. It is shown only this once, and ends with the token that makes it."""
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    if write and metrics:
+        raise typer.BadParameter("give one of the two", param_hint="--write and --metrics")
+    scopes = [Scope.METRICS] if metrics else [Scope.READ, Scope.WRITE] if write else [Scope.READ]
+    made = people.create_token(name, scopes, days * DAY_SECONDS or None, user_named(people, of))
+    until = f"until {made.expires_at:%Y-%m-%d %H:%M} UTC" if made.expires_at else "until it is revoked"
+    say(f"good for {' and '.join(scopes)} {until}; keep it in a file and name that in FERRET_TOKEN_FILE")
+    if json:
+        emit(made)
+    else:
+        print(made.token)
+
+
+@app.command("list")
+def list_tokens(
+    of: OfUser = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """List tokens: what each is good for, until when, and when it was last used. Times are in UTC."""
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    found = people.tokens(user_named(people, of))
+    if json:
+        emit({"items": [token.model_dump(mode="json") for token in found]})
+        return
+    rows = [
+        (token.name, " ".join(token.scopes), _time(token.expires_at, "never"), _time(token.used_at, "never"), token.id)
+        for token in found
+    ]
+    table(["name", "scopes", "expires", "last used", "id"], rows)
+
+
+def _time(time: datetime | None, otherwise: str) -> str:
+    return f"{time:%Y-%m-%d %H:%M}" if time else otherwise
+
+
+@app.command("revoke")
+def revoke(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the token.")],
+    of: OfUser = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Make a token useless, from the next request on, with all tokens and sessions that were made with it."""
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    gone = people.revoke_token(name, user_named(people, of))
+    say(f"{gone.name} is revoked")
+    if json:
+        emit(gone)
+
+
+def user_named(people: People, name: str | None) -> User | None:
+    """The user of this name; None for oneself."""
+    return None if name is None else people.user(name)

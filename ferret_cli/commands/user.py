@@ -1,0 +1,151 @@
+"""``ferret user …``: the accounts at the server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ferret_cli import options
+from ferret_cli.secret_input import CurrentFile, PasswordFile
+from ferret_core.protocol.roles import Role
+
+app = typer.Typer(
+    help="Accounts at the server and their roles. All but your own password needs an administrator.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the user.")]
+
+
+@app.command("add")
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Unique; letters, digits and . _ @ + -")],
+    role: Annotated[Role, typer.Option("--role", help="Role, which decides what the user may do.")] = Role.VIEWER,
+    projects: Annotated[
+        list[str] | None, typer.Option("--project", help="Project whose experiments the user sees; may be repeated.")
+    ] = None,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="The user cannot sign in at the dashboard, and has tokens only.")
+    ] = False,
+    password_file: PasswordFile = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Make an account."""
+    from ferret_cli import secret_input
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service.service import Service
+
+    service = Service(url, insecure_http=insecure_http)
+    seen = [service.projects.get(project).name for project in projects or ()]
+    made = service.people.add(name, role, None if no_password else secret_input.password(password_file))
+    for project in seen:
+        service.projects.add_member(project, made)
+    say(f"{made.name} is a {made.role}; a token for programs: ferret token create NAME --user {made.name}")
+    if made.role != Role.ADMIN and not seen:
+        say(f"{made.name} sees no experiment yet: ferret project add-member default {made.name}")
+    if json:
+        emit(made)
+
+
+@app.command("list")
+def list_users(
+    url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+) -> None:
+    """List everybody who has an account."""
+    from ferret_cli.output import emit, table
+    from ferret_sdk.service.service import Service
+
+    found = [*Service(url, insecure_http=insecure_http).people.users()]
+    if json:
+        emit({"items": [user.model_dump(mode="json") for user in found]})
+        return
+    rows = [
+        (
+            user.name,
+            user.role,
+            "" if user.enabled else "disabled",
+            user.issuer or "here",
+            f"{user.created_at:%Y-%m-%d}",
+            user.id,
+        )
+        for user in found
+    ]
+    table(["name", "role", "", "signs in at", "since", "id"], rows)
+
+
+@app.command("role")
+def role(
+    name: Name,
+    role: Annotated[Role, typer.Argument(metavar="ROLE", help="viewer, researcher or admin.")],
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Give a user another role, from the next request on."""
+    _change(name, f"is a {role} now", url, insecure_http, json, role=role.value)
+
+
+@app.command("password")
+def password(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Name or id of a user, for administrators; without it: yourself."),
+    ] = None,
+    current_file: CurrentFile = None,
+    password_file: PasswordFile = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
+    """Choose another password for yourself, with the one until now, or give one to a user.
+
+    All browsers that are signed in with the old password are signed out; tokens stay good.
+    """
+    from ferret_cli import secret_input
+    from ferret_cli.output import emit, say
+    from ferret_core.protocol.errors import FerretError
+    from ferret_sdk.service.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    if name is None:
+        people.change_password(secret_input.current(current_file), secret_input.password(password_file))
+        changed = people.me()
+    elif current_file is not None:
+        raise FerretError("request.invalid", "--current-file is for your own password: leave NAME out")
+    else:
+        changed = people.change(people.user(name), password=secret_input.password(password_file))
+    say(f"{changed.name} has another password, and is signed out everywhere")
+    if json:
+        emit(changed)
+
+
+@app.command("disable")
+def disable(
+    name: Name, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+) -> None:
+    """Shut a user out at once, tokens too, until it is enabled again."""
+    _change(
+        name, "is disabled: its tokens are refused and its sessions have ended", url, insecure_http, json, enabled=False
+    )
+
+
+@app.command("enable")
+def enable(
+    name: Name, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+) -> None:
+    """Let a user in again. Its tokens are good again, those that have not expired."""
+    _change(name, "is enabled", url, insecure_http, json, enabled=True)
+
+
+def _change(name: str, said: str, url: str | None, insecure_http: bool, json: bool, **values: Any) -> None:
+    from ferret_cli.output import emit, say
+    from ferret_sdk.service.service import Service
+
+    people = Service(url, insecure_http=insecure_http).people
+    changed = people.change(people.user(name), **values)
+    say(f"{changed.name} {said}")
+    if json:
+        emit(changed)

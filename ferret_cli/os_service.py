@@ -1,0 +1,174 @@
+"""``ferret join`` as a service of the operating system: what it runs, checked, and its file.
+
+Formats: systemd.service(5), launchd.plist(5), and the XML of Windows' Task Scheduler, [MS-TSCH] 2.2.3.
+"""
+
+from __future__ import annotations
+
+import plistlib
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import list2cmdline
+from typing import NamedTuple
+from xml.etree import ElementTree  # nosec B405  # to write, not to read
+
+from ferret_cli.secret_input import enrolment_code
+from ferret_core.protocol.errors import Exit, FerretError
+from ferret_core.system.atomic_files import write_durably
+from ferret_sdk.service.server_address import ClientSettings
+
+RESTART_SECONDS = 60
+FINAL = (Exit.USAGE, Exit.NOT_FOUND, Exit.AUTH, Exit.CONFLICT)
+"""What ``ferret join`` ends with where starting it again would change nothing."""
+TASK = "http://schemas.microsoft.com/windows/2004/02/mit/task"
+
+
+class Service(NamedTuple):
+    """``command`` is run in ``folder``; ``name`` is a word that the system knows it by."""
+
+    name: str
+    command: Sequence[str]
+    folder: Path
+    home: Path
+
+
+def systemd(service: Service) -> bytes:
+    """A unit for ``systemctl --user``."""
+    return f"""[Unit]
+Description=Ferret participant {_specifiers(service.name)}
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart={" ".join(_quoted(word).replace("$", "$$") for word in service.command)}
+WorkingDirectory={_specifiers(str(service.folder))}
+Environment={_quoted(f"FERRET_HOME={service.home}")}
+Restart=on-failure
+RestartSec={RESTART_SECONDS}
+RestartPreventExitStatus={" ".join(str(int(status)) for status in FINAL)}
+UMask=0077
+NoNewPrivileges=true
+
+[Install]
+WantedBy=default.target
+""".encode()
+
+
+def launchd(service: Service) -> bytes:
+    """An agent of the user; launchd starts it again after any failure."""
+    log = str(service.home / f"{service.name}.log")
+    return plistlib.dumps(
+        {
+            "Label": _label(service.name),
+            "ProgramArguments": list(service.command),
+            "WorkingDirectory": str(service.folder),
+            "EnvironmentVariables": {"FERRET_HOME": str(service.home)},
+            "RunAtLoad": True,
+            "KeepAlive": {"SuccessfulExit": False},
+            "ThrottleInterval": RESTART_SECONDS,
+            "Umask": 0o077,
+            "StandardOutPath": log,
+            "StandardErrorPath": log,
+        }
+    )
+
+
+def windows(service: Service) -> bytes:
+    """A task at the user's logon; Windows starts it again after any failure. ``FERRET_HOME`` is the user's own."""
+    task = ElementTree.Element("Task", {"version": "1.2", "xmlns": TASK})
+    trigger = ElementTree.SubElement(ElementTree.SubElement(task, "Triggers"), "LogonTrigger")
+    ElementTree.SubElement(trigger, "Enabled").text = "true"
+    settings = ElementTree.SubElement(task, "Settings")
+    restart = ElementTree.SubElement(settings, "RestartOnFailure")
+    for name, value in (("Interval", f"PT{RESTART_SECONDS}S"), ("Count", "999")):
+        ElementTree.SubElement(restart, name).text = value
+    for name, value in (("MultipleInstancesPolicy", "IgnoreNew"), ("ExecutionTimeLimit", "PT0S")):
+        ElementTree.SubElement(settings, name).text = value
+    action = ElementTree.SubElement(ElementTree.SubElement(task, "Actions"), "Exec")
+    program, *arguments = service.command
+    values = {"Command": program, "Arguments": list2cmdline(arguments), "WorkingDirectory": str(service.folder)}
+    for name, value in values.items():
+        ElementTree.SubElement(action, name).text = value
+    return ElementTree.tostring(task, encoding="utf-16", xml_declaration=True)
+
+
+def _label(name: str) -> str:
+    return f"org.ferret.{name}"
+
+
+def _specifiers(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _quoted(argument: str) -> str:
+    """One word of a systemd setting: C-style escapes in double quotes, and no specifiers."""
+    escaped = _specifiers(argument).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+KINDS = {"systemd": systemd, "launchd": launchd, "windows": windows}
+
+
+def place(kind: str, name: str) -> Path:
+    """Where the file of the service ``name`` lies below a user's home."""
+    places = {
+        "systemd": f".config/systemd/user/ferret-{name}.service",
+        "launchd": f"Library/LaunchAgents/{_label(name)}.plist",
+        "windows": f"ferret-{name}.xml",
+    }
+    return Path(places[kind])
+
+
+def start(kind: str, name: str) -> str:
+    """The command that starts it, now and from now on."""
+    commands = {
+        "systemd": f"systemctl --user daemon-reload && systemctl --user enable --now ferret-{name}; "
+        "loginctl enable-linger lets it run while nobody is signed in",
+        "launchd": f"launchctl bootstrap gui/$(id -u) ~/Library/LaunchAgents/{_label(name)}.plist",
+        "windows": f"schtasks /Create /TN ferret-{name} /XML %USERPROFILE%\\ferret-{name}.xml",
+    }
+    return commands[kind]
+
+
+def usual() -> str:
+    """The kind of service that this system has."""
+    return {"darwin": "launchd", "win32": "windows"}.get(sys.platform, "systemd")
+
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+def requested(name: str, arguments: Sequence[str]) -> Service:
+    """The service ``name`` of ``ferret join`` with ``arguments``; ``request.invalid`` says what is wrong with them.
+
+    The enrolment code must come from a file, which is read once to see that it holds one.
+    """
+    if not NAME.fullmatch(name):
+        message = "is no name for a service: use at most 63 small letters, digits and hyphens"
+        raise FerretError.of_field("request.invalid", "NAME", name, message)
+    if any(argument == "--code" or argument.startswith("--code=") for argument in arguments):
+        detail = "a service file is no place for an enrolment code: write it to a file, and give --code-file FILE"
+        raise FerretError("request.invalid", detail)
+    file = _value("--code-file", arguments)
+    if file is None:
+        raise FerretError("request.invalid", "give what `ferret join` needs after --, with --code-file FILE")
+    enrolment_code(None, Path(file))
+    command = [sys.executable, "-m", "ferret_cli", "join", *arguments]
+    return Service(name, command, Path.cwd(), ClientSettings().home.expanduser().absolute())
+
+
+def write(place: Path, text: bytes) -> Path:
+    """For its owner alone, as a whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(place, text)
+    return place
+
+
+def _value(option: str, arguments: Sequence[str]) -> str | None:
+    for position, argument in enumerate(arguments):
+        if argument.startswith(f"{option}="):
+            return argument.partition("=")[2]
+        if argument == option and position + 1 < len(arguments):
+            return arguments[position + 1]
+    return None

@@ -1,0 +1,90 @@
+"""One line per round, the same for an experiment that is watched to its end, the demo and a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ferret_cli.output import say
+from ferret_core.protocol.formatting import quantity, size
+from ferret_sdk.service.measured_rounds import measured, metrics_of
+
+if TYPE_CHECKING:
+    from ferret_sdk.service.run import Run
+    from ferret_sdk.service.schemas import Event
+
+
+HEADER = f"{'round':>9}  {'train loss':>10}  {'eval loss':>9}  {'Rouge-L':>8}  {'sent each':>9}  {'received':>9}"
+
+
+class RoundLine(NamedTuple):
+    """One round: ``bytes_up`` and ``bytes_down`` are means over its participants."""
+
+    number: int
+    rounds: int
+    metrics: Mapping[str, float]
+    bytes_up: float
+    bytes_down: float
+
+    def __str__(self) -> str:
+        loss, held_out, rouge = (
+            quantity(name, self.metrics.get(name)) for name in ("train_loss", "eval_loss", "rouge_l")
+        )
+        return "  ".join(
+            [
+                f"{self.number:>4}/{self.rounds:<4}",
+                f"{loss or '–':>10}",
+                f"{held_out or '–':>9}",
+                f"{rouge or '–':>8}",
+                f"{size(self.bytes_up) if self.number else '–':>9}",
+                f"{size(self.bytes_down) if self.number else '–':>9}",
+            ]
+        )
+
+
+def round_lines(run: Run, events: Iterable[Event]) -> Iterator[RoundLine]:
+    """A line for the base model and for each round, as soon as all that will be measured of it is there."""
+    for event in events:
+        if event.type == "experiment.extended":
+            run.refresh()
+        if (number := measured(run, event)) is not None:
+            yield line_of(run, number)
+
+
+def line_of(run: Run, number: int) -> RoundLine:
+    rounds = run.experiment.rounds
+    if number == 0:
+        return RoundLine(0, rounds, metrics_of(run, 0), 0, 0)
+    found = run.round(number)
+    share = max(found.accepted, 1)
+    return RoundLine(
+        number, rounds, found.metrics, found.bytes_up / share, found.bytes_down / max(found.participants, 1)
+    )
+
+
+def say_rounds(lines: Iterable[RoundLine]) -> None:
+    """Prints the lines on stderr as they come, under one header."""
+    for index, line in enumerate(lines):
+        if index == 0:
+            say(HEADER)
+        say(str(line))
+
+
+def watch_to_the_end(run: Run) -> None:
+    """Shows every round on stderr; ``run`` then has its final state."""
+    try:
+        say_rounds(round_lines(run, _told(run, run.events())))
+    except KeyboardInterrupt:
+        say(f"no longer watching; the experiment itself is not stopped: ferret experiment cancel {run.id}")
+        raise
+    say(f"{run.refresh().id} is {run.state.value}")
+
+
+def _told(run: Run, events: Iterable[Event]) -> Iterator[Event]:
+    """The events, with what they say of pauses on stderr."""
+    for event in events:
+        if event.type == "experiment.paused":
+            say(f"paused; continue: ferret experiment resume {run.id}")
+        elif event.type == "experiment.resumed":
+            say("resumed")
+        yield event

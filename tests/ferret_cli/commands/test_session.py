@@ -1,0 +1,32 @@
+"""``ferret session …`` at a server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import make_settings as make_settings
+from tests.api.conftest import serve as serve
+from tests.api.people import PASSWORD
+from tests.ferret_cli.commands.at_server import Cli
+from tests.ferret_cli.commands.at_server import cli as cli
+from tests.ferret_cli.commands.at_server import live as live
+from tests.ferret_cli.commands.at_server import password_file as password_file
+
+
+@pytest.mark.slow
+def test_sessions_are_listed_and_ended(live: Any, cli: Cli, password_file: str) -> None:
+    cli("user", "add", "ada", "--password-file", password_file)
+    token = cli("token", "create", "laptop", "--user", "ada", "--write").stdout.strip()
+    live.admin.post("/api/v1/session", json={"name": "ada", "password": PASSWORD}).raise_for_status()
+    cli("dashboard", token=token)
+    link, browser = json.loads(cli("session", "list", "--json", token=token).stdout)["items"]
+    assert (link["link"], browser["link"], browser["address"]) == (True, False, "127.0.0.1")
+    listed = cli("session", "list", "--user", "ada").stdout
+    assert all(word in listed for word in ("browser", "link", "127.0.0.1", link["id"], browser["id"]))
+    assert "has ended" in cli("session", "end", link["id"], token=token).stderr
+    assert "has ended" in cli("session", "end", browser["id"], "--user", "ada").stderr
+    assert json.loads(cli("session", "list", "--json", token=token).stdout)["items"] == []
+    assert cli("session", "end", browser["id"], token=token).returncode == 3
