@@ -70,10 +70,10 @@ def hits(pattern: str, texts: Iterable[Hit]) -> list[Hit]:
 def of_python(name: str, source: str) -> Iterator[Hit]:
     """Docstrings, comments, and the strings of ``KEYWORDS`` in the source of the file ``name``."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and _is_text(node.value):
-            yield Hit(name, node.lineno, node.value.value)
-        elif isinstance(node, ast.keyword) and node.arg in KEYWORDS and _is_text(node.value):
-            yield Hit(name, node.value.lineno, node.value.value)
+        if isinstance(node, ast.Expr) or (isinstance(node, ast.keyword) and node.arg in KEYWORDS):
+            match node.value:
+                case ast.Constant(value=str(text), lineno=line):
+                    yield Hit(name, line, text)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield Hit(name, token.start[0], token.string.lstrip("# "))
@@ -82,10 +82,6 @@ def of_python(name: str, source: str) -> Iterator[Hit]:
 def _of_lines(path: Path) -> Iterator[Hit]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         yield Hit(_name(path), number, line)
-
-
-def _is_text(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _generated(path: Path) -> bool:

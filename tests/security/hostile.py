@@ -65,6 +65,7 @@ class HostileServer:
             "base_digest": base_digest,
             "created_at": NOW,
         }
+        seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "population": 1, "rounds": 9}
         task = {"experiment": EXPERIMENT, "round": 1, "participant": NAME, "base_digest": base_digest, **seeds}
         lease = {"id": "asg_0123456789abcdef", "fence": 1, "lease_seconds": 60, "task": task}
         self.poll: Any = {"experiment_state": "running", "retry_after_seconds": 0.01, "assignment": lease}
