@@ -172,7 +172,7 @@ def lost(s: Session, older_than: float, overtaken: float, drained: Collection[Qu
 
 
 def recall(s: Session, ids: Sequence[int]) -> None:
-    """Returns lost messages to the waiting state. A training's call is deleted: its assignment shows if it is needed."""
+    """Returns lost messages to the waiting state. A training's call is deleted: its assignment shows if it is due."""
     these = OutboxMessage.id.in_(ids), _AT_BROKER
     for experiment_id in s.scalars(select(OutboxMessage.experiment_id).where(*these).distinct()):
         touch(s, experiment_id)
