@@ -30,7 +30,7 @@ class Reference(NamedTuple):
 
 
 def of_all(s: Session, experiment_id: str | None = None) -> Iterator[Reference]:
-    """Yields every reference, or those of one experiment. A file may have several references.
+    """Yields every reference, or only one experiment's. A file may have several references.
 
     The memory of simulated clients counts only where it may be used again: from the last of their committed rounds, and
     from rounds that may still be committed.
