@@ -71,7 +71,7 @@ def _rendering(format: LogFormat) -> list[Processor]:
     console = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, pad_level=False, exception_formatter=plain)
 
     def safe_to_show(logger: WrappedLogger, method: str, event: EventDict) -> str:
-        """Adds the traceback, in which an exception may quote any text."""
+        """Renders the entry and escapes it with its traceback, in which an exception may quote any text."""
         return shown_lines(console(logger, method, event))
 
     return [_one_line_each, safe_to_show]

@@ -3,8 +3,8 @@
 The real service (``processes`` of the API on one port, PostgreSQL where ``FERRET_TEST_POSTGRESQL`` names a server,
 files, a broker) with enrolled participants in ten experiments. Half of an experiment's are drawn for each of its
 rounds: they poll, get a lease and upload 8 kB; the others poll without result, with the tag of their last response,
-as the SDK does. Rounds are committed and opened meanwhile, so that tags change. Then the same in parallel to connections that
-send a byte a second, and at half of the rates. Each case starts afresh.
+as the SDK does. Rounds are committed and opened meanwhile, so that tags change. Then the same in parallel to
+connections that send a byte a second, and at half of the rates. Each case starts afresh.
 
 The document holds ``machine``, its ``load`` before and after (over 1, 5 and 15 minutes), ``bounds``, ``database``,
 ``participants``, the rates ``polls`` and ``uploads`` per second that were requested, and for each of ``cases``

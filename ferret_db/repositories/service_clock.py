@@ -79,7 +79,7 @@ def as_told(s: Session, moment: datetime) -> datetime:
 
 
 def forgive(s: Session, lease_seconds: float) -> None:
-    """Renews leases after a clock jump: each lease alive by the old clock lasts one more period, and none longer."""
+    """Renews leases after a clock jump: every lease lasts one more period from now."""
     now = clock.now(s)
     s.execute(
         update(Assignment)

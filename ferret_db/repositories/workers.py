@@ -19,7 +19,7 @@ GONE_SECONDS = 3 * HEARTBEAT_SECONDS
 
 
 def gone_after(lease_seconds: float) -> float:
-    """Returns the same limit for short leases: half a lease, so that its work can be redone within two."""
+    """Returns the limit for these leases: at most half of one, so that lost work can be redone within two leases."""
     return min(GONE_SECONDS, lease_seconds / 2)
 
 

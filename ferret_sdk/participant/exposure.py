@@ -31,7 +31,7 @@ class Exposure(Strict):
     sequences: int = Field(description="Sequences that a round trains on: steps × batch × accumulation")
     share: float = Field(description="Largest K_l / d_l of a block: coordinates for each weight")
     whole_blocks: int = Field(description="Blocks that are sent whole")
-    separate: bool = Field(description="True if the contributions of a round can be distinguished in its update")
+    separate: bool = Field(description="True if a round's update shows each contribution separately")
 
     @classmethod
     def of(cls, spec: ExperimentSpec, shapes: Shapes, examples: int) -> Self:

@@ -128,7 +128,7 @@ class Participant:
         home = Path(home or settings.home).expanduser()
         insecure_http, ca = insecure_http or settings.insecure_http, Path(ca) if ca else settings.ca
         display_name = names.checked("name", name)
-        terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be met
+        terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they are invalid
         if terms.privacy is not None:
             require_accounting()
         address = split(url).url

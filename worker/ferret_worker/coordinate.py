@@ -155,8 +155,9 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
 
 
 def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked: int, experiment_id: str) -> float:
-    """Returns the seconds that the round stays open. Simulated clients wait for this service only: no estimate is
-    needed.
+    """Returns the seconds that the round stays open.
+
+    Only real participants' past arrivals count: simulated clients depend on this service's pace alone.
     """
     if spec.round.deadline_seconds is not None:
         return spec.round.deadline_seconds

@@ -22,7 +22,7 @@ def _adam(rate: float) -> Tree:
 
 
 STUDY = Study(
-    title="Noise relative to the weights, at 8 kB",
+    title="Noise beside the weights, at 8 kB",
     lead="One budget for models of all sizes. The noise of a round is expected from the specification (before round 1) "
     "and measured from the contributions (round 1), in percent of the weights; loss left is the loss after the last "
     "round over the base model's: above 1 the model was made worse. The guard is off but in the row that says so.",
