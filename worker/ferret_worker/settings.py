@@ -22,7 +22,7 @@ class WorkerSettings(ServiceSettings):
     kept_models: int = Field(default=2, ge=1, description="Number of experiments with models in a worker's memory")
     weights: Literal["auto", "memory", "mapped"] = Field(
         default="auto",
-        description="Where a worker on a processor keeps models: in memory, or mapped from files where possible; "
+        description="Storage of models on a worker with a processor: in memory, or mapped from files where possible; "
         "auto: mapped if three copies exceed the memory that it may use",
     )
     aggregation_processes: int = Field(

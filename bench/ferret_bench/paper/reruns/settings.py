@@ -70,8 +70,8 @@ class Settings:
     def part(self, study: Study, row: Row, dataset: str, asked: Tree) -> Tree:
         """Returns the part of a specification for this row on this dataset.
 
-        Later layers win: the dataset's, the row's, the row's for the dataset, the study's, the variant's, ``asked`` for
-        all, single values.
+        Later layers win: the dataset's, the row's, the row's for the dataset, the study's, the variant's, the
+        command line's for all, single values.
         """
         entry, own = self.rows[row.family], self.rows.get(row.name, {}) if row.variant else {}
         layers = [
