@@ -1,1 +1,1 @@
-"""The database: tables, sessions, repositories (all SQL lives there) and the round engine."""
+"""The database: tables, sessions, repositories (which hold all SQL) and the round engine."""

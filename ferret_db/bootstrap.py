@@ -1,4 +1,4 @@
-"""What every process of the service does first and last: logging, a look at the schema, an exit code."""
+"""Common start and end of every service process: logging, the schema check, the exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferret_runtime.settings import ServiceSettings
 
 
 def run(serve: Callable[[], None]) -> int:
-    """Runs ``serve`` to its end; returns the exit code of what kept it from serving, said in one line on stderr."""
+    """Runs ``serve`` until it ends and returns the exit code. An error is reported in one line on stderr."""
     try:
         serve()
     except FerretError as error:
@@ -27,9 +27,9 @@ def run(serve: Callable[[], None]) -> int:
 
 
 def prepare(settings: ServiceSettings) -> None:
-    """Sets logging and limits up, closes the home to others, and refuses a database of another version's schema."""
+    """Sets up logging and limits, makes the home private, and refuses a database with another version's schema."""
     logging.configure(settings.log_level, settings.log_format)
     file_descriptors.raise_limit()
     keep_private(settings.home)
-    settings.home.mkdir(parents=True, exist_ok=True)  # where database and storage are elsewhere nothing else makes it
+    settings.home.mkdir(parents=True, exist_ok=True)  # creates the folder where database and storage are elsewhere
     migrate.check(settings.database_url)

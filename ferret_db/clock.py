@@ -1,4 +1,4 @@
-"""The database's clock: every deadline, lease and timestamp is taken from it, so hosts' clocks may differ."""
+"""The database's clock. Every deadline, lease and timestamp comes from it, so the clocks of hosts may differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A timezone-aware UTC datetime on both databases; SQLite keeps it as text that sorts by time."""
+    """A timezone-aware UTC datetime on both databases. SQLite stores it as text that sorts by time."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -37,7 +37,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 def utcnow() -> ColumnElement[datetime]:
-    """The time of the call, not of the transaction's start, which may lie before a long wait for a lock."""
+    """The time of the call. The transaction may have started earlier, before a long wait for a lock."""
     return _UtcNow()
 
 
@@ -58,7 +58,7 @@ def _postgresql(element: _UtcNow, compiler: Any, **kw: Any) -> str:
 
 
 class seconds_between(FunctionElement[float]):
-    """Seconds from the first time to the second: SQLite keeps times as text and has no intervals."""
+    """Seconds from the first time to the second. SQLite stores times as text and has no intervals."""
 
     type = Float()
     inherit_cache = True
@@ -77,5 +77,5 @@ def _postgresql_seconds(element: seconds_between, compiler: Any, **kw: Any) -> s
 
 
 def now(s: Session) -> datetime:
-    """The database's time, UTC."""
+    """Returns the database's time in UTC."""
     return s.scalars(select(utcnow())).one()

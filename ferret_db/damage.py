@@ -1,4 +1,4 @@
-"""A SQLite file that is not what it was."""
+"""Detection of a damaged SQLite file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESTORE = "restore a backup: ferret restore FILE --home NEW_FOLDER"
 
 
 def is_damage(error: DatabaseError) -> bool:
-    """Whether SQLite says that its file is damaged, and not that it is busy, full or away."""
+    """Returns True if SQLite reports a damaged file, rather than a busy, full or missing one."""
     code = getattr(error.orig, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 

@@ -1,4 +1,4 @@
-"""Transactions: one per request or task, committed at the edge, with task messages sent strictly after."""
+"""Transactions: one per request or task, committed at the edge. Task messages are sent strictly afterwards."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ R = TypeVar("R")
 
 BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.002
-"""Between two looks whether the write lock is free."""
+"""Seconds between two attempts to take the write lock."""
 
 
 class Database:
     """One database, SQLite or PostgreSQL, shared by all threads of a process.
 
-    ``dispatch`` sends task messages; without one they wait in the outbox for a process that has it. At most ``places``
-    simulated experiments run at once, as far as this process starts them. Its sessions see every experiment, unless
-    it comes from :meth:`within`.
+    ``dispatch`` sends task messages. Without it they wait in the outbox for a process that has it. This process starts
+    simulated experiments only while fewer than ``places`` run. Its sessions see every experiment, unless it comes from
+    :meth:`within`.
     """
 
     def __init__(self, url: str, dispatch: Dispatch | None = None, places: int = sys.maxsize) -> None:
@@ -58,17 +58,17 @@ class Database:
             self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     def within(self, reach: Reach) -> Database:
-        """The same database, for sessions that see so much of it."""
+        """Returns the same database for sessions limited to ``reach``."""
         narrowed = copy(self)
         narrowed._reach = reach
         return narrowed
 
     @contextmanager
     def begin(self, *, flush: bool = True) -> Generator[Session]:
-        """One write transaction, committed at exit; then the tasks it calls for are sent, those whose turn it is.
+        """Opens a write transaction, which is committed at exit, and then sends the tasks that are due.
 
-        Without ``flush`` the commit does not wait for the disk. A process that dies loses nothing, a machine that does
-        may lose the last such commits, and none that came before one with ``flush``: for what can be done again.
+        Without ``flush`` the commit is not fsynced. A crash of the process loses nothing. A crash of the machine can
+        lose the latest such commits, but none before a commit with ``flush``. Use it for work that can be repeated.
         """
         writer = self._writer if flush else self._hasty_writer
         with _values_checked(), self._reach.open(writer) as s:
@@ -81,9 +81,9 @@ class Database:
             self.send(touched)
 
     def transact(self, work: Callable[[Session], R], *, flush: bool = True) -> R:
-        """``work`` in one write transaction, and in another where the connection was lost or a deadlock ended it.
+        """Runs ``work`` in one write transaction, and once more if the connection was lost or a deadlock ended it.
 
-        It may have been committed nevertheless: doing ``work`` twice must be as good as once. ``flush`` as in
+        The first transaction may have been committed nevertheless, so ``work`` must be idempotent. ``flush`` is as in
         :meth:`begin`.
         """
         try:
@@ -96,12 +96,12 @@ class Database:
 
     @contextmanager
     def read(self) -> Generator[Session]:
-        """One snapshot of the database; writing in it is an error."""
+        """Opens a read transaction on one snapshot of the database. Writing in it is an error."""
         with _values_checked(), self._reach.open(self._reader) as s, s.begin():
             yield s
 
     def now(self, s: Session) -> datetime:
-        """The database's time, UTC."""
+        """Returns the database's time in UTC."""
         return clock.now(s)
 
     def dispose(self) -> None:
@@ -109,7 +109,7 @@ class Database:
         self._engine.dispose()
 
     def send(self, experiments: Collection[str]) -> None:
-        """Hands what is due of these experiments to the broker, and what starts the next ones."""
+        """Hands these experiments' due messages to the broker, and the messages that start the next experiments."""
         if self._dispatch is None:
             return
         try:
@@ -117,7 +117,7 @@ class Database:
                 due = outbox.due(s, experiments, self._places)
             if due:
                 self._send(experiments, self._dispatch)
-        # The change is committed: whatever happens now, the caller succeeded and the reconciler sends again.
+        # The change is committed, so the caller has succeeded. The reconciler sends again.
         except BrokerError as error:
             logger.warning("task messages could not be sent; they will be sent again: %s", error)
         except Exception:
@@ -138,11 +138,11 @@ class Database:
 
 
 def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
-    """An engine whose transactions begin the way ``ferret_begin`` says (SQLite) and whose JSON refuses NaN.
+    """Creates an engine with the transactions that ``ferret_begin`` requires (SQLite) and JSON that refuses NaN.
 
-    Their commits wait for the disk unless ``ferret_flush`` is False.
-    Raises ``settings.invalid`` for any database but an SQLite file or PostgreSQL. ``foreign_keys`` off is for
-    migrations, which rebuild tables (https://www.sqlite.org/lang_altertable.html, section 7).
+    Commits wait for the disk unless ``ferret_flush`` is False. ``foreign_keys`` is off for migrations, which rebuild
+    tables (https://www.sqlite.org/lang_altertable.html, section 7). Raises ``settings.invalid`` for any database other
+    than an SQLite file or PostgreSQL.
     """
     engine = _open(url)
     if engine.dialect.name == "sqlite":
@@ -155,7 +155,9 @@ def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
 
 @contextmanager
 def _values_checked() -> Generator[None]:
-    """PostgreSQL stores no NUL characters and no integers beyond its columns; the sender gets an error."""
+    """Reports values that PostgreSQL cannot store (NUL characters, integers beyond its columns) as the sender's
+    error.
+    """
     try:
         yield
     except DataError as error:
@@ -174,7 +176,7 @@ def _open(url: str) -> Engine:
         raise FerretError.of_field("settings.invalid", "FERRET_DATABASE_URL", shown, forms)
     return create_engine(
         parsed,
-        # Room for every thread of FastAPI's pool of 40.
+        # Enough for the 40 threads of FastAPI's pool.
         pool_size=10,
         max_overflow=30,
         pool_pre_ping=not sqlite,
@@ -189,8 +191,8 @@ def _json(value: Any) -> str:
 
 def _sqlite_connect(foreign_keys: bool) -> Callable[[SqliteConnection, Any], None]:
     def connect(connection: SqliteConnection, record: Any) -> None:
-        # Python would begin a plain, deferred transaction at the first write, whose later upgrade from reader to
-        # writer fails at once when another process writes; so it begins none, and _sqlite_begin does.
+        # Python would begin a deferred transaction at the first write. Its later upgrade from reader to writer fails
+        # immediately when another process writes. So Python begins none, and _sqlite_begin does.
         connection.isolation_level = None
         _use_write_ahead_log(connection)
         connection.execute(f"PRAGMA foreign_keys = {int(foreign_keys)}")
@@ -199,7 +201,7 @@ def _sqlite_connect(foreign_keys: bool) -> Callable[[SqliteConnection, Any], Non
 
 
 def _use_write_ahead_log(connection: SqliteConnection) -> None:
-    """Waits for other processes that do the same: SQLite's own waiting covers no change of the journal mode."""
+    """Waits for other processes that switch too: SQLite's own waiting does not cover changes of the journal mode."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -215,23 +217,23 @@ def _sqlite_begin(connection: Connection) -> None:
     begin = connection.get_execution_options().get("ferret_begin", "BEGIN IMMEDIATE")
     driver = connection.connection.driver_connection
     assert isinstance(driver, SqliteConnection)
-    # By way of SQLAlchemy these would cost as much as a query.
+    # Through SQLAlchemy these would cost as much as a query.
     driver.execute(f"PRAGMA query_only = {int(begin == 'BEGIN')}")
     driver.execute(f"PRAGMA synchronous = {'FULL' if _flushes(connection) else 'NORMAL'}")
     if begin == "BEGIN":
         connection.exec_driver_sql(begin)
         return
-    # SQLite's own waiting sleeps up to 100 ms between two looks, in which others come and go.
+    # SQLite's own waiting sleeps up to 100 ms between two attempts, during which other writers get the lock.
     driver.execute("PRAGMA busy_timeout = 0")
     try:
         if not _begun(driver, begin):
-            connection.exec_driver_sql(begin)  # which raises what SQLAlchemy's callers know
+            connection.exec_driver_sql(begin)  # raises the exception that callers of SQLAlchemy expect
     finally:
         driver.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
 
 def _begun(driver: SqliteConnection, begin: str) -> bool:
-    """Begins a transaction that holds the write lock; False if that cannot be, or another holds it for too long."""
+    """Begins a transaction that holds the write lock. Returns False if another one holds the lock for too long."""
     deadline = time.monotonic() + BUSY_SECONDS
     while time.monotonic() < deadline:
         try:

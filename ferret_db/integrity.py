@@ -1,4 +1,4 @@
-"""Whether the database is there and whole, looked at before a process works with it."""
+"""A check that the database exists and is intact, made before a process works with it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from ferret_runtime.settings import ServiceSettings
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 20.0
-"""SQLite's check reads the whole file, some hundred megabytes a second: it is ended after so long."""
+"""Time limit in seconds: SQLite's check reads the whole file, some hundred megabytes a second."""
 STEP_INSTRUCTIONS = 100_000
 
 
 def require(settings: ServiceSettings) -> None:
-    """Raises ``database.damaged`` for a database that cannot be read, and ``database.lost`` for one without tables
-    beside a storage with files: starting with an empty one would hide that experiments are gone, and garbage collection
-    would delete their files.
+    """Raises ``database.damaged`` or ``database.lost`` if the database cannot be used.
 
-    The check of a large SQLite file ends after 20 seconds with what it has seen until then. PostgreSQL checks its
-    pages itself.
+    A database without tables next to a storage with files is ``database.lost``. Starting with an empty one would hide
+    that experiments are gone, and garbage collection would delete their files.
+
+    The check of a large SQLite file ends after 20 seconds with the findings so far. PostgreSQL checks its pages itself.
     """
     url = make_url(settings.database_url)
     if url.get_backend_name() == "sqlite":
@@ -41,11 +41,11 @@ def require(settings: ServiceSettings) -> None:
             _check(path)
     if not _has_tables(url, settings.database_url) and _has_files(settings):
         detail = f"{url.render_as_string()} is empty or missing, but {settings.storage_url} holds files of experiments"
-        raise FerretError("database.lost", f"{detail}; {RESTORE}, or move the storage away to begin anew")
+        raise FerretError("database.lost", f"{detail}; {RESTORE}, or move the storage away to start empty")
 
 
 def read_everywhere(s: Session) -> None:
-    """Reads a row of every table; raises ``database.damaged`` where that cannot be done."""
+    """Reads a row of every table. Raises ``database.damaged`` if that fails."""
     try:
         for table in Base.metadata.sorted_tables:
             s.execute(select(table).limit(1)).all()
@@ -68,8 +68,9 @@ def _has_files(settings: ServiceSettings) -> bool:
 
 
 def _check(path: Path) -> None:
-    """SQLite's ``quick_check``: every page is read, and every row found where it belongs
-    (https://www.sqlite.org/pragma.html#pragma_quick_check)."""
+    """Runs SQLite's ``quick_check``, which reads every page and looks up every row
+    (https://www.sqlite.org/pragma.html#pragma_quick_check).
+    """
     end = time.monotonic() + CHECK_SECONDS
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:

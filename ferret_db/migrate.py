@@ -1,4 +1,4 @@
-"""Brings a database to the schema this code needs, from anywhere, without an ``alembic.ini``."""
+"""Migration of a database to the schema that this code needs, from any folder, without an ``alembic.ini``."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MIGRATIONS = next(
     for folder in (Path(__file__).with_name("migrations"), Path(__file__).parents[1] / "migrations")
     if (folder / "env.py").is_file()
 )
-"""In the wheel beside this file, in a checkout beside the package."""
+"""The migrations' folder: next to this file in the wheel, next to the package in a checkout."""
 _LOCK = 0x46455252  # any number, but the same in every process that migrates
 
 
 def upgrade(url: str) -> None:
-    """Migrates to :func:`head`, all or nothing, making a SQLite file's folder; processes at it at once take turns.
+    """Migrates to :func:`head`, all or nothing. Creates a SQLite file's folder. Concurrent processes take turns.
 
     Raises ``server.not_ready`` for a database that a later version has migrated.
     """
@@ -42,7 +42,7 @@ def upgrade(url: str) -> None:
 
 
 def current(url: str) -> str | None:
-    """The database's revision; None before the first migration."""
+    """Returns the database's revision, or None before the first migration."""
     database = Database(url)
     try:
         with database.read() as s:
@@ -52,24 +52,24 @@ def current(url: str) -> str | None:
 
 
 def revision(s: Session) -> str | None:
-    """The revision of the database that the session is at."""
+    """Returns the revision of the session's database."""
     return MigrationContext.configure(s.connection()).get_current_revision()
 
 
 def head() -> str:
-    """The revision this code needs."""
+    """Returns the revision that this code needs."""
     found = ScriptDirectory.from_config(_config()).get_current_head()
     assert found is not None, f"{MIGRATIONS} holds no revision"
     return found
 
 
 def knows(revision: str) -> bool:
-    """Whether this code can bring a database from ``revision`` to :func:`head`."""
+    """Returns True if this code can migrate a database from ``revision`` to :func:`head`."""
     return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def check(url: str) -> None:
-    """Raises ``server.not_ready`` unless the database can be reached and stands at :func:`head`."""
+    """Raises ``server.not_ready`` unless the database can be reached and is at :func:`head`."""
     try:
         found = current(url)
     except OperationalError as error:
@@ -85,7 +85,7 @@ def check(url: str) -> None:
 
 @contextmanager
 def migrating(url: str) -> Generator[Config]:
-    """Alembic's settings around one write transaction that no other migration runs beside."""
+    """Opens one write transaction with Alembic's settings. No other migration runs at the same time."""
     engine = new_engine(url, foreign_keys=False)
     if engine.dialect.name == "sqlite":
         Path(str(engine.url.database)).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Cursors: where the next page starts, as text that callers hand back unread."""
+"""Cursors: the start of the next page, as text that callers return unchanged."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ Columns = Sequence[InstrumentedAttribute[Any]]
 
 
 class Page(NamedTuple, Generic[T]):
-    """Some items in order; ``next_cursor`` is None on the last page."""
+    """Items in order. ``next_cursor`` is None on the last page."""
 
     items: list[T]
     next_cursor: str | None
 
 
 def seek(query: Q, columns: Columns, cursor: str | None, limit: int, *, descending: bool = False) -> Q:
-    """``query`` ordered by ``columns``, which are unique together, from behind ``cursor``; one row more than ``limit``.
+    """Orders ``query`` by ``columns``, which are unique together, from after ``cursor``, with one row more than
+    ``limit``.
 
-    The extra row tells :func:`page` that more follow. Raises ``request.invalid`` for a cursor that is not ours.
+    The extra row shows :func:`page` that more follow. Raises ``request.invalid`` for a foreign cursor.
     """
     if cursor is not None:
         position, key = tuple_(*columns), _decode(cursor, columns)
@@ -41,25 +42,25 @@ def seek(query: Q, columns: Columns, cursor: str | None, limit: int, *, descendi
 
 
 def page(rows: Sequence[T], limit: int, key: Callable[[T], Key]) -> Page[T]:
-    """The first ``limit`` of the rows that :func:`seek` found, and the cursor behind them if there are more."""
+    """Returns the first ``limit`` rows found by :func:`seek`, and the cursor after them if there are more."""
     items = list(rows[:limit])
     return Page(items, encoded(key(items[-1])) if len(rows) > limit else None)
 
 
 def encoded(key: Key) -> str:
-    """The cursor of a row with this key."""
+    """Returns the cursor of a row with this key."""
     parts = [part.isoformat() if isinstance(part, datetime) else part for part in key]
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decoded(cursor: str) -> list[Any]:
-    """The parts of the cursor's key, as JSON has them; ``ValueError`` and its like for what is none."""
+    """Returns the parts of the cursor's key, as in JSON. Raises ``ValueError`` and similar if it is malformed."""
     return cast(list[Any], json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
 
 
 def part(given: Any, kind: type[Any]) -> Part:
-    """A part of a key as a column's ``kind``; ``ValueError`` if it is none."""
+    """Converts a part of a key to a column's ``kind``. Raises ``ValueError`` if it does not fit."""
     if kind is datetime:
         moment = datetime.fromisoformat(given)
         if moment.tzinfo is None:
@@ -71,7 +72,7 @@ def part(given: Any, kind: type[Any]) -> Part:
 
 
 def unissued(cursor: str, reason: str = "was not issued by this server") -> FerretError:
-    """``request.invalid``."""
+    """Returns ``request.invalid``."""
     return FerretError.of_field("request.invalid", "cursor", cursor, f"{reason}; omit it to start from the first page")
 
 

@@ -1,7 +1,7 @@
-"""What a session sees: every experiment, those of one user's projects, what is for participants, or none.
+"""The rows that a session sees: every experiment, one user's projects, participants' rows, or none.
 
-The rows of all others are left out of every query, whoever wrote it: a query that forgets to ask shows too little, and
-never too much. What is inserted is not checked; it belongs to an experiment or a project that was found before.
+The rows of all others are left out of every query, whatever the query: one without its own check shows too little,
+never too much. Inserted rows are not checked; each belongs to an experiment or a project that was found before.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from ferret_core.replica.export import ADAPTERS
 from ferret_db.tables import Artifact, Base, Experiment, Membership, Project
 
 _CRITERIA = "ferret_criteria"
-# Plain tables: a criterion on a mapped class would apply to the query inside of it too.
+# Plain tables: a criterion on a mapped class would also apply to the query inside it.
 _EXPERIMENTS, _MEMBERSHIPS, _PROJECTS = (table.__table__.c for table in (Experiment, Membership, Project))
 
 
 @dataclass(frozen=True)
 class Reach:
-    """``projects`` selects the names of the projects that are seen, with all that belongs to them; None: all are.
-    Without ``base_path`` the files of adapters that hold the path of the base model are left out."""
+    """``projects`` selects the names of the visible projects, with all that belongs to them; None: all are visible.
+    Without ``base_path`` the files of adapters that hold the path of the base model are left out.
+    """
 
     projects: Select[tuple[str]] | None
     base_path: bool = True
 
     @classmethod
     def of_member(cls, user_id: str) -> Reach:
-        """The projects that the user is a member of while the query runs."""
+        """Returns the reach of the projects that the user is a member of while the query runs."""
         return cls(select(_MEMBERSHIPS.project).where(_MEMBERSHIPS.user_id == user_id))
 
     def open(self, engine: Engine) -> Session:
-        """A session that sees so much."""
+        """Opens a session limited to this reach."""
         criteria = [] if self.projects is None else _criteria(self.projects)
         if not self.base_path:
             criteria.append(with_loader_criteria(Artifact, Artifact.name != ADAPTERS))
@@ -50,7 +51,7 @@ NOTHING = Reach(select(_PROJECTS.name).where(false()))
 
 
 class _NarrowSession(Session):
-    """One whose queries are narrowed."""
+    """A session with restricted queries."""
 
 
 @event.listens_for(_NarrowSession, "do_orm_execute")
@@ -65,7 +66,9 @@ def _criteria(projects: Select[tuple[str]]) -> list[ExecutableOption]:
 
 
 def _belongs(columns: Any, projects: Select[tuple[str]]) -> ColumnElement[bool] | None:
-    """Whether a row of the table belongs to one of ``projects``; None for a table of which no row belongs to any."""
+    """Returns the condition that a row of the table belongs to one of ``projects``, or None if the table has no
+    project.
+    """
     if "project" in columns:
         return columns.project.in_(projects)
     if "experiment_id" in columns:

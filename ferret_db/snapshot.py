@@ -12,10 +12,10 @@ from ferret_core.protocol.errors import FerretError
 
 
 def snapshot(url: str, target: Path) -> None:
-    """Writes what is committed in the SQLite database at ``url`` to the file ``target``.
+    """Copies the committed contents of the SQLite database at ``url`` to the file ``target``.
 
-    One step of SQLite's backup API (https://www.sqlite.org/backup.html) copies all pages as of one moment, and writers
-    go on meanwhile. Raises ``settings.invalid`` for PostgreSQL, which has tools of its own.
+    One step of SQLite's backup API (https://www.sqlite.org/backup.html) copies all pages as of one moment, while
+    writers continue. Raises ``settings.invalid`` for PostgreSQL, which has its own tools.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":

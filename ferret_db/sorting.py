@@ -1,7 +1,7 @@
 """Lists in an order that the caller chooses, page by page.
 
-A page begins behind a value and an id, not behind a number of rows: what is added, removed or changed meanwhile moves
-no other row onto two pages or onto none.
+A page begins after a value and an id, not after a number of rows. So an insertion, deletion or change elsewhere does
+not repeat or skip a row.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ T = TypeVar("T")
 Value = ColumnElement[Any] | InstrumentedAttribute[Any]
 
 VALUE = "value"
-"""What the column that a list is sorted by is called in its rows."""
+"""Name of the sort column in a list's rows."""
 
 
 class Order(NamedTuple):
-    """By ``value``, which SQL gives as a ``kind``, then by id. Rows without a value come last, whichever way it goes.
+    """An order by ``value``, which SQL returns as a ``kind``, then by id. Rows without a value come last in any
+    direction.
 
-    ``name`` goes into the cursor, so that none is taken for that of another order.
+    ``name`` goes into the cursor, so that a cursor of another order is rejected.
     """
 
     name: str
@@ -36,8 +37,11 @@ class Order(NamedTuple):
 
 
 def seek_in(query: Select[T], order: Order, id: Value, cursor: str | None, limit: int) -> Select[T, Any]:
-    """``query`` in the ``order`` from behind ``cursor``, with the value beside what it selects; one row more than
-    ``limit``, which tells :func:`page_in` that more follow. Raises ``request.invalid`` for a cursor of another list."""
+    """Orders ``query`` by ``order`` from after ``cursor`` and adds the value to its columns, with one row more than
+    ``limit``.
+
+    The extra row shows :func:`page_in` that more follow. Raises ``request.invalid`` for a cursor of another list.
+    """
     value = order.value.label(VALUE)
     if cursor is not None:
         query = query.where(_behind(order, id, *_position(order, cursor)))
@@ -49,8 +53,10 @@ def seek_in(query: Select[T], order: Order, id: Value, cursor: str | None, limit
 def page_in(
     rows: Sequence[Row[T, Any]], order: Order, limit: int, id: Callable[[T], str] = attrgetter("id")
 ) -> Page[T]:
-    """The first ``limit`` of the rows that :func:`seek_in` found, and the cursor behind them if there are more; ``id``
-    is an item's."""
+    """Returns the first ``limit`` rows found by :func:`seek_in`, and the cursor after them if there are more.
+
+    ``id`` returns an item's id.
+    """
     kept = rows[:limit]
     items = [row[0] for row in kept]
     if len(rows) <= limit:
@@ -59,7 +65,7 @@ def page_in(
 
 
 def _position(order: Order, cursor: str) -> tuple[Any, str]:
-    """The value and the id that the page begins behind."""
+    """Returns the value and the id that the page begins after."""
     try:
         name, value, id = decoded(cursor)
         if name != order.name:
@@ -67,7 +73,7 @@ def _position(order: Order, cursor: str) -> tuple[Any, str]:
         missing = value is None and order.nullable
         return None if missing else part(value, order.kind), str(part(id, str))
     except (ValueError, TypeError, RecursionError) as error:
-        raise unissued(cursor, f"is no cursor of a list sorted by {order.name}") from error
+        raise unissued(cursor, f"is not a cursor of a list sorted by {order.name}") from error
 
 
 def _behind(order: Order, id: Value, value: Any, last: str) -> ColumnElement[bool]:
@@ -75,7 +81,7 @@ def _behind(order: Order, id: Value, value: Any, last: str) -> ColumnElement[boo
     if value is None:
         return and_(order.value.is_(None), next_id)
     beyond = order.value < value if order.descending else order.value > value
-    # Said twice, so that an index finds where the page begins.
+    # Redundant, so that an index finds where the page begins.
     from_here = order.value <= value if order.descending else order.value >= value
     behind = and_(from_here, or_(beyond, next_id))
     return or_(behind, order.value.is_(None)) if order.nullable else behind

@@ -1,4 +1,4 @@
-"""The tables. Names, states and sizes as in ``ferret_core.protocol``; sizes in bytes, times in UTC."""
+"""The tables. Names, states and sizes are as in ``ferret_core.protocol``; sizes are in bytes, times in UTC."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ferret_db.clock import UtcDateTime, utcnow
 
 
 def _stored(states: type[StrEnum]) -> Enum:
-    """Kept as its text, so that a new member needs no migration."""
+    """Returns a type stored as text, so that a new member needs no migration."""
     return Enum(states, native_enum=False, create_constraint=False, length=32, values_callable=_texts)
 
 
@@ -58,7 +58,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
 
 
 def new_id(prefix: str) -> str:
-    """An id that says what it names, e.g. ``exp_5f0c9f6a3b1d2e47``."""
+    """Returns a new id with the prefix of its kind, e.g. ``exp_5f0c9f6a3b1d2e47``."""
     return f"{prefix}_{secrets.token_hex(8)}"
 
 
@@ -74,14 +74,14 @@ UserId = Annotated[str, mapped_column(ForeignKey("users.id"))]
 ProjectName = Annotated[str, mapped_column(ForeignKey("projects.name"))]
 
 FIRST_PROJECT = "default"
-"""The project that every installation has; an experiment belongs to it unless something else is said."""
+"""The project that every installation has, the default of new experiments."""
 
 
 class Project(Base, kw_only=True):
     """Experiments that belong together, with the users who see them.
 
-    ``models`` and ``data`` are what its experiments may use, as ``ferret_core.protocol.registry`` has them; None: all
-    that the service reads.
+    ``models`` and ``data`` are the ones that its experiments may use, as in ``ferret_core.protocol.registry``; None:
+    all that the service reads.
     """
 
     __tablename__ = "projects"
@@ -94,7 +94,7 @@ class Project(Base, kw_only=True):
 
 
 class Membership(Base, kw_only=True):
-    """A user sees the experiments of a project; what the user may do there is the user's role's."""
+    """A user's membership in a project, which makes its experiments visible. The user's role grants the permissions."""
 
     __tablename__ = "memberships"
     __table_args__ = (Index(None, "user_id"),)
@@ -105,8 +105,10 @@ class Membership(Base, kw_only=True):
 
 
 class Alert(Base, kw_only=True):
-    """Who is told when something happens to a project's experiments, or to ``experiment_id`` alone: an address for
-    posts, or for e-mail. ``secret`` is what posts are signed with. One that is not ``enabled`` is told nothing."""
+    """An alert on a project's experiments, or on ``experiment_id`` alone, with an address for webhooks or e-mail.
+
+    ``secret`` signs webhooks. An alert that is not ``enabled`` sends nothing.
+    """
 
     __tablename__ = "alerts"
     __table_args__ = (Index(None, "project"), Index(None, "experiment_id"))
@@ -123,8 +125,11 @@ class Alert(Base, kw_only=True):
 
 
 class AlertDelivery(Base, kw_only=True):
-    """One message of an alert, stored with what it tells of. It is due at ``due_at``, which whoever sends it puts off
-    first; None once it was delivered (``delivered_at``) or given up."""
+    """One message of an alert, stored with the event that it reports.
+
+    It is due at ``due_at``, which the sender postpones first. ``due_at`` is None once the message was delivered
+    (``delivered_at``) or given up.
+    """
 
     __tablename__ = "alert_deliveries"
     __table_args__ = (Index(None, "due_at"), Index(None, "alert_id", "created_at"))
@@ -144,12 +149,14 @@ class AlertDelivery(Base, kw_only=True):
 
 
 class Experiment(Base, kw_only=True):
-    """``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is only told: the
-    experiment it names may be gone. ``name`` is what people call it now; ``spec`` keeps the one it was submitted
-    under, since the ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is
-    a ``ferret_core.rounds.early_stopping.Stop``, of one that ended before its last round; evaluations of rounds up to
-    ``patience_since`` do not count towards the next. That it stands still was told at
-    ``stall_told_at``."""
+    """An experiment.
+
+    ``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is informative: the
+    experiment it names may be gone. ``name`` is the current display name; ``spec`` keeps the submitted one, since the
+    ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is a
+    ``ferret_core.rounds.early_stopping.Stop`` if it ended before its last round; evaluations of rounds up to
+    ``patience_since`` do not count towards the next. ``stall_told_at`` is when its stall was reported.
+    """
 
     __tablename__ = "experiments"
     __table_args__ = (
@@ -192,7 +199,7 @@ class Experiment(Base, kw_only=True):
 
 
 class ExperimentTag(Base, kw_only=True):
-    """A tag of an experiment; tags are the same if their keys are (``ferret_core.protocol.tags_and_notes``)."""
+    """A tag of an experiment. Tags are equal if their keys are (``ferret_core.protocol.tags_and_notes``)."""
 
     __tablename__ = "experiment_tags"
     __table_args__ = (Index(None, "key", "experiment_id"),)
@@ -203,11 +210,12 @@ class ExperimentTag(Base, kw_only=True):
 
 
 class Round(Base, kw_only=True):
-    """``deadline_at`` is in the service's own time (``repositories/service.py``), all else in the database's.
+    """A round. ``deadline_at`` is in the service's time (``repositories/service_clock.py``), other times in the
+    database's.
 
     ``population`` names the real participants that a round is drawn from while it opens. ``bytes_up`` and
-    ``bytes_down`` are sums over the round's participants. ``needed`` contributions close the round early, where more
-    were asked. ``seconds_left`` to the deadline are kept while the experiment is paused.
+    ``bytes_down`` are sums over the round's participants. ``needed`` contributions close the round early if it has more
+    assignments. ``seconds_left`` to the deadline are stored while the experiment is paused.
     """
 
     __tablename__ = "rounds"
@@ -236,7 +244,7 @@ class Round(Base, kw_only=True):
 
 
 class Assignment(Base, kw_only=True):
-    """What one participant is to do in one round; ``fence`` grows with every lease, old holders are refused."""
+    """One participant's task in one round. ``fence`` grows with every lease; earlier holders are refused."""
 
     __tablename__ = "assignments"
     __table_args__ = (
@@ -269,9 +277,9 @@ class Assignment(Base, kw_only=True):
 class Contribution(Base, kw_only=True):
     """An accepted upload; a refused one is a :class:`Rejection`. The blob is stored under ``digest``.
 
-    ``cost`` is a ``ferret_core.rounds.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until
-    its next round; real participants keep it themselves. Theirs are signed, by ``public_key``. ``factor`` is what the
-    round multiplied its update by, where that was clipped.
+    ``cost`` is a ``ferret_core.rounds.cost.LocalCost``. ``memory_digest`` names what a simulated client keeps until its
+    next round; real participants keep it themselves and sign their contributions with ``public_key``. ``factor`` is
+    what the round multiplied its update by, if it was clipped.
     """
 
     __tablename__ = "contributions"
@@ -302,7 +310,7 @@ class Contribution(Base, kw_only=True):
 
 
 class Rejection(Base, kw_only=True):
-    """Uploads for one assignment that were refused for one reason: how many, and the last of them."""
+    """The uploads for one assignment that were refused for one reason: their number, and the last of them."""
 
     __tablename__ = "rejections"
     __table_args__ = (Index(None, "experiment_id", "round"),)
@@ -331,8 +339,10 @@ class Metric(Base, kw_only=True):
 
 
 class Update(Base, kw_only=True):
-    """What was inside a committed round's update: ``ferret_core.aggregation.statistics.schema``, in a table of its
-    own so that rounds are listed without it."""
+    """Statistics of a committed round's update: ``ferret_core.aggregation.statistics.schema``.
+
+    The table is separate, so that rounds are listed without it.
+    """
 
     __tablename__ = "updates"
 
@@ -356,7 +366,7 @@ class LedgerEntry(Base, kw_only=True):
 
 
 class Artifact(Base, kw_only=True):
-    """A downloadable file; ``location`` is its path in the storage."""
+    """A downloadable file. ``location`` is its path in the storage."""
 
     __tablename__ = "artifacts"
     __table_args__ = (UniqueConstraint("experiment_id", "round", "kind", "name"),)
@@ -373,7 +383,7 @@ class Artifact(Base, kw_only=True):
 
 
 class Event(Base, kw_only=True):
-    """What happened, numbered without gaps per experiment in the order of the commits."""
+    """An event, numbered without gaps per experiment in the order of the commits."""
 
     __tablename__ = "events"
 
@@ -386,8 +396,11 @@ class Event(Base, kw_only=True):
 
 
 class OutboxMessage(Base, kw_only=True):
-    """A call for a task, stored with the change that needs it: it waits, is at the broker since ``sent_at``, and in a
-    worker's hands since ``taken_at``. Made again after that, it waits again."""
+    """A call of a task, stored with the change that needs it.
+
+    It waits, is at the broker since ``sent_at``, and with a worker since ``taken_at``. Repeated after that, it waits
+    again.
+    """
 
     __tablename__ = "outbox"
     __table_args__ = (
@@ -409,11 +422,11 @@ class OutboxMessage(Base, kw_only=True):
 
 
 class TaskRun(Base, kw_only=True):
-    """A task that has begun and not yet ended well: counted before it runs, so that one that kills its worker counts.
+    """A task that has begun and not yet succeeded: counted before it runs, so that one that kills its worker counts.
 
-    ``worker`` is who has it in hand, empty after a failure. ``error`` says why it failed last, or stays empty where its
-    worker just vanished; after ``dead_at`` it is not run again. ``called_again``: another message for it has come
-    meanwhile, to be sent once more when it ends.
+    ``worker`` is the one working on it, empty after a failure. ``error`` is the last failure, empty if the worker
+    vanished. After ``dead_at`` it is not run again. ``called_again``: another message for it arrived meanwhile, to be
+    sent again when it ends.
     """
 
     __tablename__ = "task_runs"
@@ -432,8 +445,9 @@ class TaskRun(Base, kw_only=True):
 
 
 class Worker(Base, kw_only=True):
-    """A worker process that said it is alive at ``seen_at``; ``subject`` is the id it works on, and ``message_sent_at``
-    when the last message was sent that it took."""
+    """A worker process, alive at ``seen_at``. ``subject`` is the id of its current work, and ``message_sent_at`` when
+    the message it last took was sent.
+    """
 
     __tablename__ = "workers"
     __table_args__ = (Index(None, "queue", "seen_at"),)
@@ -451,9 +465,11 @@ class Worker(Base, kw_only=True):
 
 
 class Service(Base, kw_only=True):
-    """The service as a whole, in one row, kept by the process that sweeps: ``holder``, whose tick number ``ticks`` was
-    at ``ticked_at``, when the service's own time was ``time_at``. The broker has been silent since
-    ``broker_silent_since``."""
+    """The service as a whole, in one row, kept by the process that sweeps, ``holder``.
+
+    At ``ticked_at``, with tick number ``ticks``, the service's time was ``time_at``. The broker has been silent since
+    ``broker_silent_since``.
+    """
 
     __tablename__ = "service"
 
@@ -466,7 +482,7 @@ class Service(Base, kw_only=True):
 
 
 class Installation(Base, kw_only=True):
-    """The name of this installation, in one row that is made when a storage is first used."""
+    """The name of this installation, in one row created when a storage is first used."""
 
     __tablename__ = "installation"
 
@@ -475,10 +491,11 @@ class Installation(Base, kw_only=True):
 
 
 class Participant(Base, kw_only=True):
-    """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``. People read its
-    ``display_name``; everything else knows it by ``name``. It signs by the Ed25519 ``public_key``, unless it joined
-    without one. ``group`` is that of its code. It is ``pending`` until
-    it is approved, and for ever if it is not."""
+    """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``.
+
+    People read its ``display_name``; everything else uses ``name``. It signs with the Ed25519 ``public_key``, unless it
+    joined without one. ``group`` is that of its code. It is ``pending`` until it is approved.
+    """
 
     __tablename__ = "participants"
     __table_args__ = (UniqueConstraint("experiment_id", "name"), UniqueConstraint("experiment_id", "display_name"))
@@ -504,8 +521,11 @@ class Participant(Base, kw_only=True):
 
 
 class Enrolment(Base, kw_only=True):
-    """A single-use code, kept as its BLAKE3 hash. ``used_by`` is the display name of the participant that it became,
-    which has to be approved with ``approval``; ``refused`` is how often the code was shown again after that."""
+    """A single-use code, stored as its BLAKE3 hash.
+
+    ``used_by`` is the display name of the participant that joined with it, which needs ``approval`` if that is set.
+    ``refused`` counts later uses.
+    """
 
     __tablename__ = "enrolments"
     __table_args__ = (Index(None, "experiment_id", "created_at", "id"),)
@@ -524,8 +544,11 @@ class Enrolment(Base, kw_only=True):
 
 
 class User(Base, kw_only=True):
-    """Somebody who signs in. The one with the id ``admin`` is whoever has the installation's admin token; one with an
-    ``issuer`` signs in there, as ``subject``."""
+    """A user who signs in.
+
+    The id ``admin`` belongs to the holder of the installation's admin token. A user with an ``issuer`` signs in there,
+    as ``subject``.
+    """
 
     __tablename__ = "users"
     __table_args__ = (Index(None, "issuer", "subject", unique=True),)
@@ -541,10 +564,10 @@ class User(Base, kw_only=True):
 
 
 class UserToken(Base, kw_only=True):
-    """A user's token, by its BLAKE3 hash. A token that is revoked has no row any more.
+    """A user's token, by its BLAKE3 hash. A revoked token has no row.
 
-    One that was made with another token, or in a session that descends from one, has that as its parent and goes with
-    it.
+    A token that was made with another token, or in a session that descends from one, has that as its parent and ends
+    with it.
     """
 
     __tablename__ = "user_tokens"
@@ -565,15 +588,15 @@ SESSION_PREFIX, SESSION_DIGITS = "ses_", 16
 
 
 def session_name(secret_hash: str) -> str:
-    """What others call a session: a part of the hash, which opens nothing."""
+    """Returns the public id of a session: a part of the hash, which gives no access."""
     return f"{SESSION_PREFIX}{secret_hash[:SESSION_DIGITS]}"
 
 
 class BrowserSession(Base, kw_only=True):
     """A browser in which a user is signed in, by the BLAKE3 hash of its cookie, or a sign-in link that can become one.
 
-    ``issuer`` names the admin token of the time, and the kind. A session whose link was made with a token has that
-    ``token_id`` and goes with the token. ``address`` is the network address of the browser, or of the link's maker.
+    ``issuer`` identifies the admin token of the time, and the kind. A session with a link made with a token has that
+    ``token_id`` and ends with the token. ``address`` is the network address of the browser, or of the link's maker.
     """
 
     __tablename__ = "sessions"
@@ -589,12 +612,12 @@ class BrowserSession(Base, kw_only=True):
 
     @property
     def id(self) -> str:
-        """What others call the session."""
+        """The session's public id."""
         return session_name(self.secret_hash)
 
 
 class AuditEntry(Base, kw_only=True):
-    """Something that somebody did, numbered without gaps; ``ferret_core.protocol.audit`` says how they are chained."""
+    """An audited action, numbered without gaps; ``ferret_core.protocol.audit`` defines the chain."""
 
     __tablename__ = "audit"
 
@@ -603,14 +626,14 @@ class AuditEntry(Base, kw_only=True):
     actor: Mapped[str]
     action: Mapped[str]
     subject: Mapped[str]
-    # Plain JSON, as in the ledger: what was hashed must come back.
+    # Plain JSON, as in the ledger: the hashed text must be restored exactly.
     detail: Mapped[dict[str, Any]] = mapped_column(JSON())
     previous: Mapped[str]
     hash: Mapped[str]
 
 
 class AuditHead(Base, kw_only=True):
-    """The end of the audit log, in one row, which whoever appends locks."""
+    """The end of the audit log, in one row, which every append locks."""
 
     __tablename__ = "audit_head"
 

@@ -1,1 +1,1 @@
-"""What API and worker processes share: settings, logging, file descriptors, the broker, tracing."""
+"""Shared parts of API and worker processes: settings, logging, file descriptors, the broker, tracing."""

@@ -1,7 +1,7 @@
-"""Structured logs: one line for each thing that happened, as text or as JSON, with the ids of what it happened to.
+"""Structured logs: one line per event, as text or as JSON, with the ids of its subjects.
 
-The ids are bound to the context (``contextvars``), so that every line that is logged inside carries them, whichever
-library it comes from::
+The ids are bound to the context (``contextvars``), so every line logged inside carries them, whichever library it comes
+from::
 
     with logs.bound(experiment="exp_5f0c9f6a3b1d2e47", round=3):
         logger.info("aggregated")
@@ -31,17 +31,18 @@ TALKATIVE = {
     "opentelemetry.sdk._shared_internal": "CRITICAL",
     "s3transfer": "WARNING",
 }
-"""Libraries that speak at every evaluation, look at the schema and request to a store, whose signatures they tell; and
-at every span that a collector does not take, which ``ferret_runtime.tracing`` says once a minute."""
+"""Verbose libraries: they log every evaluation, look at the schema, request to a store (with its signature), or span
+that the collector refuses. ``ferret_runtime.tracing`` reports the last once a minute.
+"""
 
 bound = structlog.contextvars.bound_contextvars
 
 
 def configure(level: LogLevel, format: LogFormat) -> None:
-    """Sends all logs of this process to stderr in one format, libraries included; Python warnings are logged too."""
+    """Sends all logs of this process to stderr in one format, including libraries' logs and Python warnings."""
     handler = logging.StreamHandler()
     handler.setFormatter(_formatter(format))
-    # By hand: logging.config would close every handler there is, also those of the program that this one runs in.
+    # Not logging.config, which would close all existing handlers, including the embedding program's.
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
@@ -70,14 +71,14 @@ def _rendering(format: LogFormat) -> list[Processor]:
     console = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, pad_level=False, exception_formatter=plain)
 
     def safe_to_show(logger: WrappedLogger, method: str, event: EventDict) -> str:
-        """With its traceback, in which an exception may quote anybody."""
+        """Renders the entry and escapes it with its traceback, in which an exception may quote any text."""
         return shown_lines(console(logger, method, event))
 
     return [_one_line_each, safe_to_show]
 
 
 def _one_line_each(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """What is quoted in an entry, such as a participant's reason, cannot pass for another entry."""
+    """Escapes quoted text in an entry, such as a participant's reason, so that it cannot pass for another entry."""
     return {
         name: shown(value) if isinstance(value, str) and name != "stack" else value for name, value in event.items()
     }

@@ -1,7 +1,7 @@
 """Settings that the API and the workers share; each is the environment variable ``FERRET_`` + its name.
 
-A setting marked :data:`FROM_FILE` can instead be read from the file named by ``FERRET_<NAME>_FILE``, so that
-passwords stay out of process environments (Docker and Kubernetes mount secrets as files).
+A setting marked :data:`FROM_FILE` can instead be read from the file named by ``FERRET_<NAME>_FILE``, so that passwords
+stay out of process environments (Docker and Kubernetes mount secrets as files).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ferret_runtime.logging import LogFormat, LogLevel
 PREFIX = "FERRET_"
 FROM_FILE = "from_file"
 _FOLLOWS = "default_factory_not_called"
-"""Of what has a default that depends on a setting that is wrong."""
+"""Error type of a setting with a default that depends on an invalid setting."""
 
 
 def _absolute(path: Path) -> Path:
@@ -41,7 +41,7 @@ def _split(value: object) -> object:
 
 
 class _Files(PydanticBaseSettingsSource):
-    """``FERRET_<NAME>_FILE`` for the settings marked :data:`FROM_FILE`."""
+    """The source ``FERRET_<NAME>_FILE`` for the settings marked :data:`FROM_FILE`."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         variable = f"{PREFIX}{field_name}_file".upper()
@@ -59,14 +59,14 @@ class _Files(PydanticBaseSettingsSource):
 
 
 class ServiceSettings(BaseSettings):
-    """Where the service keeps its state. Everything has a default under ``home``, so a laptop needs none."""
+    """The service's shared settings. Every state path has a default under ``home``, so a laptop needs no settings."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
 
     home: Annotated[Path, AfterValidator(_absolute)] = Field(
         default=Path("~/.ferret"),
         validate_default=True,
-        description="Folder in which the embedded service keeps everything",
+        description="Folder of all files of the embedded service",
     )
     database_url: Annotated[str, FROM_FILE] = Field(
         default_factory=lambda data: f"sqlite:///{data['home']}/ferret.db",
@@ -76,12 +76,12 @@ class ServiceSettings(BaseSettings):
     broker_url: Annotated[str, AfterValidator(address.broker_url), FROM_FILE] = Field(
         default="redis://127.0.0.1:6379/0",
         repr=False,
-        description="URL of the Redis that carries task messages, that API processes count requests in and that the "
-        "playground talks through: redis://user:password@host:port/number",
+        description="URL of the Redis for task messages, the API's request counters and the playground: "
+        "redis://user:password@host:port/number",
     )
     storage_url: str = Field(
         default_factory=lambda data: f"file://{data['home']}/storage",
-        description="Where contributions and checkpoints are kept: file:///folder or s3://bucket/prefix",
+        description="Storage of contributions and checkpoints: file:///folder or s3://bucket/prefix",
     )
     s3_endpoint: str | None = Field(
         default=None, pattern=r"^https?://[^@]+$", description="Address of an S3-compatible store other than Amazon's"
@@ -89,30 +89,30 @@ class ServiceSettings(BaseSettings):
     s3_region: str | None = Field(default=None, description="Region of the bucket; by default that of AWS_REGION")
     s3_path_style: bool | None = Field(
         default=None,
-        description="Whether the bucket's name stands in the path of addresses and not in their host; by default where "
-        "there is an endpoint",
+        description="True if the bucket's name is in the path of addresses and not in their host; "
+        "default: true with an endpoint",
     )
     s3_part_bytes: int = Field(
         default=16 << 20,
         ge=5 << 20,
         le=5 << 30,
-        description="Files of more bytes go to the bucket in parts of as many, four of which are in memory at a time",
+        description="Files of more bytes go to the bucket in parts of this size; four are in memory simultaneously",
     )
-    s3_attempts: int = Field(default=5, ge=1, description="How often a request to the bucket is sent before it fails")
+    s3_attempts: int = Field(default=5, ge=1, description="Maximum attempts of a request to the bucket")
     s3_timeout_seconds: float = Field(
-        default=20, gt=0, description="Seconds without an answer after which a request to the bucket has failed"
+        default=20, gt=0, description="Seconds without a response after which a request to the bucket has failed"
     )
     s3_cache: Annotated[Path, AfterValidator(_absolute)] = Field(
         default_factory=lambda data: data["home"] / "cache",
-        description="Folder with this machine's copies of the bucket's files, and with what is to go there",
+        description="Folder of this machine's copies of the bucket's files, and of pending uploads",
     )
     s3_cache_bytes: int = Field(
-        default=64 << 30, ge=0, description="Beyond it the copies go that were not used for the longest time"
+        default=64 << 30, ge=0, description="Maximum bytes of the copies; the least recently used are deleted"
     )
     roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
         default_factory=lambda data: (data["home"] / USERS_DATA, sample.model_path().parent),
-        description="Folders, separated by colons, under which data and models named in specifications may lie. "
-        "Of home that is its folder data alone, whatever is set here",
+        description="Folders, separated by colons, of data and models named in specifications. "
+        "Within home only its folder data is readable, whatever is set here",
     )
     lease_seconds: float = Field(
         default=60, gt=0, description="Seconds without a heartbeat after which work is considered lost and redone"
@@ -120,32 +120,32 @@ class ServiceSettings(BaseSettings):
     running_experiments: int = Field(
         default=4,
         ge=1,
-        description="How many experiments without real participants run at once; others wait in order of submission",
+        description="Maximum simultaneous experiments without real participants; others wait in order of submission",
     )
     heartbeat: Path | None = Field(
-        default=None, description="File that the process touches every second while it works; for what watches it"
+        default=None, description="File that the process touches every second while it works; for supervisors"
     )
     log_level: LogLevel = Field(default="info", description="Lowest level that is logged")
-    log_format: LogFormat = Field(default="text", description="Lines for people, or one JSON document per line")
+    log_format: LogFormat = Field(default="text", description="Text for people, or one JSON document per line")
 
     log_bytes: int = Field(
         default=10 << 20,
         ge=1024,
-        description="Size of a log under home at which ferret serve begins a new one, in bytes",
+        description="Size in bytes of a log under home at which ferret serve starts a new one",
     )
     log_files: int = Field(
-        default=3, ge=1, description="Older logs of each process that are kept under home as .1, .2, …"
+        default=3, ge=1, description="Number of older logs per process that are kept under home as .1, .2, …"
     )
 
     @property
     def readable(self) -> Readable:
-        """The files that specifications may name."""
+        """Returns the files that specifications may name."""
         storage = urlsplit(self.storage_url)
         folders = (Path(unquote(storage.path)),) if storage.scheme == "file" else ()
         return Readable(self.roots, self.home, (*folders, self.s3_cache))
 
     def open_storage(self) -> Storage:
-        """The storage at ``storage_url``."""
+        """Opens the storage at ``storage_url``."""
         store = ObjectStore(
             cache=self.s3_cache,
             cache_bytes=self.s3_cache_bytes,
@@ -160,7 +160,9 @@ class ServiceSettings(BaseSettings):
 
     @classmethod
     def read(cls, **given: Any) -> Self:
-        """The settings from the environment, ``given`` over them; ``settings.invalid`` names the wrong variables."""
+        """Reads the settings from the environment; ``given`` override them. ``settings.invalid`` names the wrong
+        variables.
+        """
         try:
             return cls(**given)
         except ValidationError as error:
@@ -182,7 +184,7 @@ class ServiceSettings(BaseSettings):
 
 
 def _variable(settings: type[BaseSettings], error: FieldError) -> FieldError:
-    """Names the environment variable, in front of what is wrong in it, and the value unless it is a secret."""
+    """Adds the environment variable to the error's message, and the value unless it is secret."""
     name, _, part = error.field.partition(".")
     secret = not settings.model_fields[name].repr
     message = error.message if secret else f"{error.message}, not {error.value!r}"

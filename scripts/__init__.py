@@ -1,4 +1,4 @@
-"""What the Makefile runs before anything is installed: standard library only. Here, so that any Python can say it."""
+"""Scripts that the Makefile runs before anything is installed, with the standard library only."""
 
 import platform
 import sys

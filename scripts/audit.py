@@ -1,6 +1,7 @@
-"""``make audit``: known vulnerabilities of what the lock files name.
+"""``make audit``: known vulnerabilities of the packages in the lock files.
 
-Fails on findings. Where the advisories cannot be reached it says so and passes: a closed network must not stop a build.
+Fails on findings. If the advisories cannot be reached, it reports that and passes: a closed network must not stop a
+build.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ COUNTED = ("moderate", "high", "critical")
 
 
 class Answer(NamedTuple):
-    """What a tool said: its JSON document, if it gave one, and its complaints."""
+    """A tool's output: its JSON document, if any, and its messages."""
 
     document: Any
     complaints: str
 
 
 def main() -> int:
-    """The exit code: 1 if anything was found, or if a tool fails for another reason than the network."""
+    """Returns the exit code: 1 if anything was found, or if a tool fails for another reason than the network."""
     found = {"Python": python_findings(_pip_audit()), "dashboard": npm_findings(_npm_audit())}
     for name, findings in found.items():
         for line in ["no known vulnerability"] if findings == [] else findings or [SKIPPED]:
@@ -37,9 +38,9 @@ def main() -> int:
 
 
 def python_findings(answer: Answer) -> list[str] | None:
-    """One line for each vulnerability that pip-audit names; None where it could ask nobody.
+    """Returns one line per vulnerability in pip-audit's output, or None if no index was reached.
 
-    It skips a package that the index does not tell of: if it skipped all, there was no index.
+    It skips packages that are missing in the index: if it skipped all, there was no index.
     """
     if answer.document is None:
         return _unreached(answer)
@@ -53,7 +54,7 @@ def python_findings(answer: Answer) -> list[str] | None:
 
 
 def npm_findings(answer: Answer) -> list[str] | None:
-    """The same of npm, without what it calls low."""
+    """Returns npm's findings in the same form, without the severity low."""
     if answer.document is None or "vulnerabilities" not in answer.document:
         return _unreached(answer)
     packages = answer.document["vulnerabilities"].values()

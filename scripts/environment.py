@@ -1,4 +1,4 @@
-"""A virtual environment, and what its pip is asked to do."""
+"""A virtual environment, and its pip commands."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Environment:
         self.folder, self.python = folder, folder / "bin/python"
 
     def create(self) -> None:
-        """Empties the folder first, so that nothing stays that the lock does not name."""
+        """Creates the environment in an emptied folder, so that no package outside the lock remains."""
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(self.folder)], check=True)
 
     def offers(self, package: str, version: str) -> bool:
-        """Whether pip, as it is configured here, finds ``version`` for this Python and machine."""
+        """Returns True if pip, as configured here, finds ``version`` for this Python and machine."""
         found = self._pip("index", "versions", package, capture_output=True, check=False).stdout
         return version in re.split(r"[,\s]+", found)
 
     def install_locked(self, pins: Iterable[Pin]) -> None:
-        """Exactly these, each file only with a hash of the lock.
+        """Installs exactly these, each file only with a hash of the lock.
 
-        The lock is complete, so pip resolves nothing; a build uses the setuptools that the lock names.
+        The lock is complete, so pip resolves nothing. Builds use the setuptools in the lock.
         """
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("".join(pin.lines for pin in pins))
@@ -39,20 +39,20 @@ class Environment:
             self.install("--require-hashes", "--use-pep517", "--requirement", file.name)
 
     def install(self, *arguments: str) -> None:
-        """What the arguments name and nothing that it depends on; on a terminal, pip shows its progress."""
+        """Installs the arguments without dependencies. On a terminal, pip shows its progress."""
         quiet = [] if sys.stdout.isatty() else ["--quiet"]
         self._pip("install", *quiet, "--no-compile", "--no-deps", "--no-build-isolation", *arguments)
 
     def compile(self) -> None:
-        """Bytecode of all that is installed, on every core: pip would take one, for more than a minute.
+        """Compiles all installed packages on every core: pip would take one, for more than a minute.
 
-        What cannot be compiled is left: some packages bring files for other versions of Python.
+        Errors are ignored: some packages contain files for other versions of Python.
         """
         command = [str(self.python), "-m", "compileall", "-qq", "-j", "0", str(self.folder / "lib")]
         subprocess.run(command, check=False)
 
     def check(self) -> None:
-        """Fails unless every package has what it depends on."""
+        """Fails unless every package has its dependencies."""
         self._pip("check", stdout=subprocess.DEVNULL)
 
     def _pip(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:

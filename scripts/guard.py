@@ -1,8 +1,8 @@
-"""``make check``: no source of ours can run code that came as data.
+"""``make check``: a check that no source of ours can run code that arrived as data.
 
-A pickle, a YAML tag, a model's own Python file: whoever writes one decides what the reader executes. Models and
-contributions come from others, so nothing that reads such a thing may be imported or called. The sources are parsed,
-not run; names are followed through imports and their aliases. The standard library alone.
+A pickle, a YAML tag, a model's Python file: their author decides what the reader executes. Models and contributions
+come from others, so nothing that reads such formats may be imported or called. The sources are parsed, not run; names
+are followed through imports and their aliases. Standard library only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SOURCES = (
 )
 
 MODULES = frozenset({"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"})
-"""They run, or rebuild objects of any class, from what they read."""
+"""Modules that run code, or rebuild objects of any class, from their input."""
 NAMES = {
     "torch.load": "read safetensors",
     "torch.save": "write safetensors",
@@ -52,16 +52,18 @@ NAMES = {
     "builtins.eval": "use ast.literal_eval, or a table of functions",
     "builtins.exec": "use a function",
 }
-"""What must not be called or passed on, and what to do instead."""
+"""Names that must not be called or passed on, with the alternative."""
 OBJECTS = re.compile(r"(all_gather|broadcast|gather|recv|scatter|send)_object(_\w+)?")
-"""The functions of ``torch.distributed`` that unpickle what other processes send, by whatever name it is imported."""
+"""The functions of ``torch.distributed`` that unpickle data from other processes, by whatever name they are
+imported.
+"""
 OPTIONS = {"trust_remote_code": False, "allow_pickle": False, "weights_only": True}
-"""Arguments and options that may have this value, written out, and no other."""
+"""Arguments and options that must have this literal value."""
 IMPORTERS = frozenset({"importlib.import_module", "__import__", "builtins.__import__"})
 
 
 class Finding(NamedTuple):
-    """A place in a source, and why it may not stay."""
+    """A place in a source, and the violated rule."""
 
     path: Path
     line: int
@@ -72,7 +74,7 @@ class Finding(NamedTuple):
 
 
 def main() -> int:
-    """The exit code: 1 if anything was found."""
+    """Returns the exit code: 1 if anything was found."""
     findings = [finding for path in sources() for finding in findings_in(path)]
     for finding in findings:
         sys.stderr.write(f"{finding}\n")
@@ -80,13 +82,13 @@ def main() -> int:
 
 
 def sources() -> list[Path]:
-    """Every Python file of ours but the tests, which attack with what is forbidden here."""
+    """Returns every Python file of ours except the tests, which attack with forbidden code."""
     found = {path.resolve() for name in SOURCES for path in (ROOT / name).rglob("*.py")}
     return sorted(found)
 
 
 def findings_in(path: Path) -> list[Finding]:
-    """What the file must not do, by line."""
+    """Returns the file's violations by line."""
     tree = ast.parse(path.read_bytes(), str(path))
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     aliases = dict(_aliases(tree))
@@ -95,7 +97,7 @@ def findings_in(path: Path) -> list[Finding]:
 
 
 def _aliases(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Names of the file and the dotted names that they were imported as."""
+    """Yields names in the file with the dotted names that they were imported as."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for name in node.names:
@@ -158,7 +160,7 @@ def _option(line: int, name: str, value: ast.expr) -> Iterator[tuple[int, str]]:
 
 
 def _dotted(node: ast.expr, aliases: dict[str, str]) -> str | None:
-    """``numpy.load`` for ``np.load``; None for what is no name, such as a call's result."""
+    """Returns ``numpy.load`` for ``np.load``, or None if the expression is not a name, such as a call's result."""
     match node:
         case ast.Name(id=name):
             return aliases.get(name, name)

@@ -1,6 +1,6 @@
 """The lock, resolved by uv for every platform: ``requirements.txt`` runs Ferret, ``requirements-dev.txt`` tests it too.
 
-Both pin every direct and indirect dependency with its hashes, and say of which requirements they were made.
+Both pin every direct and indirect dependency with its hashes, and record the requirements that they were made from.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SOURCES = {
 OURS = ["ferret-participant", "ferret-service", "ferret-bench"]
 OPTIONS = [
     "--quiet",
-    "--no-config",  # of the machine
+    "--no-config",  # the machine's
     "--system-certs",
     "--default-index=https://pypi.org/simple",
     "--python-version=3.11",
@@ -46,7 +46,7 @@ RENEW = "run `make lock` and commit requirements*.txt"
 
 
 class Pin(NamedTuple):
-    """A package of the lock with its version, and the lines that say so; some have one version per platform."""
+    """A package of the lock with its version, and its lines; some have one version per platform."""
 
     name: str
     version: str
@@ -54,13 +54,13 @@ class Pin(NamedTuple):
 
 
 def pins(name: str) -> list[Pin]:
-    """The packages that the lock file ``name`` names."""
+    """Returns the packages in the lock file ``name``."""
     found = re.finditer(r"^([\w.-]+)==(\S+).*\n(?: .*\n)*", (ROOT / name).read_text(), re.MULTILINE)
     return [Pin(match[1], match[2], match[0]) for match in found]
 
 
 def stamp(root: Path = ROOT) -> str:
-    """The first line of a lock: a digest of what it was asked for and what the three pyproject.toml files require."""
+    """Returns the first line of a lock: a digest of its requirements and of the three pyproject.toml files'."""
     wanted: list[object] = [SOURCES]
     for name in PROJECTS:
         project = tomllib.loads((root / name).read_text())
@@ -70,13 +70,13 @@ def stamp(root: Path = ROOT) -> str:
 
 
 def stale(root: Path = ROOT) -> list[str]:
-    """The lock files that are absent or were made of other requirements; known without uv and without a network."""
+    """Returns the lock files that are missing or were made from other requirements. Needs neither uv nor a network."""
     wanted = stamp(root)
     return [name for name in SOURCES if not (root / name).exists() or _first_line(root / name) != wanted]
 
 
 def write(name: str, target: Path, *options: str) -> None:
-    """Resolves into ``target``, whose pins stay wherever the requirements allow them."""
+    """Resolves into ``target``. Existing pins stay if the requirements allow them."""
     command = [sys.executable, "-m", "uv", "pip", "compile", "-", f"--output-file={target}", *OPTIONS, *options]
     command += [f"--no-emit-package={package}" for package in OURS]
     subprocess.run(command, cwd=ROOT, input="\n".join(SOURCES[name]), text=True, check=True, stdout=subprocess.DEVNULL)
@@ -84,13 +84,13 @@ def write(name: str, target: Path, *options: str) -> None:
 
 
 def renew(upgrade: bool) -> None:
-    """Writes both files: the second takes the versions of the first."""
+    """Writes both files. The second takes the versions of the first."""
     for name in SOURCES:
         write(name, ROOT / name, *["--upgrade"] * upgrade, *_same_as_runtime(ROOT, name))
 
 
 def changed() -> list[str]:
-    """The lock files that uv would write otherwise; newer releases on the index change nothing."""
+    """Returns the lock files that uv would write differently. Newer releases on the index change nothing."""
     with tempfile.TemporaryDirectory() as folder:
         for name in SOURCES:
             target = Path(shutil.copy(ROOT / name, folder))
@@ -109,7 +109,7 @@ def main() -> None:
         elif names := stale() or changed():
             sys.exit(f"stale lock: {', '.join(names)} and the pyproject.toml files disagree; {RENEW}")
     except subprocess.CalledProcessError:
-        sys.exit("uv could not resolve the lock; its message stands above")
+        sys.exit("uv could not resolve the lock; see its message above")
 
 
 def _same_as_runtime(folder: Path, name: str) -> list[str]:

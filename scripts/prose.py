@@ -25,7 +25,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/t
 DASHBOARD = ("web/src/**/*.ts", "web/src/**/*.tsx")
 GENERATED = ("api/ferret_api/static/", "web/src/api/schema.d.ts")
 KEYWORDS = {"description", "help", "summary", "title"}
-"""Arguments whose strings a user reads."""
+"""Arguments with strings that a user reads."""
 
 PATTERNS = {
     "opens with a clause": r"\A\s*(What|Who|Whose|Whoever|Whether|Where|How|When|Of|As)\b",
@@ -51,7 +51,7 @@ class Hit(NamedTuple):
 
 
 def texts() -> Iterator[Hit]:
-    """Every text of the repository that a person reads."""
+    """Yields every text of the repository that a person reads."""
     for folder in CODE:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if not _generated(path):
@@ -63,12 +63,12 @@ def texts() -> Iterator[Hit]:
 
 
 def hits(pattern: str, texts: Iterable[Hit]) -> list[Hit]:
-    """The texts that contain the pattern."""
+    """Returns the texts that contain the pattern."""
     return [text for text in texts if re.search(PATTERNS[pattern], text.text)]
 
 
 def of_python(name: str, source: str) -> Iterator[Hit]:
-    """Docstrings, comments, and the strings of ``KEYWORDS`` in the source of the file ``name``."""
+    """Yields docstrings, comments, and the strings of ``KEYWORDS`` in the source of the file ``name``."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) or (isinstance(node, ast.keyword) and node.arg in KEYWORDS):
             match node.value:
@@ -93,7 +93,7 @@ def _name(path: Path) -> str:
 
 
 def main() -> int:
-    """0 if no pattern has more hits than are allowed."""
+    """Returns 0 if no pattern has more hits than allowed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", choices=PATTERNS, metavar="NAME", help="list the hits of one pattern")
     parser.add_argument("--write", action="store_true", help="lower the allowed numbers to today's")

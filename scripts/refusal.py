@@ -1,7 +1,7 @@
-"""Why set-up does nothing."""
+"""The error of a refused set-up."""
 
 from __future__ import annotations
 
 
 class Refusal(Exception):
-    """The message names what is wrong and the next step."""
+    """An error with the reason and the next step in its message."""

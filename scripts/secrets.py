@@ -1,8 +1,6 @@
-"""``python3 -m scripts.secrets``: the passwords that ``docker-compose.yml`` reads from ``./secrets``, made
-once.
+"""``python3 -m scripts.secrets``: creates the passwords that ``docker-compose.yml`` reads from ``./secrets``.
 
-Containers run as users of their own, so the files are readable; the folder is not, and only its owner and Docker get
-through it.
+Containers run as separate users, so the files are readable. The folder is not: only its owner and Docker can enter it.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ FOLDER = Path(__file__).parents[1] / "secrets"
 
 
 def made() -> dict[str, str]:
-    """The text of every file, with fresh passwords."""
+    """Returns the text of every file, with random passwords."""
     postgres, redis = secrets.token_hex(32), secrets.token_hex(32)
     return {
         "postgres_password": postgres,
@@ -27,7 +25,7 @@ def made() -> dict[str, str]:
 
 
 def main(folder: Path = FOLDER) -> int:
-    """Writes the files; leaves a folder that is there alone, because the databases know its passwords."""
+    """Writes the files. An existing folder stays as it is, because the databases use its passwords."""
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:

@@ -1,6 +1,6 @@
 """``make setup``: a virtual environment with every package of the lock, verified by its hash, and Ferret itself.
 
-Only torch's small build is not verified: it comes from an index that the user names; the lock has its version alone.
+Only torch's small build is not verified: it comes from an index that the user names, and the lock has only its version.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from scripts.environment import Environment
 from scripts.refusal import Refusal
 
 SIZES = {"cpu": (0.8, 3.4), "cuda": (3.1, 6.7)}
-"""GB fetched and GB installed by each build: Linux x86_64, Python 3.11, an empty cache, 2026-11-25."""
+"""GB downloaded and GB installed by each build: Linux x86_64, Python 3.11, an empty cache, 2026-11-25."""
 BUILDERS = {"setuptools"}
 CUDA = ("torch", "nvidia-", "cuda-")
 STAMP = ".locked"
 
 
 def set_up(folder: Path, asked: str, name: str, projects: list[str]) -> None:
-    """Makes the environment in ``folder`` what the lock ``name`` says; nothing is done where it is that already."""
+    """Updates the environment in ``folder`` to the lock ``name``. Does nothing if it is current."""
     if name in lock.stale():
         raise Refusal(f"stale lock: {name} and the pyproject.toml files disagree; {lock.RENEW}")
     environment, stamp = Environment(folder), folder / STAMP
@@ -44,7 +44,7 @@ def set_up(folder: Path, asked: str, name: str, projects: list[str]) -> None:
 
 
 def install_libraries(environment: Environment, asked: str, name: str) -> str:
-    """The build of torch that was installed, beside all others that the lock ``name`` pins."""
+    """Installs all packages of the lock ``name``. Returns the installed build of torch."""
     pins = lock.pins(name)
     small = next(pin.version for pin in pins if pin.name == "torch") + "+cpu"
     choice = torch_build.choose(asked, sys.platform, torch_build.has_driver(), lambda: _offered(small))
@@ -62,7 +62,7 @@ def install_libraries(environment: Environment, asked: str, name: str) -> str:
 
 
 def require_room(needed: dict[Path, float]) -> None:
-    """Refusal unless the GB ``needed`` in each folder fit on its disk."""
+    """Raises Refusal unless the GB ``needed`` in each folder fit on its disk."""
     disks: dict[int, list[Path]] = {}
     for folder in needed:
         disks.setdefault(folder.stat().st_dev, []).append(folder)
@@ -79,9 +79,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--venv", type=Path, default=lock.ROOT / ".venv")
     parser.add_argument(
-        "--torch", default="", help="cpu or cuda; what is there, or what fits this machine, unless told"
+        "--torch", default="", help="cpu or cuda; default: the installed build, or the one that fits this machine"
     )
-    parser.add_argument("--service", action="store_true", help="the service alone, not editable, as in the image")
+    parser.add_argument("--service", action="store_true", help="only the service, not editable, as in the image")
     arguments = parser.parse_args()
     if arguments.service:
         name, projects = lock.RUNTIME, ["./participant", "."]
@@ -92,7 +92,7 @@ def main() -> None:
     except Refusal as refusal:
         sys.exit(f"make setup: {refusal}")
     except subprocess.CalledProcessError as error:
-        sys.exit(f"make setup: {' '.join(error.cmd[:5])} failed; its message stands above")
+        sys.exit(f"make setup: {' '.join(error.cmd[:5])} failed; see its message above")
 
 
 def _offered(version: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which build of torch is installed: PyPI's for Linux brings CUDA, and the small one lies on an index of its own."""
+"""The choice of torch's build: PyPI's for Linux includes CUDA, and the small one is on a separate index."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ NAME_INDEX = "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make setu
 
 
 class Choice(NamedTuple):
-    """``cpu`` or ``cuda``, and why."""
+    """``cpu`` or ``cuda``, and the reason."""
 
     build: str
     why: str
 
 
 def choose(asked: str, platform: str, driver: bool, offers_small: Callable[[], bool]) -> Choice:
-    """The build that was ``asked`` for, else the small one where no NVIDIA driver is and an index has it.
+    """Returns the requested build, otherwise the small one if this machine has no NVIDIA driver and an index has it.
 
-    Raises Refusal where the build asked for cannot be had.
+    Raises Refusal if the requested build is not available.
     """
     if asked not in {"", "cpu", "cuda"}:
         raise Refusal(f"TORCH={asked}: must be cpu or cuda")
@@ -44,5 +44,5 @@ def choose(asked: str, platform: str, driver: bool, offers_small: Callable[[], b
 
 
 def has_driver() -> bool:
-    """Whether this machine has an NVIDIA driver."""
+    """Returns True if this machine has an NVIDIA driver."""
     return Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi") is not None

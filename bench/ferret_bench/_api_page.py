@@ -14,13 +14,13 @@ from ferret_bench._base import Table
 from ferret_bench.api import Benchmark
 
 IDLE = 0.5
-"""The most that the load over the last minute may have been before the run."""
+"""Maximum load over the minute before the run."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns 1, and writes nothing, for a run that says little."""
+    """Returns 1, and writes nothing, for a run that is not meaningful."""
     parser = argparse.ArgumentParser(prog="python -m ferret_bench._api_page", description=__doc__)
-    parser.add_argument("folder", type=Path, help="where to write api.json and api.md")
+    parser.add_argument("folder", type=Path, help="folder for api.json and api.md")
     folder: Path = parser.parse_args(arguments).folder
     document = json.load(sys.stdin)
     if (reason := unfit(document)) is not None:
@@ -37,7 +37,7 @@ def _name(document: Mapping[str, Any]) -> str:
 
 
 def unfit(document: Mapping[str, Any]) -> str | None:
-    """Why the run is not to be kept, if so."""
+    """Returns the reason to reject the run, if any."""
     if document["asked"]["quick"]:
         return "--quick measures small sizes; run it without"
     if (load := document["load"]["before"][0]) > IDLE:
@@ -46,7 +46,7 @@ def unfit(document: Mapping[str, Any]) -> str | None:
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """The document in Markdown."""
+    """Renders the document in Markdown."""
     machine, (before, *_) = document["machine"], document["load"]["before"]
     processor = f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_bytes'] / (1 << 30):.0f} GiB"
     about = (

@@ -1,4 +1,4 @@
-"""What a benchmark is: a file with one final class ``Benchmark``. A complete toy::
+"""The interface of a benchmark: a file with one final class ``Benchmark``. A complete toy::
 
 class Benchmark:
     def run(self, say, *, bounds=False, quick=False, max_seconds=600.0):
@@ -38,9 +38,9 @@ class Benchmark(Protocol):
     """
 
     def run(self, say: Say, *, bounds: bool, quick: bool, max_seconds: float) -> Document:
-        """Measures, and returns what JSON can hold; ``say`` gets a line for each step on the way.
+        """Measures, and returns a JSON document. ``say`` receives a line for each step.
 
-        ``bounds``: only what has a bound; ``quick``: small sizes; ``max_seconds``: about how long it may take.
+        ``bounds``: only measurements with a bound; ``quick``: small sizes; ``max_seconds``: the approximate time limit.
         """
         ...
 

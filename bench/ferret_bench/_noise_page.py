@@ -1,5 +1,6 @@
 """The runs of ``ferret bench noise`` as a page and a picture: ``python -m ferret_bench._noise_page docs/results/noise``
-reads every run in the folder, ``NAME.json``, and writes ``noise.md`` and ``noise.png`` beside them."""
+reads every run in the folder, ``NAME.json``, and writes ``noise.md`` and ``noise.png`` next to them.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from ferret_cli import plot_style
 from ferret_core.protocol.formatting import size
 
 TIMES = 4
-"""How many times D the coordinates of a round should be: noise then takes a fifth of what its best step gains."""
+"""Recommended ratio of a round's coordinates to D: noise then takes a fifth of the best step's gain."""
 CROWDS = (3, 10, 100)
 Run = Mapping[str, Any]
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m ferret_bench._noise_page", description=__doc__)
-    parser.add_argument("folder", type=Path, help="where the runs are, and the page goes")
+    parser.add_argument("folder", type=Path, help="folder of the runs and the page")
     folder: Path = parser.parse_args(arguments).folder
     runs = read(folder)
     folder.joinpath("noise.md").write_text(page(runs), encoding="utf-8")
@@ -32,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def read(folder: Path) -> dict[str, Run]:
-    """The runs by their files' names, small models first."""
+    """Returns the runs by file name, small models first."""
     runs = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
     return dict(sorted(runs.items(), key=lambda item: item[1]["parameters"]))
 
@@ -71,7 +72,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def picture(runs: Mapping[str, Run]) -> Figure:
-    """D with its interval against d, and the line where every weight would count."""
+    """Draws D with its interval against d, and the line on which every weight would count."""
     figure = Figure()
     axes: Any = figure.subplots()
     weights = [run["parameters"] for run in runs.values()]
@@ -82,7 +83,7 @@ def picture(runs: Mapping[str, Run]) -> Figure:
     ends = [min(weights) / 2, max(weights) * 2]
     axes.plot(ends, ends, "--", color=plot_style.GREY, label="D = d")
     axes.set(xscale="log", yscale="log", xlabel="weights d", ylabel="D, one-bit coordinates")
-    axes.set_title("Coordinates whose noise costs as much as a round's step")
+    axes.set_title("Coordinates at which the noise costs as much as a round's step")
     axes.legend()
     return figure
 

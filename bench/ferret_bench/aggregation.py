@@ -1,24 +1,24 @@
-"""Aggregation of a large model: in mapped files, by one process and by two, beside copying the files.
+"""Aggregation of a large model: in mapped files, by one process and by two, compared with copying the files.
 
-LLaMAs of random weights, some 2.3 GB, in files of a GiB at most. A round is what an aggregation worker does to the
-weights: it keeps those before, moves the others by the round's update, and takes the digest. The document holds
+LLaMAs of random weights, some 2.3 GB, in files of a GiB at most. A round is an aggregation worker's work on the
+weights: it keeps a copy, moves the weights by the round's update, and computes the digest. The document holds
 ``machine``, ``contributions``, ``ways``, ``base`` and ``bounds``. Of each way, by name, ``ways`` has medians over the
 turns:
 
     bytes           of the weights' files
     copy_seconds    of ``cp -r`` of them, by turns with the rounds
-    move_seconds    the weights before kept, the others moved, in files
+    move_seconds    the copy kept, the weights moved, in files
     digest_seconds  of the moved model
     ratio           median over the turns of ``move_seconds`` over the time of that turn's copy
-    extra_bytes     the most anonymous memory of all its processes during a round, less what they had before it
+    extra_bytes     the peak of all its processes' anonymous memory during a round, minus its level before
     digest          after the last round
 
-Own seeds take one pass over the signs of the weights for each contribution, a shared seed one for all. Weights of bf16
-take 16 random bits each to be rounded, those of fp32 none. ``memory`` is
-the same round on a replica in memory, of which ``extra_bytes`` is with the copy of the weights that it keeps.
+Own seeds take one pass over the signs of the weights for each contribution, a shared seed one for all. bf16 weights
+take 16 random bits each for rounding, fp32 weights none. ``memory`` is the same round on a replica in memory. Its
+``extra_bytes`` includes the copy of the weights.
 
-``base`` has, by type, what it takes to look through a base model and store it when an experiment is submitted:
-``seconds`` and, likewise, ``extra_bytes``.
+``base`` has, by type, the cost of checking and storing a base model when an experiment is submitted: ``seconds`` and
+``extra_bytes``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BOUNDED = "fp32, shared seed, 2 processes"
 
 
 class Size(NamedTuple):
-    """How much is measured: models by type, as ``model_of`` names them, contributions under own seeds, and turns."""
+    """Sizes: models by type, as named by ``model_of``, contributions under separate seeds, and turns."""
 
     shapes: Mapping[str, str]
     contributions: int
@@ -168,7 +168,7 @@ def _spec(folder: Path, base: Path, dtype: str, seeds: str) -> ExperimentSpec:
 
 
 def _stored(spec: ExperimentSpec, root: Path) -> dict[str, Any]:
-    """What is told of storing the base model of ``spec``."""
+    """Returns the measurements of storing the base model of ``spec``."""
     before = anonymous_bytes([])
     with sampled(lambda: anonymous_bytes([]), PERIOD) as peaks:
         begin = perf_counter()
@@ -184,7 +184,9 @@ def _storing(base: Mapping[str, Any]) -> Table:
 
 
 def _way(replica: Replica, base: Path, size: Size, children: list[int]) -> dict[str, Any]:
-    """What is told of a way. The first rounds compile and write files for the first time, and do not count."""
+    """Returns the measurements of a way. The first rounds compile and write files for the first time, and do not
+    count.
+    """
     blob = update(replica.spec, replica.shapes, size.contributions)
     turns = [_turn(replica, base, blob, children) for _ in range(WARM + size.turns)][WARM:]
     return {

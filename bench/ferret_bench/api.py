@@ -1,16 +1,16 @@
-"""The API under the load of many participants: how long they wait for their answers, and what that costs the process.
+"""The API under the load of many participants: response times, and the cost for the process.
 
 The real service (``processes`` of the API on one port, PostgreSQL where ``FERRET_TEST_POSTGRESQL`` names a server,
 files, a broker) with enrolled participants in ten experiments. Half of an experiment's are drawn for each of its
-rounds: they ask, get a lease and upload 8 kB; the others ask whether there is work, with the tag of their last answer,
-as the SDK does. Rounds are committed and opened meanwhile, so that tags change. Then the same beside connections that
-send a byte a second, and at half of the rates. Each case begins anew.
+rounds: they poll, get a lease and upload 8 kB; the others poll without result, with the tag of their last response,
+as the SDK does. Rounds are committed and opened meanwhile, so that tags change. Then the same in parallel to
+connections that send a byte a second, and at half of the rates. Each case starts afresh.
 
 The document holds ``machine``, its ``load`` before and after (over 1, 5 and 15 minutes), ``bounds``, ``database``,
-``participants``, the rates ``polls`` and ``uploads`` per second that were asked for, and for each of ``cases``
+``participants``, the rates ``polls`` and ``uploads`` per second that were requested, and for each of ``cases``
 
     rates           the polls and uploads per second of this case
-    dripping        connections of others, whose requests arrive a byte a second
+    dripping        connections of others with requests that arrive a byte a second
     polls, uploads  ``answered``, by ``statuses`` (``no work``: a question that should have found some), and ``ms``
                     (p50, p99, max) until the answer, from when it was due
     ms              the same of both together
@@ -60,7 +60,7 @@ RANKS = ("p50", "p99", "max")
 
 
 class Size(NamedTuple):
-    """How much there is: rates are per second."""
+    """Sizes and rates; rates are per second."""
 
     participants: int
     experiments: int
@@ -81,7 +81,7 @@ class Benchmark:
 
     def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
         begin, load = perf_counter(), os.getloadavg()
-        file_descriptors.raise_limit()  # of this process, which holds the dripping ends
+        file_descriptors.raise_limit()  # for this process, which holds the slow connections
         size = QUICK if quick else FULL
         name = "sqlite" if databases.missing("postgresql") else "postgresql"
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:
@@ -140,7 +140,7 @@ def _cases(folder: Path, name: str, size: Size, max_seconds: float, say: Say) ->
 
 
 def _case(folder: Path, name: str, size: Size, dripping: int, say: Say) -> dict[str, Any]:
-    """A service of its own: what one case has left undone does not burden the next."""
+    """Runs a case on a new service, so that unfinished work of one case does not affect the next."""
     folder.mkdir()
     with databases.empty(name, folder) as url:
         migrate.upgrade(url)
@@ -178,7 +178,7 @@ _PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "
 
 
 def _errors(statuses: Mapping[str, int]) -> int:
-    """Answers with 5xx and broken connections, which are counted under the exception's name."""
+    """Counts responses with 5xx and broken connections, which are counted under the exception's name."""
     return sum(count for status, count in statuses.items() if status[0] == "5" or status.endswith("Error"))
 
 

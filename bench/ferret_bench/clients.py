@@ -39,14 +39,14 @@ BOUNDS = {"rows_ratio": Bound("<=", 1.05), "digests_differ": Bound("<=", 0)}
 
 
 class Size(NamedTuple):
-    """How much is measured."""
+    """Sizes of the benchmark."""
 
     clients: int
     rounds: int
 
 
 FULL = Size(clients=10_000, rounds=60)
-"""A process's heap has its size only after some thirty rounds: the second half of these shows whether it grows on."""
+"""A process's heap reaches its size only after some thirty rounds: the second half of these shows further growth."""
 QUICK = Size(clients=300, rounds=3)
 
 
@@ -84,7 +84,7 @@ class Benchmark:
 
 @contextmanager
 def _threads(number: int) -> Generator[None]:
-    """So many for torch within the block."""
+    """Sets torch's number of threads within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
@@ -94,7 +94,7 @@ def _threads(number: int) -> Generator[None]:
 
 
 def _spec(folder: Path, size: Size) -> ExperimentSpec:
-    """A fraction of the clients in each round."""
+    """Returns a specification with a fraction of the clients in each round."""
     participants = {"simulated": size.clients, "fraction": FRACTION}
     return Workload(folder / "workload", size.clients).spec(size.rounds, participants=participants)
 

@@ -35,7 +35,7 @@ BOUNDS = {"control_p50_ms": Bound("<=", 50), "control_p99_ms": Bound("<=", 200)}
 
 
 class Size(NamedTuple):
-    """How much is measured."""
+    """Sizes of the benchmark."""
 
     clients: int
     rounds: int

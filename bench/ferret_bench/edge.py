@@ -1,6 +1,6 @@
 """Sites at the edge: five participant processes of one experiment over TLS, with trouble on the way.
 
-Each site has a folder, an environment and a key of its own, and a relay to the server that counts its bytes. One is
+Each site has a separate folder, environment and key, and a relay to the server that counts its bytes. One is
 killed and comes back, one joins at round 5 in the place of one that is revoked, and one sends what it computed from
 another model. The document holds ``machine``, ``bounds``, and for each of ``ways`` (``direct``; ``lossy``: 300 ms and
 10 % loss each way; ``proxied``: through an HTTP proxy)
@@ -92,7 +92,7 @@ def _caught_up(missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
 
 
 def _bounded(found: list[dict[str, Any]]) -> dict[str, float | None]:
-    """The worst of all sites and ways; medians, because a round that was begun again is no usual one."""
+    """Returns the maximum over all sites and ways; of medians, because a restarted round is not typical."""
     sites = [site for way in found for site in way["sites"]]
     return {
         "completed": min(float(way["state"] == "completed") for way in found),

@@ -1,10 +1,10 @@
-"""How much of the projection's noise a model bears: the guard's ρ̂ at two numbers of coordinates, in one experiment.
+"""The projection's noise that a model tolerates: the guard's ρ̂ at two numbers of coordinates, in one experiment.
 
 Round 1 of the experiment is run with its K and with a part of it, with the same updates of the same N participants:
 
     1 + ρ̂(K) = A · (1 + D / (K N)),   D = (π/2) r
 
-A is what a round without noise would have: above 1 its step is too long, below 1 too short. r is the number of
+A is the ratio of a round without noise: above 1 its step is too long, below 1 too short. r is the number of
 dimensions in which the loss feels the noise: the noise of K·N = D one-bit coordinates bends the loss along the step as
 much as the update itself does, and halves what the best step gains. d, the number of all weights, is not in it. See
 docs/theory.md for where the formula comes from.
@@ -42,12 +42,12 @@ from ferret_core.rounds import sampling
 from ferret_core.simulate import simulate
 
 PART = 8
-"""The first K is this part of the second."""
+"""The first K is this fraction of the second."""
 SEEDS = 8
 DEVELOPMENT = 32
 """Sequences that the guard measures a round on: more than in practice, because this is about the figure itself."""
 FOLLOWED = 1e6
-"""A rise of the loss that no round reaches: each is taken whole, and only measured."""
+"""A rise of the loss that no round reaches: each is applied in full, and only measured."""
 POINT = ("K", "bytes", "mean")
 FOUND = ("model", "parameters", "participants", "dimension", "dimension_half", "clean", "bytes", "bytes_alone")
 
@@ -66,7 +66,7 @@ class Points(NamedTuple):
 
 @final
 class Benchmark:
-    """``ferret bench noise [FILE]``: of the demo's experiment unless another one is given."""
+    """``ferret bench noise [FILE]``: measures the demo's experiment by default."""
 
     def __init__(self, experiment: ExperimentSpec | None = None) -> None:
         self._experiment = experiment
@@ -119,7 +119,7 @@ def dimension(points: Points) -> tuple[float, float]:
 
 
 def half_interval(points: Points) -> float | None:
-    """Half of the 95 % interval of D; None of fewer than three seeds."""
+    """Returns half of the 95 % interval of D, or None with fewer than three seeds."""
     count = len(points.few)
     if count < 3:
         return None
@@ -169,7 +169,7 @@ def _round_one(spec: ExperimentSpec, seed: int, K: int, sent: dict[int, float]) 
 
 
 def _nothing(replica: Replica, data: FederatedData) -> dict[str, float]:
-    """The model is not evaluated: the guard says all that is asked."""
+    """Skips the evaluation: the guard measures everything needed."""
     return {}
 
 

@@ -1,16 +1,16 @@
-"""Poisoners: what a fifth of the participants can do to an experiment, against the same experiment without them.
+"""Poisoners: the damage by a fifth of the participants, compared with the same experiment without them.
 
 Ten simulated clients, two of them hostile, on the demo's tasks with its model and, where the environment names
 ``MODEL``, ``GSM8K_TRAIN`` and ``GSM8K_TEST``, on GSM8K; by Ferret's one-bit coordinates and by FedAvg, with
-``robust.rule`` as it is by default and with ``agree``, for which the bounds are. The document holds ``machine`` and
+the default ``robust.rule`` and with ``agree``, which the bounds are for. The document holds ``machine`` and
 ``runs``:
 
     dataset, algorithm, attack   ``none``: the two take no part
     rule                         ``robust.rule``
     first, loss                  the held-out loss before and after, in nats per token
-    over_clean                   by what part of itself the loss without the two is exceeded
-    clipped, refused             how many contributions were
-    failed                       the error of an experiment that did not end well
+    over_clean                   relative excess over the loss without the two
+    clipped, refused             number of contributions
+    failed                       the error of a failed experiment
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Projection and reconstruction: the paper's published code compared with the families T, R, G and H.
 
-The document holds ``machine``, ``threads`` (those of torch) and ``gpu``. Without ``bounds`` it holds ``grid``, one
+The document holds ``machine``, ``threads`` (torch's) and ``gpu``. Without ``bounds`` it holds ``grid``, one
 entry per device, with ``copy``, ``cells`` and ``skipped``; a cell is an operation of a way at d, K and N:
 
     seconds             median over the repetitions, after a warm-up
@@ -35,7 +35,7 @@ from ferret_bench.measure.machine import machine
 QUICK_GRID = grid.Sizes(elements=(20_000,), K=(16,), contributions=(1, 10), turns=Turns(3, 3))
 QUICK_BOUNDS = bounded.Sizes(t_elements=2**16, elements=2**18, K=2**10, few_K=2**6, many_K=2**14, memory_elements=2**18)
 TRAINING_SHARE = 0.5
-"""The part of ``max_seconds`` for training, which the projection's cost is compared with."""
+"""The share of ``max_seconds`` for training, which the projection's cost is compared with."""
 
 
 @final
@@ -73,7 +73,7 @@ def _grid(say: Say, quick: bool, max_seconds: float) -> Document:
 
 
 def _gpu(say: Say, quick: bool) -> dict[str, Any]:
-    """The paper's tables of cost, where there is a GPU to measure them on."""
+    """Measures the paper's tables of cost on a GPU, if there is one."""
     if not torch.cuda.is_available():
         return {"device": None, "reason": "no CUDA device"}
     device = torch.device("cuda")

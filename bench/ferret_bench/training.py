@@ -1,21 +1,21 @@
 """Local training: peak memory and time per step of optimizers, activation checkpointing and steps in backward.
 
-The document holds ``machine``, ``threads`` (those of torch) and ``runs``, one per device: ``device``, ``model``,
+The document holds ``machine``, ``threads`` (torch's) and ``runs``, one per device: ``device``, ``model``,
 ``parameters``, ``tokens`` per step, and ``ways``. For each way of ``ferret_bench/_training/ways.py``:
 
-    peak_bytes            of one local update, of all that the device which trains holds in that time
+    peak_bytes            of one local update, all memory of the training device in that time
     times_weights         over the bytes of the global model's weights: fp32, and bf16 for pure bf16. A CPU holds the
                           originals and the copy that is trained. Originals are not counted: with a GPU they are in
                           the host's memory
-    times_weights_as_is   the same, where the C library may keep what is freed for later; above it gives it back at once
+    times_weights_as_is   the same, where the C library may keep freed memory; above it returns it immediately
     seconds_per_step      median over turns of 2 steps, one way after the other
     times_sgd             over the time of ordinary gradient descent: the median over the turns
 
 or ``skipped``, with the reason. ``bounds`` holds, for the first device:
 
-    in_backward_copies   times_weights of steps in backward with checkpoints: less than the 2 that any training needs
-                         which holds a whole gradient
-    in_backward_vs_sgd   peak of steps in backward over that of ordinary gradient descent, neither with checkpoints
+    in_backward_copies   times_weights of steps in backward with checkpoints: less than the 2 that any training with
+                         a whole gradient needs
+    in_backward_vs_sgd   peak of steps in backward over ordinary gradient descent's, neither with checkpoints
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ferret_core.training.local import train
 Ways = dict[str, dict[str, Any]]
 
 TOKENS = {"cpu": 256, "cuda": 1024}
-"""Per step, so that activations are about as large compared with the weights on both devices."""
+"""Tokens per step: activations are about as large compared with the weights on both devices."""
 BOUNDED = ("sgd", "sgd in backward", "sgd in backward, checkpointed")
 BOUNDS = {"in_backward_copies": Bound("<", 2), "in_backward_vs_sgd": Bound("<", 1)}
 COLUMNS = ("way", "times_weights", "times_weights_as_is", "peak_bytes", "seconds_per_step", "times_sgd")
@@ -87,7 +87,7 @@ def _run(device: str, names: Sequence[str], quick: bool, max_seconds: float, say
 
 
 def _memory(asked: Mapping[str, Arguments], quick: bool, max_seconds: float, say: Say) -> Ways:
-    """Small sizes are measured in this process: they only show that everything works."""
+    """Measures the memory. Small sizes are measured in this process: they only show that everything works."""
     found: Ways = {}
     begin, longest = perf_counter(), 0.0
     for name, arguments in asked.items():
@@ -117,7 +117,7 @@ def _copies(arguments: Arguments, peak: int | None, as_is: int | None) -> dict[s
 
 
 def _times(asked: Mapping[str, Arguments], turns: Turns) -> Ways:
-    """All of a type train one model. Without ordinary gradient descent, to compare with, nothing is timed."""
+    """Measures the times. All ways of a type train one model. Without ordinary gradient descent nothing is timed."""
     if "sgd" not in asked:
         return {}
     shape, _, tokens, device, _ = asked["sgd"]
@@ -136,7 +136,7 @@ def _times(asked: Mapping[str, Arguments], turns: Turns) -> Ways:
 
 
 def _ratios(ways: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
-    """None where one side was skipped or could not be measured."""
+    """Returns the ratios, None if one side was skipped or could not be measured."""
     sgd, in_backward, checkpointed = (ways[name] for name in BOUNDED)
     peaks = in_backward.get("peak_bytes"), sgd.get("peak_bytes")
     return {

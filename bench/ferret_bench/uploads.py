@@ -1,15 +1,15 @@
-"""Uploads in resumable parts: what a large contribution costs in memory, time and bytes, across a broken link.
+"""Uploads in resumable parts: the cost of a large contribution in memory, time and bytes, across a broken link.
 
-For each size a fresh API, alone on SQLite, takes one FedAvg contribution from a site that is a process of its own. The
+For each size a fresh API, alone on SQLite, takes one FedAvg contribution from a site in a separate process. The
 link between them breaks once, in the middle. The document holds ``machine``, its ``load`` before and after (over 1, 5
 and 15 minutes), ``bounds``, and for each of ``cases``
 
     mebibytes                  of weights in the contribution
-    missing                    why it was not taken, else null, and then
+    missing                    the reason that the case was skipped, else null, and then
     size, part_bytes           of the contribution and of its parts
-    accepted                   whether the server has it, once and whole
+    accepted                   true if the server has it, once and whole
     resent_bytes               of it that were sent twice
-    seconds, outage_seconds    from the first part to the receipt, and of these those without a connection
+    seconds, outage_seconds    from the first part to the receipt, and the ones without a connection
     bytes_per_second           of the contribution, without the outage
     copy_bytes_per_second      of a copy of the same file on the same disk, flushed (median of three)
     idle_bytes                 resident memory of the API before, at its peak
@@ -55,7 +55,7 @@ BOUNDS = {
     "site_growth_bytes": Bound("<=", 64 * MEBIBYTE),
 }
 FILES = 3
-"""Of the contribution's size: at the site, at the server, and the copy."""
+"""Copies of the contribution on disk: at the site, at the server, and the copy."""
 COPIES = 3
 COLUMNS = (
     "MiB",
@@ -147,7 +147,7 @@ def _sent(api: Api, opened: Opened, upload: Upload, folder: Path, max_seconds: f
 
 
 def _site(url: str, token: str, folder: Path, max_seconds: float) -> dict[str, Any]:
-    """What the site said, and its peak of resident memory."""
+    """Returns the site's output, and its peak of resident memory."""
     command = [sys.executable, "-P", "-m", "ferret_bench._uploads.site", url, token, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as site:
         late = Timer(max_seconds, site.kill)
@@ -164,7 +164,7 @@ def _site(url: str, token: str, folder: Path, max_seconds: float) -> dict[str, A
 
 
 def _copy_seconds(source: Path, copy: Path) -> float:
-    """Until it is on the disk."""
+    """Returns the seconds until it is on the disk."""
     begin = perf_counter()
     shutil.copyfile(source, copy)
     with copy.open("rb+") as file:
@@ -175,7 +175,9 @@ def _copy_seconds(source: Path, copy: Path) -> float:
 
 
 def _bounded(cases: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Of the cases that were taken; how memory grows from the smallest upload to the largest needs all."""
+    """Returns the ratios over the completed cases. The growth of memory from the smallest upload to the largest needs
+    all.
+    """
     taken = [case for case in cases if not case["missing"]]
     grown = {
         f"{side}_growth_bytes": taken[-1][f"{side}_bytes"] - taken[0][f"{side}_bytes"] if taken == cases else None

@@ -1,12 +1,12 @@
-"""The dashboard in a real Chromium: how much is loaded, how soon it shows something, how fast it draws, what it keeps.
+"""The dashboard in a real Chromium: bytes loaded, time to the first curve, drawing speed, memory.
 
 The API runs alone on SQLite. The document holds ``machine``, its ``load`` before and after, ``bounds``, and
 
     javascript     scripts of the built dashboard: ``files``, ``bytes``, ``gzip_bytes``, ``first_load_gzip_bytes`` of
-                   those that an experiment's page loads, and the share ``compressed`` when they are served
+                   the ones that an experiment's page loads, and the share ``compressed`` when they are served
     first_curve    seconds from opening an experiment of 200 rounds to its first curve, nothing cached: p50, p99, max
-    lines_ms       of a redraw of 4 series of 25,000 points to which one more came: p50, p99, max
-    heat_map_ms    of a redraw of 1,000 participants × 200 rounds whose cells all change: p50, p99, max
+    lines_ms       of a redraw of 4 series of 25,000 points after one more was added: p50, p99, max
+    heat_map_ms    of a redraw of 1,000 participants × 200 rounds in which all cells change: p50, p99, max
     memory         by tab, bytes of the JavaScript heap after collecting garbage at ``start``, ``half`` and ``end`` of
                    ``seconds`` with 5,000 events a minute, and how many ``events`` there were
 

@@ -1,4 +1,4 @@
-"""Messages to whom a project's alerts name, stored in the transaction that they tell of: both are there or none."""
+"""Queues alert messages in the transaction of the event that they report."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ TEST = "test"
 
 
 def announce(s: Session, experiment: Experiment, event: AlertEvent, detail: str | None) -> None:
-    """Tells whom the alerts of the experiment or its project name for this event. The caller has locked the
-    experiment."""
+    """Queues a message for every alert of the experiment or its project that includes this event.
+
+    The caller has locked the experiment.
+    """
     wanted = [alert for alert in alerts.about(s, experiment) if event in alert.events]
     if wanted:
         message = _message(s, event.value, {**_about(s, experiment), "detail": detail})
@@ -24,7 +26,7 @@ def announce(s: Session, experiment: Experiment, event: AlertEvent, detail: str 
 
 
 def test(s: Session, alert: Alert) -> AlertDelivery:
-    """A message that says nothing but that it came."""
+    """Queues a test message for the alert."""
     detail = f"This is a test of an alert of the project {alert.project}."
     message = _message(s, TEST, {"project": alert.project, "detail": detail})
     return alerts.enqueue(s, [alert], TEST, message)[0]

@@ -1,4 +1,4 @@
-"""Whoever joined where approval is asked for takes part once it is approved; a refusal is final."""
+"""Approval of participants where the experiment requires it. Approval lets them take part; a refusal is final."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ferret_db.tables import Participant
 
 
 def approve(s: Session, actor: str, experiment_id: str, name: str) -> Participant:
-    """The participant, which takes part from now on; approving it twice changes nothing.
+    """Approves and returns the participant. Approving it twice changes nothing.
 
-    Raises ``experiment.not_found``, ``participant.not_found``, and ``participant.conflict`` for one that was refused or
+    Raises ``experiment.not_found``, ``participant.not_found``, and ``participant.conflict`` if it was refused or
     revoked.
     """
     experiments.lock(s, experiment_id)
@@ -34,10 +34,10 @@ def approve(s: Session, actor: str, experiment_id: str, name: str) -> Participan
 
 
 def refuse(s: Session, actor: str, experiment_id: str, name: str, reason: str | None = None) -> Participant:
-    """The participant, whose token is refused from now on; refusing it twice keeps the first time and reason.
+    """Refuses the participant and invalidates its token. Refusing it twice keeps the first time and reason.
 
-    Raises ``experiment.not_found``, ``participant.not_found``, and ``participant.conflict`` for one that takes part or
-    was revoked.
+    Raises ``experiment.not_found``, ``participant.not_found``, and ``participant.conflict`` if it takes part or was
+    revoked.
     """
     experiments.lock(s, experiment_id)
     participant = participants.named(s, experiment_id, name)

@@ -1,4 +1,4 @@
-"""An assignment: leased, kept alive, delivered or given up. The fence refuses results of a lost lease."""
+"""Assignments: leased, kept alive, delivered or given up. The fence refuses results of a lost lease."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from ferret_db.repositories.events import EventType
 from ferret_db.tables import Assignment, Experiment, Round
 
 TRIES = 3
-"""Uploads for one assignment that may be unusable: they can be cut off on their way."""
+"""Maximum unusable uploads per assignment: an upload can be cut off in transit."""
 SPOILT = frozenset({"contribution.malformed", "contribution.non_finite", "upload.corrupt"})
 
 
 def lease(s: Session, assignment_id: str, seconds: float) -> Assignment | None:
-    """The assignment, ours for ``seconds`` under a new fence; None if there is nothing to do.
+    """Leases the assignment for ``seconds`` under a new fence. Returns None if there is nothing to do.
 
-    That is when it is finished, leased by someone alive, its round no longer open, or the experiment paused.
+    There is nothing to do if it is finished, if a live worker holds it, if its round has closed, or if the experiment
+    is paused.
     """
     assignments.get(s, assignment_id)
     return lease_all(s, [assignment_id], seconds).get(assignment_id)
 
 
 def lease_all(s: Session, assignment_ids: Iterable[str], seconds: float) -> dict[str, Assignment]:
-    """Those of the assignments that :func:`lease` gives, by id."""
+    """Leases the assignments as :func:`lease` does. Returns the leased ones by id."""
     found = assignments.lock_all(s, sorted(set(assignment_ids)))
-    # Under the locks, so that who takes everybody's work back, as a pause does, comes before or after all of this.
+    # Under the locks, so that a transition that takes all work back, such as a pause, runs before or after all of this.
     working = rounds.giving_work(s, {row.round_id for row in found})
     now = clock.now(s)
     free = [row for row in found if row.round_id in working and _is_free(row, now)]
@@ -47,7 +48,7 @@ def lease_all(s: Session, assignment_ids: Iterable[str], seconds: float) -> dict
 
 
 def heartbeat(s: Session, assignment_id: str, fence: int, seconds: float) -> datetime:
-    """Prolongs the lease and returns its new end; ``lease.lost`` means stop, e.g. after a cancellation or a pause."""
+    """Prolongs the lease and returns its new end. ``lease.lost`` means stop, e.g. after a cancellation or a pause."""
     until = clock.now(s) + timedelta(seconds=seconds)
     if not assignments.extend(s, assignment_id, fence, until):
         raise lost(assignments.get(s, assignment_id), fence)
@@ -55,7 +56,9 @@ def heartbeat(s: Session, assignment_id: str, fence: int, seconds: float) -> dat
 
 
 def give_back(s: Session, assignment_id: str, fence: int) -> None:
-    """leased → pending at once, with a new message for another worker; ``lease.lost`` if ``fence`` does not hold it."""
+    """Moves leased → pending and queues a message for another worker. Raises ``lease.lost`` if ``fence`` is
+    outdated.
+    """
     assignment = assignments.get(s, assignment_id, lock=True)
     check_held(assignment, fence, clock.now(s))
     if swap(s, assignment, AssignmentState.PENDING, lease_until=None) is None:
@@ -65,7 +68,7 @@ def give_back(s: Session, assignment_id: str, fence: int) -> None:
 
 
 def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
-    """Ends the assignment with its reason and freezes the round if it was the last one; again is once.
+    """Ends the assignment with its reason and freezes the round if it was the last one. Repeating it changes nothing.
 
     Raises ``round.closed`` and ``lease.lost``.
     """
@@ -81,9 +84,9 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
 
 
 def spoilt(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
-    """An upload that cannot be used: the participant may send another one, but the last of ``TRIES`` ends it.
+    """Records an unusable upload. The participant may send another one; after ``TRIES`` the assignment ends.
 
-    Earlier ones count as :func:`refuse` has noted them. Raises ``round.closed`` and ``lease.lost``.
+    Earlier ones count as recorded by :func:`refuse`. Raises ``round.closed`` and ``lease.lost``.
     """
     if rejections.count(s, assignment_id, SPOILT) + 1 >= TRIES:
         reject(s, assignment_id, fence, error)
@@ -94,9 +97,9 @@ def spoilt(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
 
 
 def refuse(s: Session, assignment_id: str, error: FerretError) -> None:
-    """Notes that an upload for the assignment was refused and why; moves nothing.
+    """Records that an upload for the assignment was refused, and why. Changes no state.
 
-    ``error`` has undone the transaction that it came from: this needs one of its own.
+    ``error`` has rolled back its own transaction, so this needs a separate one.
     """
     assignment = assignments.get(s, assignment_id)
     experiments.lock(s, assignment.experiment_id)
@@ -104,7 +107,7 @@ def refuse(s: Session, assignment_id: str, error: FerretError) -> None:
 
 
 class _Locked(NamedTuple):
-    """An assignment with all that a result for it moves, as it stands once the experiment is locked."""
+    """An assignment with the rows that a result for it changes, read after the experiment was locked."""
 
     experiment: Experiment
     assignment: Assignment
@@ -118,7 +121,7 @@ def _locked(s: Session, assignment_id: str) -> _Locked:
 
 
 def _is_free(assignment: Assignment, now: datetime) -> bool:
-    """Whether it is in nobody's hands, or its lease has run out."""
+    """Returns True if nobody holds the assignment or its lease has expired."""
     ran_out = assignment.lease_until is not None and assignment.lease_until <= now
     return assignment.state == AssignmentState.PENDING or (assignment.state == AssignmentState.LEASED and ran_out)
 

@@ -1,4 +1,4 @@
-"""The files of a saved model, recorded with the round they belong to, as long as they are kept."""
+"""The files of saved models, recorded with their rounds for as long as they are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECKPOINT = "checkpoint"
 
 
 class ArtifactFile(NamedTuple):
-    """A file of a checkpoint; ``location`` is its path in the storage, ``size`` in bytes."""
+    """A file of a checkpoint. ``location`` is its path in the storage, ``size`` is in bytes."""
 
     name: str
     size: int
@@ -26,14 +26,14 @@ class ArtifactFile(NamedTuple):
 
 
 def add(s: Session, experiment_id: str, number: int, files: Sequence[ArtifactFile]) -> None:
-    """Records the checkpoint of round ``number``, 0 being the base model, and drops those that need not be kept."""
+    """Records the checkpoint of round ``number`` (0: the base model) and drops checkpoints that need not be kept."""
     artifacts.add_all(s, [_artifact(experiment_id, number, file) for file in files])
     _tell(s, experiment_id, number, files, "checkpoint.written")
     prune(s, experiments.get(s, experiment_id))
 
 
 def rebuilt(s: Session, experiment_id: str, number: int, files: Sequence[ArtifactFile]) -> None:
-    """Records that the files of round ``number`` were rebuilt; does nothing if that checkpoint is no longer kept.
+    """Records that the files of round ``number`` were rebuilt. Does nothing if that checkpoint was dropped.
 
     The model is the same, but another version of a library may have written it in other bytes.
     """
@@ -52,10 +52,10 @@ def rebuilt(s: Session, experiment_id: str, number: int, files: Sequence[Artifac
 
 
 def prune(s: Session, experiment: Experiment) -> None:
-    """Drops the checkpoints that ``checkpoint.keep`` does not ask for; garbage collection removes their files.
+    """Drops the checkpoints that ``checkpoint.keep`` does not include. Garbage collection removes their files.
 
-    The base model, the newest ``keep`` and the best ``keep_best`` are kept, and what may turn out to be one of these
-    once it is evaluated. The ledger rebuilds any other round.
+    The base model, the newest ``keep`` and the best ``keep_best`` are kept, and any that may turn out to be one of
+    these after its evaluation. The ledger rebuilds any other round.
     """
     spec = spec_of(experiment)
     if spec.checkpoint.keep is not None:
@@ -66,7 +66,7 @@ def prune(s: Session, experiment: Experiment) -> None:
 
 
 def best(s: Session, experiment: Experiment, written: Sequence[int]) -> list[int]:
-    """Those of the rounds that were evaluated, from the best to the worst."""
+    """Returns the evaluated rounds among ``written``, best first."""
     return [found.round for found in early_stopping.ranked(s, experiment) if found.round in written]
 
 

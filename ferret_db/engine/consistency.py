@@ -1,5 +1,6 @@
-"""The database's rows of contributions against the stored files and the ledger, which say the same; and what the ledger
-took back of a step against the contributions that decided it."""
+"""Consistency of the database's contribution rows with the stored files and the ledger, and of the steps that the
+ledger took back with the contributions that decided them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from ferret_db.tables import Contribution, Experiment, Round
 
 
 class Altered(NamedTuple):
-    """What a row says that is not so; ``participant`` is empty where a whole round's set is meant."""
+    """A mismatch between a row and its file or ledger record. ``participant`` is empty for a whole round."""
 
     experiment_id: str
     round: int
@@ -29,9 +30,9 @@ class Altered(NamedTuple):
 
 
 def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> Iterator[Altered]:
-    """Every row of a contribution that the file under its digest or the ledger contradicts.
+    """Yields every contribution row that contradicts the file under its digest or the ledger.
 
-    A missing or damaged file contradicts nothing: :func:`ferret_db.engine.file_integrity.damaged` tells of it.
+    A missing or damaged file contradicts nothing: :func:`ferret_db.engine.file_integrity.damaged` reports it.
     """
     query = select(Experiment.id)
     for experiment in s.scalars(query if experiment_id is None else query.where(Experiment.id == experiment_id)):
@@ -55,7 +56,7 @@ def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
 
 
 def _against_rounds(s: Session, experiment_id: str) -> Iterator[Altered]:
-    """The accepted sets against the hash that each was frozen under, and against the ledger."""
+    """Compares the accepted sets with the hash of each frozen set, and with the ledger."""
     rounds = s.scalars(select(Round).where(Round.experiment_id == experiment_id, Round.frozen_digest.is_not(None)))
     for round_ in rounds.all():
         rows = {row.participant: row.digest for row in contributions.of_round(s, round_.id)}
@@ -67,7 +68,7 @@ def _against_rounds(s: Session, experiment_id: str) -> Iterator[Altered]:
 
 
 def _stored(storage: Storage, digest: str) -> memoryview | None:
-    """The contribution's bytes; None where they are missing or damaged."""
+    """Returns the contribution's bytes, or None if they are missing or damaged."""
     try:
         return storage.view(blob_location(FileKind.CONTRIBUTION, digest), digest)
     except FerretError as error:
@@ -77,7 +78,7 @@ def _stored(storage: Storage, digest: str) -> memoryview | None:
 
 
 def _taken(record: LedgerRecord) -> dict[str, str]:
-    """The digests of what the round accepted, by participant: what it folded in, and what it left out."""
+    """Returns the digests of the accepted contributions by participant, both aggregated and left out."""
     return dict(record.contributions) | {participant: digest for participant, digest, _ in record.refused}
 
 

@@ -1,4 +1,4 @@
-"""The end of an experiment before its last round, worked out from the metrics whenever it is asked."""
+"""Early stopping of an experiment, computed from its metrics on every call."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ferret_db.tables import Experiment
 
 
 def judged(experiment: Experiment) -> bool:
-    """Whether the experiment may end before its last round: then the evaluation of a round decides about the next."""
+    """Returns True if the experiment may stop early: then a round's evaluation decides about the next round."""
     return spec_of(experiment).stopping.patience is not None
 
 
 def stop(s: Session, experiment: Experiment) -> Stop | None:
-    """Why no further round opens although there would be one."""
+    """Returns the reason that no further round opens although rounds are left, or None."""
     if not judged(experiment) or experiment.round >= experiment.rounds:
         return None
     return early_stopping.stop(spec_of(experiment).stopping, _values(s, experiment), experiment.patience_since)
 
 
 def ranked(s: Session, experiment: Experiment) -> list[Best]:
-    """The evaluated rounds from the best to the worst."""
+    """Returns the evaluated rounds, best first."""
     return early_stopping.ranked(spec_of(experiment).stopping, _values(s, experiment))
 
 

@@ -1,4 +1,4 @@
-"""Stored files against the digests that the database has of them."""
+"""Comparison of stored files with the digests in the database."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ferret_db.repositories import outbox
 from ferret_db.repositories.stored_files import Reference
 
 DAMAGE = frozenset({"storage.corrupt", "storage.missing"})
-"""The errors of a file that is not what it was."""
+"""Error codes of a missing or changed file."""
 
 
 REPAIR_SECONDS = 60.0
 
 
 def call_for_repair(s: Session, experiment_id: str) -> None:
-    """Has a worker check the experiment's files and rebuild the damaged ones, unless one was told so a minute ago."""
+    """Has a worker check the experiment's files and rebuild damaged ones, unless this was requested a minute ago."""
     if not outbox.waits(s, TaskName.REPAIR, experiment_id, REPAIR_SECONDS):
         outbox.add(s, TaskName.REPAIR, experiment_id)
 
 
 def damaged(storage: Storage, files: Iterable[Reference]) -> list[Reference]:
-    """Those of the files that are missing or do not match their digest; one that several name is read once."""
+    """Returns the files that are missing or do not match their digest. A file with several references is read once."""
     known: dict[str, bool] = {}
     found: list[Reference] = []
     for file in files:
@@ -38,7 +38,7 @@ def damaged(storage: Storage, files: Iterable[Reference]) -> list[Reference]:
 
 
 def is_intact(storage: Storage, location: str, digest: str) -> bool:
-    """Whether the file is there with that digest."""
+    """Returns True if the file exists and has that digest."""
     try:
         storage.verify(location, digest)
     except FerretError as error:

@@ -1,4 +1,4 @@
-"""Garbage collection of stored files: deletes those that the database has not referred to for a while."""
+"""Garbage collection of stored files: deletes files that the database has not referred to for a while."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ferret_db.repositories import stored_files
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 24 * 3600.0
-"""Between storing a file and committing what names it less time passes, whatever the machine."""
+"""Upper bound of the seconds between storing a file and committing its reference, on any machine."""
 EVERY_SECONDS = 24 * 3600.0
 
 
 class Swept(NamedTuple):
-    """What was collected: files and their bytes."""
+    """Number of collected files and their bytes."""
 
     files: int
     bytes: int
@@ -28,12 +28,12 @@ class Swept(NamedTuple):
 def collect(
     database: Database, storage: Storage, grace: float = GRACE_SECONDS, *, every: float = 0, dry_run: bool = False
 ) -> Swept | None:
-    """Deletes unreferenced files that are older than ``grace`` seconds; None if it is not this caller's turn.
+    """Deletes unreferenced files that are older than ``grace`` seconds. Returns None if this call had to skip.
 
-    It is not while another process collects or makes a backup, and until ``every`` seconds after the last collection.
-    With ``dry_run`` it only tells what it would delete. Raises ``storage.taken`` where the storage is another
-    installation's. The moment that files must be older than is taken before the references are read: what a
-    transaction names that is not committed yet has been stored since.
+    A call skips while another process collects or makes a backup, and until ``every`` seconds after the last
+    collection. With ``dry_run`` it only reports what it would delete. Raises ``storage.taken`` if the storage belongs
+    to another installation. The cutoff is taken before the references are read: a file that an uncommitted transaction
+    refers to was stored after it.
     """
     if dry_run:
         installation.claim(database, storage)

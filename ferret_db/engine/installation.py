@@ -1,4 +1,4 @@
-"""This installation, which one database is of, wherever its processes run."""
+"""The installation: one database, and all processes that use it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ID = 1
 
 
 def claim(database: Database, storage: Storage) -> None:
-    """Notes that the storage is this installation's; raises ``storage.taken`` where it is another one's."""
+    """Records that the storage belongs to this installation. Raises ``storage.taken`` if it belongs to another one."""
     with database.read() as s:
         name = _name(s)
     if name is None:
@@ -29,7 +29,7 @@ def _name(s: Session) -> str | None:
 
 
 def _named(database: Database) -> str:
-    """The name that is given at the first use, by whoever is first, and that every copy of the database keeps."""
+    """Returns the installation's name. The first use creates it, and every copy of the database keeps it."""
     with database.begin() as s:
         new = insert(s, Installation).values(id=_ID, name=f"ins_{secrets.token_hex(8)}")
         s.execute(new.on_conflict_do_nothing())

@@ -1,4 +1,4 @@
-"""One of the processes sweeps, and counts the service's time by its own clock, which only goes forward."""
+"""Leader election. One process sweeps and advances the service's time by its own monotonic clock."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from ferret_db.tables import Service
 logger = logging.getLogger(__name__)
 
 JUMP_SECONDS = 5.0
-"""The database's clock has jumped if it went so much faster or slower than ours."""
+"""Difference in seconds between the database's clock and ours that counts as a jump."""
 
 
 class Timekeeper:
-    """A process that sweeps if it is its turn: it holds the office, or who held it has not ticked for ``patience``
-    seconds, by this process's own clock. A jump of the database's clock gives every lease ``lease_seconds`` again.
+    """A process that sweeps when it is the leader.
+
+    It becomes the leader if the previous one has not ticked for ``patience`` seconds by this process's clock. After a
+    jump of the database's clock every lease gets ``lease_seconds`` again.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class Timekeeper:
         self._changed = monotonic()
 
     def turn(self) -> bool:
-        """Whether this process is to sweep now; if so, the service's time has gone on."""
+        """Returns True if this process must sweep now. In that case it has advanced the service's time."""
         with self._database.read() as s:
             last = service_clock.get(s)
         if last is None:
@@ -54,7 +56,7 @@ class Timekeeper:
         return (last.holder in {self._who, None} or seconds >= self._patience) and self._tick(last, seconds)
 
     def leave(self) -> None:
-        """This process ends."""
+        """Resigns when this process ends."""
         with self._database.begin(flush=False) as s:
             service_clock.leave(s, self._who)
 

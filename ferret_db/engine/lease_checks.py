@@ -1,4 +1,4 @@
-"""Whether somebody may still act on an assignment: its round is open, and the fence holds it."""
+"""Checks that an assignment may still be acted on: its round is open, and the fence is current."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferret_db.tables import Assignment, Experiment, Round
 
 
 def check_open(experiment: Experiment, round_: Round) -> None:
-    """Raises ``round.closed``, which names the round that is under way."""
+    """Raises ``round.closed``, which names the current round."""
     if round_.state == RoundState.OPEN:
         return
     current = experiments.current_round(experiment)
@@ -24,7 +24,7 @@ def check_open(experiment: Experiment, round_: Round) -> None:
 
 
 def check_held(assignment: Assignment, fence: int, now: datetime) -> None:
-    """Raises ``lease.lost``."""
+    """Raises ``lease.lost`` unless ``fence`` holds the assignment."""
     if assignment.state != AssignmentState.LEASED or assignment.fence != fence:
         raise lost(assignment, fence)
     if assignment.lease_until is not None and assignment.lease_until <= now:
@@ -33,7 +33,7 @@ def check_held(assignment: Assignment, fence: int, now: datetime) -> None:
 
 
 def lost(assignment: Assignment, fence: int) -> FerretError:
-    """``lease.lost``: the fence is not, or no longer, the assignment's."""
+    """Returns ``lease.lost``: the fence is not, or no longer, the assignment's."""
     return FerretError(
         "lease.lost",
         f"fence {fence} does not hold {assignment.id}, which is {assignment.state} under fence {assignment.fence}; "

@@ -1,4 +1,4 @@
-"""An experiment from submission to its end."""
+"""The life of an experiment from submission to its end."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def submit(
     idempotency_key: str | None = None,
     cloned_from: str | None = None,
 ) -> tuple[Experiment, bool]:
-    """A queued experiment of ``project``, and whether this call made it.
+    """Creates a queued experiment of ``project``. Also returns whether this call created it.
 
-    The same key with the same spec finds the first call's experiment of the project; with another spec it is
-    ``idempotency.conflict``.
-    ``cloned_from`` is the id of the experiment that the specification comes from.
+    The same key with the same specification finds the first call's experiment of the project. With another
+    specification it raises ``idempotency.conflict``. ``cloned_from`` is the id of the experiment that the specification
+    comes from.
     """
     about = {"project": project, "priority": priority, "cloned_from": cloned_from}
     if idempotency_key is None:
@@ -65,9 +65,10 @@ def submit(
 def start(
     s: Session, experiment_id: str, base_digest: str, shapes: Mapping[str, Sequence[int]], base: Sequence[ArtifactFile]
 ) -> Experiment:
-    """queued → running: the base model is stored as round 0's checkpoint, its digest and what is tuned are known.
+    """Moves queued → running, now that the base model is stored as round 0's checkpoint.
 
-    Calls for its evaluation. An experiment that is not queued any more stays as it is.
+    ``base_digest`` is its digest and ``shapes`` are the tuned parameters' shapes. Requests its evaluation. An
+    experiment in another state stays as it is.
     """
     experiment = experiments.lock(s, experiment_id)
     if experiment.state != ExperimentState.QUEUED:
@@ -88,9 +89,9 @@ def start(
 
 
 def pause(s: Session, experiment_id: str) -> Experiment:
-    """running → paused: no round opens or closes, leases are taken back. Pausing twice is once.
+    """Moves running → paused: no round opens or closes, and leases are taken back. Pausing twice changes nothing.
 
-    An open round keeps what it has accepted and the time to its deadline; a frozen one may still be committed.
+    An open round keeps what it has accepted and the time to its deadline. A frozen round may still be committed.
     """
     experiment = experiments.lock(s, experiment_id)
     if experiment.state == ExperimentState.PAUSED:
@@ -100,12 +101,12 @@ def pause(s: Session, experiment_id: str) -> Experiment:
         rounds.stop_clock(s, round_)
         assignments.take_back(s, round_.id)
     events.add(s, experiment_id, "experiment.paused")
-    outbox.touch(s, experiment_id)  # its place is free
+    outbox.touch(s, experiment_id)  # frees its place
     return paused
 
 
 def resume(s: Session, experiment_id: str) -> Experiment:
-    """paused → running: the open round goes on with the time it had left. Resuming twice is once."""
+    """Moves paused → running: the open round continues with the time it had left. Resuming twice changes nothing."""
     experiment = experiments.lock(s, experiment_id)
     if experiment.state == ExperimentState.RUNNING:
         return experiment
@@ -114,18 +115,19 @@ def resume(s: Session, experiment_id: str) -> Experiment:
     resumed = _move(s, experiment, ExperimentState.RUNNING)
     for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN):
         rounds.start_clock(s, round_)
-    outbox.withdraw(s, experiment_id, [TaskName.TRAIN])  # of what was taken in the meantime nothing came
+    outbox.withdraw(s, experiment_id, [TaskName.TRAIN])  # tasks that were taken meanwhile had no effect
     events.add(s, experiment_id, "experiment.resumed")
     outbox.add(s, TaskName.COORDINATE, experiment_id)
     return resumed
 
 
 def extend(s: Session, experiment_id: str, more: int) -> Experiment:
-    """Adds ``more`` rounds; a completed experiment runs again, and its patience with it begins anew.
+    """Adds ``more`` rounds. A completed experiment runs again, and its patience restarts.
 
-    One that stopped early gets as many as it is given from where it stopped; the rounds it did not take are forgotten.
+    An experiment that stopped early gets ``more`` rounds from where it stopped. The rounds that it did not run are
+    forgotten.
 
-    Raises ``extension.refused`` where with more rounds the rounds so far would have been different, and
+    Raises ``extension.refused`` if the previous rounds would have been different with more rounds, and
     ``experiment.conflict`` unless the experiment is running, paused or completed.
     """
     experiment = experiments.lock(s, experiment_id)
@@ -145,25 +147,27 @@ def extend(s: Session, experiment_id: str, more: int) -> Experiment:
 
 
 def complete(s: Session, experiment_id: str, stop: Stop | None = None) -> Experiment:
-    """running → completed; ``experiment.conflict`` from any other state, but completing twice is once.
+    """Moves running → completed. Raises ``experiment.conflict`` from any other state; completing twice changes nothing.
 
-    ``stop`` says why before the last round, if it is.
+    ``stop`` is the reason if this is before the last round.
     """
     return _finish(s, experiment_id, ExperimentState.COMPLETED, stop=stop)
 
 
 def cancel(s: Session, experiment_id: str) -> Experiment:
-    """Stops the experiment: rounds are abandoned, leases end, late results are refused. Cancelling twice is once."""
+    """Stops the experiment: abandons rounds, ends leases, refuses late results. Cancelling twice changes nothing."""
     return _finish(s, experiment_id, ExperimentState.CANCELLED)
 
 
 def fail(s: Session, experiment_id: str, error: FerretError) -> Experiment:
-    """Stops the experiment and keeps the reason; failing twice keeps the first."""
+    """Stops the experiment and stores the error. Failing twice keeps the first error."""
     return _finish(s, experiment_id, ExperimentState.FAILED, error.to_json())
 
 
 def archive(s: Session, experiment_id: str) -> Experiment:
-    """Leaves the finished experiment out of lists; doing it twice is once. ``experiment.conflict`` if it goes on."""
+    """Hides the finished experiment from lists. Repeating it changes nothing. Raises ``experiment.conflict`` if it
+    runs.
+    """
     experiment = _finished(s, experiment_id, "archived")
     if experiment.archived_at is not None:
         return experiment
@@ -171,7 +175,7 @@ def archive(s: Session, experiment_id: str) -> Experiment:
 
 
 def unarchive(s: Session, experiment_id: str) -> Experiment:
-    """Lists the finished experiment again."""
+    """Shows the archived experiment in lists again."""
     _finished(s, experiment_id, "archived")
     return experiments.change(s, experiment_id, archived_at=None)
 
@@ -185,7 +189,7 @@ def delete(s: Session, experiment_id: str) -> None:
 
 
 def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> None:
-    """opening, open or frozen → abandoned; the caller has locked the experiment."""
+    """Moves opening, open or frozen → abandoned. The caller has locked the experiment."""
     abandoned = swap(s, round_, RoundState.ABANDONED, error=error)
     if abandoned is None:
         return
@@ -233,7 +237,7 @@ def _finish(
     events.add(s, experiment_id, _FINAL_EVENTS[state], data=data | ({"stopped": stopped} if stopped else {}))
     alerts.announce(s, finished, _told(state, stop), stop.detail if stop else data.get("detail"))
     outbox.withdraw(s, experiment_id, [task for task in TaskName if task != TaskName.REPAIR])
-    outbox.touch(s, experiment_id)  # its place is free
+    outbox.touch(s, experiment_id)  # frees its place
     return finished
 
 
@@ -242,7 +246,7 @@ def _told(state: ExperimentState, stop: Stop | None) -> AlertEvent:
 
 
 def _extended(experiment: Experiment, more: int) -> int:
-    """The experiment's rounds with ``more``; raises ``extension.refused``."""
+    """Returns the experiment's number of rounds with ``more`` added. Raises ``extension.refused``."""
     schedule = experiments.spec_of(experiment).server.schedule
     if schedule != "constant":
         message = (

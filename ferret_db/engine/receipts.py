@@ -1,4 +1,4 @@
-"""Receipts: that a committed round holds a participant's contribution, or why it does not."""
+"""Receipts: proof that a committed round holds a participant's contribution, or the reason why it does not."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ferret_db.repositories import contributions, experiments, ledger, participa
 
 
 def receipt(s: Session, experiment_id: str, number: int, participant: str) -> Receipt:
-    """The receipt of the participant's contribution to the round, simulated clients' too.
+    """Returns the receipt of the participant's contribution to the round. Simulated clients have receipts too.
 
-    Raises ``participant.not_found``, ``round.not_found`` for one that was never opened, ``round.uncommitted``, and
-    ``receipt.not_found``, which says what became of what was sent, where the record does not hold it.
+    Raises ``participant.not_found``, ``round.not_found`` for a round that was never opened, ``round.uncommitted``, and
+    ``receipt.not_found`` if the record does not hold a contribution, with the fate of what was sent.
     """
     spec = experiments.spec_of(experiments.get(s, experiment_id))
     if participant not in sampling.client_names(spec.participants.simulated):
@@ -34,8 +34,9 @@ def receipt(s: Session, experiment_id: str, number: int, participant: str) -> Re
 
 
 def _undone(s: Session, experiment_id: str, number: int, participant: str) -> str:
-    """What was accepted in attempts that came to nothing. Their errors can be other participants', so that only the
-    titles are shown."""
+    """Describes contributions that were accepted in abandoned attempts. The errors can concern other participants, so
+    only the titles are shown.
+    """
     found = contributions.attempts(s, experiment_id, number, participant)
     return "".join(
         f"; attempt {round_.attempt}, which had accepted one, was undone: {(round_.error or {}).get('title', '')}"

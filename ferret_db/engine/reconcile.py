@@ -1,8 +1,7 @@
-"""What crashes lost is done again: unsent and lost messages, lost leases, missed deadlines, forgotten rounds.
+"""Recovery from crashes: unsent and lost messages, lost leases, missed deadlines, forgotten rounds.
 
-It looks first, in transactions that only read, and then changes what it found in many short ones: nobody waits for a
-sweep, however much there is. Everything it repeats is idempotent, so that any number of processes may run it; one is
-enough.
+A sweep first reads, in read-only transactions, and then changes what it found in many short ones. So nobody waits for a
+sweep, whatever its size. Everything it repeats is idempotent. Any number of processes may run it; one is enough.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ WORKERS_KEPT_SECONDS = 24 * 3600.0
 
 
 def reconcile(database: Database, lease_seconds: float = 60.0, drained: Collection[Queue] | None = ()) -> None:
-    """One sweep over everything unfinished. A task that no worker has is called for again after half a lease.
+    """Runs one sweep over everything unfinished. Tasks without a worker are requested again after half a lease.
 
-    ``drained``: the queues in which the broker had no message a moment ago; None if it did not answer, and is left
-    alone.
+    ``drained`` names the queues in which the broker had no message a moment ago. It is None if the broker did not
+    answer; then nothing is sent to it.
     """
     patience = Patience(lease_seconds / 2, lease_seconds / 4, workers.gone_after(lease_seconds))
     _forget(database, patience)
@@ -60,7 +59,7 @@ def _forget(database: Database, patience: Patience) -> None:
 def _in_batches(
     database: Database, find: Callable[[Session], Sequence[int]], change: Callable[[Session, Sequence[int]], None]
 ) -> None:
-    """Changes what is found until no full batch is."""
+    """Changes the found rows in batches, until a batch is not full."""
     while True:
         with database.read() as s:
             found = find(s)
@@ -72,7 +71,7 @@ def _in_batches(
 
 
 def _recover(database: Database, patience: Patience) -> None:
-    """What dead workers had in hand."""
+    """Recovers the work of dead workers."""
     with database.read() as s:
         orphaned = task_runs.orphaned(s, patience.gone)
     for run in orphaned:
@@ -85,9 +84,9 @@ def _tend(
     find: Callable[[Session], Sequence[OpenRound]],
     act: Callable[[Session, str], object],
 ) -> None:
-    """Acts on each open round in a transaction of its own.
+    """Acts on each open round in a separate transaction.
 
-    An experiment that cannot be handled, say for a damaged specification, does not hold up the others.
+    An experiment that cannot be handled, for example because of a damaged specification, does not block the others.
     """
     with database.read() as s:
         found = find(s)
@@ -102,7 +101,7 @@ def _tend(
 
 
 def _release(s: Session, round_id: str) -> None:
-    """Leases that ran out, a batch of them; :func:`_send` calls for the work."""
+    """Ends a batch of expired leases. :func:`_send` requests the work."""
     assignments.release_lost(s, round_id, BATCH)
 
 

@@ -1,4 +1,4 @@
-"""A participant is removed from an experiment: its token is refused, and nobody waits for it any more."""
+"""Removal of a participant from an experiment: its token is refused, and nobody waits for it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ferret_db.tables import Experiment, Participant
 
 
 def revoke(s: Session, actor: str, experiment_id: str, name: str, reason: str | None = None) -> Participant:
-    """The participant, revoked by ``actor``; doing it twice keeps the first time and reason.
+    """Revokes the participant, by ``actor``, and returns it. Repeating it keeps the first time and reason.
 
-    What was accepted from it stays in its rounds and in the ledger; what it has yet to do in the open round is given
+    Its accepted contributions stay in their rounds and in the ledger. Its unfinished work in the open round is given
     up. Its name stays taken. Raises ``experiment.not_found`` and ``participant.not_found``.
     """
     experiment = experiments.lock(s, experiment_id)
@@ -24,7 +24,7 @@ def revoke(s: Session, actor: str, experiment_id: str, name: str, reason: str | 
 
 
 def revoke_group(s: Session, actor: str, experiment_id: str, group: str, reason: str | None = None) -> int:
-    """How many participants of the group this call revoked, each as :func:`revoke` does.
+    """Revokes each participant of the group as :func:`revoke` does. Returns how many this call revoked.
 
     Raises ``experiment.not_found`` and ``participant.not_found``.
     """
@@ -33,7 +33,7 @@ def revoke_group(s: Session, actor: str, experiment_id: str, group: str, reason:
 
 
 def _revoke(s: Session, actor: str, experiment: Experiment, members: Sequence[Participant], reason: str | None) -> int:
-    """Revokes members of the experiment, which is locked; how many were not revoked before."""
+    """Revokes members of the locked experiment. Returns how many had not been revoked before."""
     revoked = [member for member in members if participants.revoke(s, member, reason)]
     for member in revoked:
         events.add(s, experiment.id, "participant.revoked", data={"participant": member.name})

@@ -1,4 +1,4 @@
-"""A round's own span, above those of all that belongs to the round."""
+"""A round's tracing span, the parent of all spans of the round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def trace_of(round_: Round) -> RoundTrace:
 
 
 def ended(s: Session, round_: Round) -> None:
-    """Has the span recorded once this transaction, which ends the round, is committed: by nobody else, and once."""
+    """Records the span after this transaction, which ends the round, is committed. No other call records it."""
     if not tracing.on():
         return
     begin, end = round_.opened_at, clock.now(s)

@@ -1,4 +1,4 @@
-"""A round: opened with its assignments, frozen, committed or abandoned and tried again, evaluated."""
+"""Rounds: opened with their assignments, frozen, committed or abandoned and retried, evaluated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Experiment, LedgerEntry, Round
 
 Task = tuple[RoundTask, ParticipantKind, str | None]
-"""What a participant is to do, of which kind it is, and a real one's id."""
+"""A participant's task, its kind, and the id of a real participant."""
 
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -49,11 +49,11 @@ def open_round(
     bytes_down_each: int,
     needed: int | None = None,
 ) -> Round:
-    """The open round ``number`` with one pending assignment per task (its third part: a real participant's id).
+    """Opens round ``number`` with one pending assignment per task. A task's third part is a real participant's id.
 
-    ``bytes_down_each`` is what every participant fetches to reach the round's model; ``needed`` contributions close it,
-    all if not given. A round that is already open, frozen or committed is returned as it is, and after an abandoned one
-    comes the next attempt; ``experiment.conflict`` unless the experiment runs and this round is next.
+    ``bytes_down_each`` is what every participant fetches to reach the round's model. ``needed`` contributions close the
+    round (default: all). A round that is already open, frozen or committed is returned unchanged; after an abandoned
+    one the next attempt opens. Raises ``experiment.conflict`` unless the experiment runs and this round is next.
     """
     round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down_each * len(tasks), needed)
     if begun:
@@ -71,10 +71,11 @@ def announce_round(
     bytes_down: int,
     needed: int | None = None,
 ) -> Round:
-    """The same for more participants than one transaction should add: the round is opening, and has none yet.
+    """Opens a round with more participants than one transaction should add: it is in state opening, without
+    assignments.
 
-    ``population`` names the real participants that it is drawn from, beside the simulated ones. Each :func:`fill_round`
-    adds some, and :func:`open_announced` has the round begin. All three may be repeated.
+    ``population`` names the real participants that it is drawn from, in addition to the simulated ones. Each
+    :func:`fill_round` adds some, and :func:`open_announced` starts the round. All three may be repeated.
     """
     opening = RoundState.OPENING, list(population)
     round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down, needed, *opening)
@@ -84,12 +85,12 @@ def announce_round(
 
 
 def assignment_rows(round_: Round, tasks: Sequence[Task]) -> list[dict[str, Any]]:
-    """What :func:`fill_round` adds for all of the round's tasks, in their order."""
+    """Returns the rows that :func:`fill_round` adds for all of the round's tasks, in their order."""
     return [_assignment(round_, *task) for task in enumerate(tasks)]
 
 
 def fill_round(s: Session, round_: Round, rows: Sequence[dict[str, Any]]) -> bool:
-    """Adds some of the round's pending assignments, if they are not there; False if the round is not opening."""
+    """Adds some of the round's pending assignments, unless they exist. Returns False if the round is not opening."""
     experiments.lock(s, round_.experiment_id)
     if round_rows.get(s, round_.id).state != RoundState.OPENING:
         return False
@@ -98,7 +99,7 @@ def fill_round(s: Session, round_: Round, rows: Sequence[dict[str, Any]]) -> boo
 
 
 def open_announced(s: Session, round_id: str, participants: int, deadline_seconds: float) -> None:
-    """opening → open, now that all of its assignments are there: the time to the deadline begins."""
+    """Moves opening → open, now that all assignments exist. The time to the deadline starts."""
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
     if round_.state != RoundState.OPENING or experiment.state != ExperimentState.RUNNING:
@@ -111,9 +112,9 @@ def open_announced(s: Session, round_id: str, participants: int, deadline_second
 
 
 def give_up_revoked(s: Session, experiment: Experiment, round_: Round) -> None:
-    """Ends what revoked participants have yet to do in the open round, which closes if nothing else is waited for.
+    """Ends the revoked participants' unfinished work in the open round, which closes if nothing else is missing.
 
-    What has been accepted from them stays. The experiment is locked.
+    Their accepted contributions stay. The experiment is locked.
     """
     error = FerretError("participant.revoked", "the participant was removed from the experiment")
     for name in assignments.reject_revoked(s, round_.id, error.summary()):
@@ -123,7 +124,7 @@ def give_up_revoked(s: Session, experiment: Experiment, round_: Round) -> None:
 
 
 def freeze_if_due(s: Session, round_id: str) -> bool:
-    """Closes the open round if that is due, see :func:`close_if_due`; whether this call froze it."""
+    """Closes the open round if that is due, see :func:`close_if_due`. Returns True if this call froze it."""
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     counts = assignments.count_of_round(s, round_id)
     return close_if_due(s, experiment, round_rows.get(s, round_id), counts, service_clock.time(s))
@@ -134,10 +135,10 @@ def close_if_due(
 ) -> bool:
     """Closes the open round once enough were accepted, all have finished or its deadline has passed, unless paused.
 
-    With a quorum the accepted set and its digest are fixed and the aggregation is called for. Without one the round is
-    abandoned and the next attempt called for; after the last the experiment fails with ``quorum.missed``.
+    With a quorum the accepted set and its digest are fixed and the aggregation is requested. Without one the round is
+    abandoned and the next attempt requested. After the last attempt the experiment fails with ``quorum.missed``.
 
-    The experiment is locked, ``counts`` are the round's assignments, and ``time`` is the service's. Returns whether
+    The experiment is locked, ``counts`` are the round's assignments, and ``time`` is the service's. Returns True if
     this call froze the round.
     """
     if round_.state != RoundState.OPEN or experiment.state != ExperimentState.RUNNING:
@@ -170,12 +171,11 @@ def commit_round(
     inside: Mapping[str, Any],
     absurd: Mapping[str, Sequence[str]] = NOTHING,
 ) -> bool:
-    """frozen → committed: the model with ``digest`` is the experiment's; False if it was not frozen (any more).
+    """Moves frozen → committed: the model with ``digest`` is the experiment's. Returns False if it is not frozen.
 
-    Stores the ledger entry, the checkpoint's files and ``metrics`` beside the round's own ``bytes_up`` and
-    ``bytes_down``, and calls for the evaluation where it is due. To open the next round is left to the caller.
-    ``inside`` says what the update was like. ``absurd`` names, by participant, the figures of its own that were left
-    out of ``metrics``.
+    Stores the ledger entry, the checkpoint's files and ``metrics``, together with the round's own ``bytes_up`` and
+    ``bytes_down``, and requests the evaluation if it is due. The caller opens the next round. ``inside`` holds the
+    update statistics. ``absurd`` names, by participant, its reported metrics that were left out of ``metrics``.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -214,9 +214,9 @@ def commit_round(
 
 
 def give_up(s: Session, round_id: str, error: FerretError) -> None:
-    """frozen → abandoned, because the frozen set cannot be read any more: the next attempt is called for.
+    """Moves frozen → abandoned, because the frozen set can no longer be read, and requests the next attempt.
 
-    After the last the experiment fails with ``error``. Nothing happens to a round that is not frozen.
+    After the last attempt the experiment fails with ``error``. Does nothing if the round is not frozen.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -225,10 +225,10 @@ def give_up(s: Session, round_id: str, error: FerretError) -> None:
 
 
 def undo(s: Session, round_id: str, error: FerretError) -> None:
-    """frozen → abandoned, because it would have broken the model, which is still its base: the next attempt follows.
+    """Moves frozen → abandoned, because the update would have broken the model; the next attempt starts from its base.
 
-    ``refused`` among the error's members, reasons by participant, are rejected and sit the next attempt out. After the
-    last the experiment fails with ``error``. Nothing happens to a round that is not frozen.
+    ``refused`` among the error's members holds reasons by participant: these are rejected and skip the next attempt.
+    After the last attempt the experiment fails with ``error``. Does nothing if the round is not frozen.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -243,9 +243,9 @@ def undo(s: Session, round_id: str, error: FerretError) -> None:
 
 
 def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapping[str, float]) -> None:
-    """Stores what was measured after round ``number`` (0: the base model) and calls for what comes next.
+    """Stores the evaluation of round ``number`` (0: the base model) and requests the next step.
 
-    The first result counts: a repeated one, and one that comes after the experiment's end, changes nothing.
+    The first result counts. A repeated one, or one after the experiment's end, changes nothing.
     """
     experiment = experiments.lock(s, experiment_id)
     known = metric_rows.by_round(s, experiment_id, [number]).get(number, {})
@@ -259,7 +259,7 @@ def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapp
 
 
 def _refuse(s: Session, round_: Round, reasons: Mapping[str, str]) -> None:
-    """The round leaves these participants' contributions out."""
+    """Excludes these participants' contributions from the round."""
     errors = {name: FerretError("contribution.out_of_bounds", why) for name, why in reasons.items()}
     assignments.refuse(s, round_.id, {name: error.to_json() for name, error in errors.items()})
     for name, error in errors.items():
@@ -268,7 +268,7 @@ def _refuse(s: Session, round_: Round, reasons: Mapping[str, str]) -> None:
 
 
 def _miss(s: Session, experiment: Experiment, round_: Round, error: FerretError) -> None:
-    """Gives the attempt up; the next one starts from the same model."""
+    """Abandons the attempt. The next one starts from the same model."""
     if round_.attempt >= spec_of(experiment).round.attempts:
         lifecycle.fail(s, experiment.id, error)
         return
@@ -286,7 +286,7 @@ def _begin(
     state: RoundState = RoundState.OPEN,
     population: list[str] | None = None,
 ) -> tuple[Round, bool]:
-    """The round, and whether this call began it."""
+    """Creates the round. Also returns whether this call created it."""
     experiment = experiments.lock(s, experiment_id)
     last = round_rows.latest(s, experiment_id, number)
     if last is not None and last.state != RoundState.ABANDONED:
@@ -315,7 +315,7 @@ def _opened(s: Session, round_: Round, deadline_seconds: float, participants: in
 
 
 def _base_of_next(experiment: Experiment, number: int) -> str:
-    """The digest that round ``number`` starts from."""
+    """Returns the digest that round ``number`` starts from."""
     if experiment.state != ExperimentState.RUNNING or experiment.digest is None or number != experiment.round + 1:
         raise FerretError(
             "experiment.conflict",
@@ -326,7 +326,7 @@ def _base_of_next(experiment: Experiment, number: int) -> str:
 
 
 def _assignment(round_: Round, place: int, what: Task) -> dict[str, Any]:
-    """Its id sorts by its place: those drawn first are called first."""
+    """Returns an assignment. Its id sorts by its place: participants drawn first are called first."""
     task, kind, participant_id = what
     first = int(round_.id.removeprefix("rnd_"), 16) >> 1
     return {

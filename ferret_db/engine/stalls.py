@@ -1,4 +1,4 @@
-"""Whether an experiment can make progress: computed when asked, from when workers were last seen; never stored."""
+"""Detection of experiments that cannot make progress, computed on every call from the workers' last heartbeats."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ferret_db.repositories.workers import GONE_SECONDS
 from ferret_db.tables import Experiment
 
 BROKER_SECONDS = 5.0
-"""A broker that is silent for less may be starting."""
+"""Seconds of the broker's silence that do not count: it may be starting."""
 
 
 class Stall(NamedTuple):
-    """Why an experiment stands still, what to do about it, and since when."""
+    """The reason that an experiment has stalled, the remedy, and the time since when."""
 
     code: str
     detail: str
@@ -30,7 +30,7 @@ class Stall(NamedTuple):
 
 
 def stall(s: Session, experiment: Experiment) -> Stall | None:
-    """What a queued or running experiment waits for in vain; None while something can move it."""
+    """Returns the missing condition of a queued or running experiment, or None while something can move it."""
     if experiment.state not in {ExperimentState.QUEUED, ExperimentState.RUNNING}:
         return None
     return (
@@ -96,14 +96,14 @@ def _pending(s: Session, experiment: Experiment) -> str | None:
 
 
 def _is_under_way(s: Session, experiment: Experiment) -> bool:
-    """Whether a round goes on, or none is left to open."""
+    """Returns True if a round is in progress, or no round is left to open."""
     return experiment.round == experiment.rounds or bool(
         rounds.in_states(s, experiment.id, RoundState.OPENING, RoundState.OPEN, RoundState.FROZEN)
     )
 
 
 def _held_up(s: Session, experiment: Experiment) -> Stall | None:
-    """A task that its surroundings, a full disk, do not let end well."""
+    """Returns the stall of a task that fails because of its environment, e.g. a full disk."""
     for run in task_runs.failing(s, experiment.id):
         if run.error is not None and run.error["code"] in TRANSIENT:
             return Stall(run.error["code"], run.error["detail"], run.created_at)
@@ -111,6 +111,6 @@ def _held_up(s: Session, experiment: Experiment) -> Stall | None:
 
 
 def _missing_since(s: Session, queue: Queue, wanted_at: datetime) -> datetime | None:
-    """Since when the queue lacks the worker that was wanted at ``wanted_at``; None if one was seen just now."""
+    """Returns the time since when the queue lacks a worker, wanted at ``wanted_at``; None if one was just seen."""
     since = max(wanted_at, workers.last_seen(s, queue) or wanted_at)
     return since if (clock.now(s) - since).total_seconds() > GONE_SECONDS else None

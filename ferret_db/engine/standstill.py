@@ -1,4 +1,4 @@
-"""Experiments that stand still, for whom a project's alerts name. Whether one does is worked out by ``progress``."""
+"""Alerts for stalled experiments. ``stalls`` decides which are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_db.tables import Experiment
 
 
 def tell(database: Database, seconds: float) -> None:
-    """Tells of every experiment that has stood still for so many seconds, once until it moves again."""
+    """Reports every experiment that has stalled for ``seconds``, once until it moves again."""
     with database.read() as s:
         if not alerts.wanted(s, AlertEvent.STALLED):
             return
@@ -31,7 +31,7 @@ def tell(database: Database, seconds: float) -> None:
 
 
 def _is_news(s: Session, experiment: Experiment, seconds: float) -> bool:
-    """Whether it stands still and nobody was told, or moves again after somebody was."""
+    """Returns True if it has stalled and no alert was sent, or moves again after one was sent."""
     stall = stalls.stall(s, experiment)
     if stall is None:
         return experiment.stall_told_at is not None

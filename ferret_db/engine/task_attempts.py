@@ -1,7 +1,8 @@
-"""A task's attempts, counted before they run: a task that keeps killing its workers is given up, and the rest goes on.
+"""A task's attempts, counted before they run: a task that keeps killing its workers is given up, and the rest
+continues.
 
-A worker that disappears leaves its attempt counted. A task that succeeds resets the count; one that is returned, or
-fails for an outside reason (a full disk), undoes only this attempt. At most one worker works on a task; a message that
+A worker that disappears leaves its attempt counted. A task that succeeds resets the count. A task that is returned, or
+fails for an external reason (a full disk), undoes only this attempt. At most one worker works on a task. A message that
 arrives meanwhile is sent again when that worker is done.
 """
 
@@ -28,16 +29,16 @@ from ferret_db.tables import TaskRun
 logger = logging.getLogger(__name__)
 
 REFUSED = frozenset({"lease.lost", "round.closed", "experiment.conflict", "worker.stopping"})
-"""Ends that are no failures: the work is no longer wanted, or was returned."""
+"""Errors that do not count as failures: the work is not needed, or was returned."""
 TRANSIENT = frozenset({"storage.full", "storage.unreachable", "storage.refused"})
 """Errors of the environment: the same task can succeed once they are fixed."""
 LIMITS = frozenset({"memory.exhausted", "task.too_long"})
-"""Reasons for which a worker ends its own process in the middle of a task."""
+"""Reasons for a worker to end its own process in the middle of a task."""
 _BURIAL_SECONDS = 60.0
 
 
 class Subject(NamedTuple):
-    """What a task is about, as far as it is about one."""
+    """The objects that a task concerns."""
 
     experiment: str
     round: int | None = None
@@ -45,7 +46,7 @@ class Subject(NamedTuple):
 
 
 def subject_of(s: Session, task: TaskName, argument: str) -> Subject:
-    """What the task's id stands for; raises the ``….not_found`` of it."""
+    """Returns the objects that the task's id refers to. Raises their ``….not_found``."""
     match task:
         case TaskName.TRAIN:
             assignment = assignment_rows.get(s, argument)
@@ -60,11 +61,11 @@ def subject_of(s: Session, task: TaskName, argument: str) -> Subject:
 def begin(
     s: Session, task: TaskName, argument: str, who: Identity, *, strikes: int, gone: float = GONE_SECONDS
 ) -> Subject | None:
-    """Counts an attempt at the task and assigns it to the worker; returns its subject, or None if it should not run.
+    """Counts an attempt at the task and assigns it to the worker. Returns its subject, or None if it must not run.
 
-    It is not run when its subject no longer exists, when another worker is working on it, and after ``strikes`` failed
-    attempts: then it is given up, and what waits for it is told. A worker that has not been seen for ``gone`` seconds
-    is considered dead.
+    It does not run if its subject no longer exists or another worker is working on it. After ``strikes`` failed
+    attempts it is given up, and the objects waiting for it get the error. A worker that has not been seen for ``gone``
+    seconds is considered dead.
     """
     try:
         subject = subject_of(s, task, argument)
@@ -88,20 +89,20 @@ def begin(
 
 
 def _taken(s: Session, run: TaskRun | None, task: TaskName, argument: str, subject: Subject, who: Identity) -> bool:
-    """Whether the attempt is ours; False if another worker took it this very moment."""
+    """Returns True if the attempt is ours, False if another worker has just taken it."""
     if run is None:
         return task_runs.add(s, task, argument, subject.experiment, who.id)
-    # What this very process began and could not note the end of has killed nobody: it is not counted twice.
+    # If this very process could not record the end of its attempt, the attempt killed nobody: it is not counted twice.
     return run.worker == who.id or task_runs.take(s, run, who.id)
 
 
 def done(s: Session, task: TaskName, argument: str, who: Identity) -> None:
-    """The task has ended well: nothing is held against it any more."""
+    """Records that the task has succeeded and clears its failures."""
     workers.seen(s, who)
     run = task_runs.get(s, task, argument, lock=True)
     if run is None:
         return
-    if run.worker != who.id:  # which was taken for dead: another has begun
+    if run.worker != who.id:  # this worker was considered dead, and another has begun
         task_runs.change(s, run, attempts=run.attempts - 1)
         return
     task_runs.drop(s, run)
@@ -110,7 +111,7 @@ def done(s: Session, task: TaskName, argument: str, who: Identity) -> None:
 
 
 def released(s: Session, task: TaskName, argument: str, who: Identity, *, again: bool = False) -> None:
-    """The task was given back or refused, which is no strike; earlier ones stay. ``again``: it is sent once more."""
+    """Records that the task was returned or refused, without a strike. Earlier strikes stay. ``again`` requeues it."""
     workers.seen(s, who)
     run = task_runs.get(s, task, argument, lock=True)
     if run is None:
@@ -125,7 +126,7 @@ def released(s: Session, task: TaskName, argument: str, who: Identity, *, again:
 
 
 def failed(s: Session, task: TaskName, argument: str, who: Identity, error: FerretError, *, strike: bool) -> None:
-    """The task ended in ``error``, which is kept; the reconciler has it tried again. Only a ``strike`` counts."""
+    """Records that the task ended in ``error``. The reconciler retries it. Only a ``strike`` counts."""
     workers.seen(s, who)
     run = task_runs.get(s, task, argument, lock=True)
     if run is not None:
@@ -135,10 +136,11 @@ def failed(s: Session, task: TaskName, argument: str, who: Identity, error: Ferr
 def ended_process(
     s: Session, task: TaskName, argument: str, who: Identity, *, error: FerretError | None, strikes: int
 ) -> None:
-    """The worker ends its process since the task would not end: because of ``error``, or nobody wants it any more.
+    """Records that the worker ends its process because the task did not stop: after ``error``, or because it is not
+    needed.
 
-    An error is a strike. With ``strikes`` of them in all its tasks the experiment fails: it could end as many
-    processes as it has clients. Otherwise the task is called for again.
+    An error is a strike. With ``strikes`` of them in all its tasks the experiment fails: otherwise it could end as many
+    processes as it has clients. With fewer the task is requested again.
     """
     if error is None:
         released(s, task, argument, who)
@@ -159,7 +161,7 @@ def ended_process(
 
 
 def recover(s: Session, run: TaskRun) -> None:
-    """What a worker had in hand that is gone is called for again at once; see ``task_runs.orphaned``."""
+    """Requests a vanished worker's task again; see ``task_runs.orphaned``."""
     if not task_runs.let_go(s, run):
         return
     if run.task == TaskName.TRAIN:
@@ -169,17 +171,17 @@ def recover(s: Session, run: TaskRun) -> None:
 
 
 def _end_lease(s: Session, assignment_id: str) -> None:
-    """Makes the assignment free for others, and calls them."""
+    """Releases the assignment and requests it again."""
     assignment = assignment_rows.get(s, assignment_id)
     if assignment.state == AssignmentState.PENDING:  # its worker died before it could lease it
         outbox.add(s, TaskName.TRAIN, assignment_id, assignment.experiment_id)
     elif assignment.state == AssignmentState.LEASED:
-        with suppress(FerretError):  # whose lease has run out, which is seen to elsewhere
+        with suppress(FerretError):  # an expired lease is handled elsewhere
             assignments.give_back(s, assignment_id, assignment.fence)
 
 
 def described(error: BaseException) -> FerretError:
-    """The error as one of the catalog's."""
+    """Returns the error as one of the catalog's."""
     if isinstance(error, FerretError):
         return error
     if is_full(error):
@@ -188,12 +190,12 @@ def described(error: BaseException) -> FerretError:
 
 
 def is_strike(error: BaseException) -> bool:
-    """Whether the task may be to blame, rather than a full disk or a database that went away."""
+    """Returns True if the task may be the cause, rather than a full disk or a lost database."""
     return described(error).code not in TRANSIENT and not isinstance(error, OperationalError | InterfaceError)
 
 
 def _in_other_hands(s: Session, task: TaskName, argument: str, who: Identity, gone: float) -> bool:
-    """Whether another worker is on it. For an assignment its lease says so, which is quicker to end."""
+    """Returns True if another worker holds the task. For an assignment the lease decides, which expires sooner."""
     if task == TaskName.TRAIN:
         assignment = assignment_rows.get(s, argument)
         until = assignment.lease_until
@@ -203,14 +205,14 @@ def _in_other_hands(s: Session, task: TaskName, argument: str, who: Identity, go
 
 
 def _let_go(s: Session, run: TaskRun, who: Identity, **values: Any) -> None:
-    """The run with other ``values``, and out of the worker's hands unless another has it already."""
+    """Updates the run and releases it, unless another worker has taken it."""
     if run.worker == who.id:
         values |= {"worker": None, "called_again": False}
     task_runs.change(s, run, **values)
 
 
 def _bury(s: Session, run: TaskRun, subject: Subject) -> None:
-    """Marks the task dead and tells what waits for it; again, where it could not be told before."""
+    """Marks the task dead and fails whatever waits for it. Repeats the second part if that failed before."""
     experiment = experiments.lock(s, subject.experiment)
     if run.dead_at is None:
         logger.error("%s %s is dead after %d attempts", run.task, run.argument, run.attempts)
@@ -229,7 +231,7 @@ def _bury(s: Session, run: TaskRun, subject: Subject) -> None:
 
 
 def _still_due(s: Session, run: TaskRun, subject: Subject) -> bool:
-    """Whether it was not done after all, by one whose sign of that got lost."""
+    """Returns True if the task is still due: its success may not have been recorded."""
     match run.task:
         case TaskName.AGGREGATE:
             return rounds.get(s, run.argument).state == RoundState.FROZEN
@@ -260,7 +262,7 @@ def _reject(s: Session, assignment_id: str, error: FerretError) -> None:
 
 
 def _leave_unevaluated(s: Session, experiment_id: str, number: int, error: FerretError) -> None:
-    """The round counts as evaluated, so that the experiment goes on without its figures."""
+    """Marks the round as evaluated, without metrics, so that the experiment continues."""
     rounds.evaluated(s, experiment_id, number)
     data = {"code": error.code, "detail": error.detail}
     events.add(s, experiment_id, "evaluation.failed", round=number, data=data)

@@ -1,4 +1,4 @@
-"""What a real participant without an assignment waits for: computed when it asks, never stored."""
+"""The reason that a real participant has no assignment: computed on every request, never stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ferret_db.tables import Experiment, Round
 
 class Waiting(NamedTuple):
     """``done`` of ``total`` have joined or contributed; both are 0 where nothing is counted. ``round`` is 0 before
-    round 1."""
+    round 1.
+    """
 
     awaited: Awaited
     round: int = 0
@@ -23,19 +24,22 @@ class Waiting(NamedTuple):
 
 
 def mark(experiment: Experiment, round_: Round | None) -> str:
-    """Of where an experiment and its latest round stand: what its participants do next changes only if this does, or a
-    lease runs out. Every move of either counts its version up."""
+    """Returns the version of the experiment and its latest round.
+
+    A participant's next action changes only when this changes or a lease expires. Every transition of either increments
+    its version.
+    """
     versions = [experiment.version, *([round_.number, round_.attempt, round_.version] if round_ else [])]
     return ".".join(map(str, versions))
 
 
 def gives_work(experiment: Experiment, round_: Round | None) -> bool:
-    """Whether the experiment's latest round can be worked on."""
+    """Returns True if the experiment's latest round can be worked on."""
     return round_ is not None and (experiment.state, round_.state) == (ExperimentState.RUNNING, RoundState.OPEN)
 
 
 def waiting(s: Session, experiment: Experiment, round_: Round | None) -> Waiting | None:
-    """For what, where ``round_`` is the experiment's latest; None once the experiment is over."""
+    """Returns the wait reason; ``round_`` is the experiment's latest round. None once the experiment is over."""
     if experiment.state.finished:
         return None
     number = experiment.round if round_ is None else round_.number
@@ -61,8 +65,11 @@ def waiting(s: Session, experiment: Experiment, round_: Round | None) -> Waiting
 
 
 def required(s: Session, experiment: Experiment) -> int:
-    """How many real participants must have joined for a round to open: for the first all, later one at least where no
-    client is simulated, since some may have been revoked."""
+    """Returns the number of real participants that must have joined for a round to open.
+
+    Before the first round this is all of them. Later it is at least one if no client is simulated, since some may have
+    been revoked.
+    """
     wanted = spec_of(experiment).participants
     if rounds.latest(s, experiment.id) is None:
         return wanted.edge

@@ -1,1 +1,1 @@
-"""All SQL: one module per table, functions that take the ``Session`` of the caller's transaction first."""
+"""All SQL: one module per table. Functions take the ``Session`` of the caller's transaction first."""

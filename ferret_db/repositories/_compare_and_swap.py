@@ -1,4 +1,4 @@
-"""Compare-and-swap: the one way a state changes."""
+"""Compare-and-swap, the only way to change a state."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ R = TypeVar("R", Experiment, Round, Assignment)
 
 
 def swap(s: Session, row: R, after: ExperimentState | RoundState | AssignmentState, **values: Any) -> R | None:
-    """Moves ``row`` to the state ``after``, with other ``values``; None if another transaction moved it first.
+    """Moves ``row`` to the state ``after``, with other ``values``. Returns None if another transaction moved it first.
 
-    ``row`` counts as read: only a row still in its state and version is changed. A move that
-    ``ferret_core.protocol.states`` does not list is a bug in the caller.
+    Only a row that still has the state and version of ``row`` is changed. A move that ``ferret_core.protocol.states``
+    does not list is a bug in the caller.
     """
     assert may_move(row.state, after), f"{row.id} cannot go from {row.state} to {after}"
     table: Any = type(row)

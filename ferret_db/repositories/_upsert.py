@@ -1,4 +1,4 @@
-"""``INSERT … ON CONFLICT``, which both databases know but SQLAlchemy writes for each in its own module."""
+"""``INSERT … ON CONFLICT``, which both databases support but SQLAlchemy defines once per database."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ Insert = sqlite.Insert | postgresql.Insert
 
 
 def insert(s: Session, table: type[Base]) -> Insert:
-    """An insertion into ``table`` that can say what to do ``on_conflict``."""
+    """Creates an insertion into ``table`` that supports ``on_conflict``."""
     return sqlite.insert(table) if s.get_bind().dialect.name == "sqlite" else postgresql.insert(table)

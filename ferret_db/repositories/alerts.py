@@ -1,4 +1,4 @@
-"""Alerts of projects, and the messages that are on their way."""
+"""Alerts of projects, and their queued messages."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ferret_db import clock
 from ferret_db.tables import Alert, AlertDelivery, Experiment
 
 KEPT = timedelta(days=30)
-"""How long one can see what became of a message."""
+"""Retention of sent messages."""
 TRIED_FOR = timedelta(days=1)
-"""A message that is older is given up at the next failure."""
+"""Maximum age of a message: an older one is given up at the next failure."""
 MOST_WAITING = 100
-"""Messages of one alert that wait to be sent; a newer one takes the place of the oldest."""
+"""Maximum queued messages per alert. A newer one replaces the oldest."""
 AT_A_TURN = 2
-"""Messages of one project that are sent at the same time."""
+"""Maximum messages of one project that are sent simultaneously."""
 _UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 
 
 class Claimed(NamedTuple):
-    """A message that is this process's to send now, and where to."""
+    """A message that this process must send now, and its address."""
 
     delivery: AlertDelivery
     alert: Alert
@@ -42,7 +42,7 @@ def add(
     secret: str | None,
     experiment_id: str | None = None,
 ) -> Alert:
-    """An alert of all experiments of the project, or of one of them."""
+    """Creates an alert for all experiments of the project, or for one of them."""
     alert = Alert(
         project=project, kind=kind, address=address, events=[*events], secret=secret, experiment_id=experiment_id
     )
@@ -52,7 +52,7 @@ def add(
 
 
 def get(s: Session, project: str, alert_id: str) -> Alert:
-    """The project's alert, or ``alert.not_found``."""
+    """Returns the project's alert, or raises ``alert.not_found``."""
     found = s.scalars(select(Alert).where(Alert.id == alert_id, Alert.project == project)).one_or_none()
     if found is None:
         reason = f"no such alert of {project}; see `ferret alert list`"
@@ -61,34 +61,34 @@ def get(s: Session, project: str, alert_id: str) -> Alert:
 
 
 def of_project(s: Session, project: str) -> list[Alert]:
-    """The oldest first."""
+    """Returns the project's alerts, oldest first."""
     return list(s.scalars(select(Alert).where(Alert.project == project).order_by(Alert.created_at, Alert.id)))
 
 
 def count(s: Session, project: str) -> int:
-    """How many alerts the project has."""
+    """Counts the project's alerts."""
     return s.scalars(select(func.count()).select_from(Alert).where(Alert.project == project)).one()
 
 
 def of_experiment(s: Session, experiment_id: str) -> list[Alert]:
-    """Those of this experiment alone."""
+    """Returns the alerts of this experiment alone."""
     return list(s.scalars(select(Alert).where(Alert.experiment_id == experiment_id)))
 
 
 def about(s: Session, experiment: Experiment) -> list[Alert]:
-    """Those that are on and are told of the experiment, the oldest first."""
+    """Returns the enabled alerts that cover the experiment, oldest first."""
     of_it = or_(Alert.experiment_id.is_(None), Alert.experiment_id == experiment.id)
     told = Alert.project == experiment.project, Alert.enabled, of_it
     return list(s.scalars(select(Alert).where(*told).order_by(Alert.created_at, Alert.id)))
 
 
 def wanted(s: Session, event: AlertEvent) -> bool:
-    """Whether anybody wants to be told of such events."""
+    """Returns True if an alert covers such events."""
     return any(event in events for events in s.scalars(select(Alert.events).where(Alert.enabled)))
 
 
 def switch(s: Session, alert_id: str, *, enabled: bool) -> Alert:
-    """The alert on or off. What one that is off was still to be told is given up."""
+    """Enables or disables the alert. Disabling drops queued messages."""
     if not enabled:
         _give_up(s, AlertDelivery.alert_id == alert_id, "the alert was switched off")
     return s.scalars(
@@ -98,14 +98,17 @@ def switch(s: Session, alert_id: str, *, enabled: bool) -> Alert:
 
 
 def delete(s: Session, alert_id: str) -> None:
-    """Deletes the alert with all of its messages, also those that were not sent yet."""
+    """Deletes the alert with all its messages, sent or not."""
     s.execute(deleted(AlertDelivery).where(AlertDelivery.alert_id == alert_id), execution_options=_UNSYNCHRONISED)
     s.execute(deleted(Alert).where(Alert.id == alert_id), execution_options=_UNSYNCHRONISED)
 
 
 def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, Any]) -> list[AlertDelivery]:
-    """The same message to each, due at once. It takes the place of old ones: those that are over, and the oldest that
-    waits where an alert has :data:`MOST_WAITING`, which is given up."""
+    """Queues the same message for each alert, due immediately.
+
+    It replaces old messages: finished ones, and the oldest queued one of an alert that has :data:`MOST_WAITING`, which
+    is given up.
+    """
     now = clock.now(s)
     ids = [alert.id for alert in told]
     over = AlertDelivery.alert_id.in_(ids), AlertDelivery.due_at.is_(None), AlertDelivery.created_at < now - KEPT
@@ -122,7 +125,7 @@ def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, An
 
 
 def _excess(alert_id: str) -> Select[tuple[str]]:
-    """Ids of the alert's waiting messages but for the newest :data:`MOST_WAITING`."""
+    """Selects the ids of the alert's queued messages except the newest :data:`MOST_WAITING`."""
     age = func.row_number().over(order_by=(AlertDelivery.created_at.desc(), AlertDelivery.id.desc()))
     waiting = AlertDelivery.alert_id == alert_id, AlertDelivery.due_at.is_not(None)
     ranked = select(AlertDelivery.id, age.label("age")).where(*waiting).subquery()
@@ -137,22 +140,23 @@ def _give_up(s: Session, which: ColumnElement[bool], error: str | None) -> None:
 
 
 def recent(s: Session, alert_id: str, limit: int) -> list[AlertDelivery]:
-    """The newest messages of the alert."""
+    """Returns the newest messages of the alert."""
     query = select(AlertDelivery).where(AlertDelivery.alert_id == alert_id)
     query = query.order_by(AlertDelivery.created_at.desc(), AlertDelivery.id)
     return list(s.scalars(query.limit(limit)))
 
 
 def due(s: Session) -> bool:
-    """Whether any message is to be sent now."""
+    """Returns True if a message is due."""
     return s.scalars(select(AlertDelivery.id).where(AlertDelivery.due_at <= clock.now(s)).limit(1)).first() is not None
 
 
 def claim(s: Session, limit: int, seconds: float, busy: Collection[str] = ()) -> list[Claimed]:
-    """Takes messages that are due and counts the attempt. Projects take turns: each gets :data:`AT_A_TURN` at most, the
-    longest due first, and those that are ``busy`` none.
+    """Claims due messages and counts the attempt.
 
-    Unless :func:`settle` says how it went, they are due again after so many seconds: whoever had them is gone."""
+    Projects take turns: each gets at most :data:`AT_A_TURN`, longest due first, and the ``busy`` ones get none. Unless
+    :func:`settle` records the result, the messages are due again after ``seconds``: the claiming process is gone.
+    """
     now = clock.now(s)
     is_due = AlertDelivery.due_at <= now
     order = AlertDelivery.due_at, AlertDelivery.created_at, AlertDelivery.id
@@ -175,14 +179,14 @@ def claim(s: Session, limit: int, seconds: float, busy: Collection[str] = ()) ->
 def settle(
     s: Session, delivery: AlertDelivery, *, status: int | None, error: str | None, again_seconds: float | None
 ) -> None:
-    """Notes how the attempt went: delivered without an ``error``; else due again after so many seconds, or given up.
+    """Records the result of an attempt: delivered if ``error`` is None, otherwise due again or given up.
 
-    After a failure the alert's other messages wait as long: an address that is dead is tried once for all of them. What
-    has been tried for :data:`TRIED_FOR` is given up.
+    After a failure the message is due again after ``again_seconds``, and the alert's other messages wait as long: a
+    dead address is tried once for all of them. A message is given up after :data:`TRIED_FOR`.
     """
     now = clock.now(s)
     due_at = None if error is None or again_seconds is None else now + timedelta(seconds=again_seconds)
-    # Another attempt may have begun meanwhile, if this one took too long: it is the one that counts.
+    # If this one took too long, another attempt may have begun meanwhile, which is the one that counts.
     same = AlertDelivery.id == delivery.id, AlertDelivery.attempts == delivery.attempts
     s.execute(
         update(AlertDelivery)

@@ -1,4 +1,4 @@
-"""Files of an experiment that can be downloaded."""
+"""An experiment's downloadable files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_all(s: Session, rows: list[Artifact]) -> None:
 
 
 def get(s: Session, experiment_id: str, artifact_id: str) -> Artifact:
-    """The experiment's artifact, or ``artifact.not_found``."""
+    """Returns the experiment's artifact, or raises ``artifact.not_found``."""
     query = select(Artifact).where(Artifact.id == artifact_id, Artifact.experiment_id == experiment_id)
     found = s.scalars(query).one_or_none()
     if found is None:
@@ -27,32 +27,35 @@ def get(s: Session, experiment_id: str, artifact_id: str) -> Artifact:
 
 
 def of_experiment(s: Session, experiment_id: str) -> list[Artifact]:
-    """All artifacts by round, kind and name."""
+    """Returns all artifacts by round, kind and name."""
     query = select(Artifact).where(Artifact.experiment_id == experiment_id)
     return list(s.scalars(query.order_by(Artifact.round, Artifact.kind, Artifact.name)))
 
 
 def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[Artifact]:
-    """By round, kind and name."""
+    """Lists artifacts by round, kind and name."""
     query = select(Artifact).where(Artifact.experiment_id == experiment_id)
     rows = s.scalars(seek(query, (Artifact.round, Artifact.kind, Artifact.name), cursor, limit)).all()
     return page(rows, limit, lambda row: (row.round, row.kind, row.name))
 
 
 def of_round(s: Session, experiment_id: str, round: int) -> list[Artifact]:
-    """The files written after ``round``, by name; none if its model was not written out."""
+    """Returns the files written after ``round`` by name; empty if its model was not written."""
     query = select(Artifact).where(Artifact.experiment_id == experiment_id, Artifact.round == round)
     return list(s.scalars(query.order_by(Artifact.name)))
 
 
 def rounds_of(s: Session, experiment_id: str) -> list[int]:
-    """The rounds whose model is written out, in order."""
+    """Returns the rounds with a written model, in order."""
     query = select(Artifact.round).where(Artifact.experiment_id == experiment_id).distinct().order_by(Artifact.round)
     return list(s.scalars(query))
 
 
 def drop(s: Session, experiment_id: str, rounds: Sequence[int], names: Sequence[str] | None = None) -> None:
-    """Forgets the files written after those rounds, all or those of the names; garbage collection removes them."""
+    """Deletes the rows of the files written after those rounds, all or only ``names``.
+
+    Garbage collection removes the files.
+    """
     query = delete(Artifact).where(Artifact.experiment_id == experiment_id, Artifact.round.in_(rounds))
     if names is not None:
         query = query.where(Artifact.name.in_(names))

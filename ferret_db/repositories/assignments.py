@@ -1,4 +1,4 @@
-"""Assignments: who does what in a round, and who holds the lease."""
+"""Assignments: who does which part of a round, and who holds the lease."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ _UNFINISHED = [state for state in AssignmentState if not state.finished]
 
 
 def add_all(s: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows given as columns by name: a thousand as objects would take several times as long."""
+    """Inserts rows given as columns by name. A thousand objects would take several times as long."""
     s.execute(insert(Assignment), rows)
 
 
 def add_missing(s: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """The same, but for participants that have an assignment in the round already."""
+    """Inserts the rows of participants that do not have an assignment in the round yet."""
     # On the connection: the ORM would take several times as long, and the write lock with it.
     s.connection().execute(upsert(s, Assignment).on_conflict_do_nothing(), rows)
 
 
 def participants(s: Session, round_id: str) -> set[str]:
-    """The names of those who have an assignment in the round."""
+    """Returns the names of the round's participants."""
     return set(s.scalars(select(Assignment.participant).where(Assignment.round_id == round_id)))
 
 
 def get(s: Session, assignment_id: str, *, lock: bool = False) -> Assignment:
-    """The assignment, on request ours until the transaction ends, or ``assignment.not_found``.
+    """Returns the assignment, or raises ``assignment.not_found``. With ``lock`` it is locked until the transaction
+    ends.
 
-    A heartbeat moves a row's version without the experiment's lock: what must not lose against one locks the row too.
+    A heartbeat increments a row's version without the experiment's lock. An update that must not lose against a
+    heartbeat locks the row too.
     """
     locking = {"key_share": True} if lock else None
     found = s.get(Assignment, assignment_id, populate_existing=True, with_for_update=locking)
@@ -49,13 +51,13 @@ def get(s: Session, assignment_id: str, *, lock: bool = False) -> Assignment:
 
 
 def unknown(assignment_id: str) -> FerretError:
-    """``assignment.not_found``."""
+    """Returns ``assignment.not_found``."""
     message = "unknown; ask for the next assignment"
     return FerretError.of_field("assignment.not_found", "assignment", assignment_id, message)
 
 
 class Result(NamedTuple):
-    """An assignment, its round, what was accepted for it, and the time at which that was so."""
+    """An assignment, its round, its accepted contribution, and the time of reading."""
 
     assignment: Assignment
     round: Round
@@ -64,8 +66,9 @@ class Result(NamedTuple):
 
 
 def with_results(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> list[Result]:
-    """Those of the assignments that exist; with ``lock`` as in :func:`get`, in the order of their ids, and with the
-    tasks to be read when they are asked for."""
+    """Returns the assignments that exist, in the order of their ids. ``lock`` is as in :func:`get`; tasks are
+    deferred.
+    """
     query = (
         select(Assignment, Round, Contribution, utcnow())
         .join(Round, Round.id == Assignment.round_id)
@@ -79,15 +82,14 @@ def with_results(s: Session, assignment_ids: Sequence[str], *, lock: bool = Fals
 
 
 def lock_all(s: Session, assignment_ids: Sequence[str]) -> Sequence[Assignment]:
-    """Those of the assignments that exist, in the order of their ids, ours until the transaction ends; their tasks are
-    read when they are asked for."""
+    """Locks the assignments that exist, in the order of their ids. Tasks are deferred."""
     query = select(Assignment).where(Assignment.id.in_(assignment_ids)).order_by(Assignment.id)
     locked = query.options(defer(Assignment.task)).with_for_update(key_share=True)
     return s.scalars(locked, execution_options=_FRESH).all()
 
 
 def leased(s: Session, free: Sequence[Assignment], until: datetime) -> Sequence[Assignment]:
-    """These under new leases, with their tasks; the caller has locked them and found them free."""
+    """Leases these assignments and loads their tasks. The caller has locked them and found them free."""
     if not free:
         return []
     given = update(Assignment).where(Assignment.id.in_([row.id for row in free])).values(lease_until=until)
@@ -101,7 +103,7 @@ def leased(s: Session, free: Sequence[Assignment], until: datetime) -> Sequence[
 
 
 def accepted(s: Session, contributions: Sequence[Contribution]) -> None:
-    """leased → accepted, for each contribution; the caller has locked their assignments and found them leased."""
+    """Moves leased → accepted for each contribution. The caller has locked the assignments and found them leased."""
     s.connection().execute(
         update(Assignment)
         .where(Assignment.id == bindparam("delivered"))
@@ -112,7 +114,7 @@ def accepted(s: Session, contributions: Sequence[Contribution]) -> None:
 
 
 def of_round(s: Session, round_id: str) -> list[Assignment]:
-    """The round's assignments in participant order."""
+    """Returns the round's assignments in participant order."""
     query = select(Assignment).where(Assignment.round_id == round_id).order_by(Assignment.participant)
     return list(s.scalars(query, execution_options=_FRESH))
 
@@ -122,7 +124,7 @@ def count_of_round(s: Session, round_id: str) -> dict[AssignmentState, int]:
 
 
 def count_of_rounds(s: Session, round_ids: Collection[str]) -> dict[str, dict[AssignmentState, int]]:
-    """By round, then by state."""
+    """Counts assignments by round, then by state."""
     counts = select(Assignment.round_id, Assignment.state, func.count()).where(Assignment.round_id.in_(round_ids))
     found = {round_id: dict[AssignmentState, int]() for round_id in round_ids}
     for round_id, state, count in s.execute(counts.group_by(Assignment.round_id, Assignment.state)):
@@ -136,8 +138,10 @@ def count_by_state(s: Session) -> dict[AssignmentState, int]:
 
 
 def next_for(s: Session, participant_ids: Collection[str]) -> dict[str, str]:
-    """The id of what each of the real participants could lease now, if its experiment runs: pending, or with a lease
-    that ran out."""
+    """Returns, by real participant, the id of an assignment it could lease if its experiment runs.
+
+    That is a pending assignment or one with an expired lease.
+    """
     query = (
         select(Assignment.participant_id, Assignment.id)
         .join(Round, Round.id == Assignment.round_id)
@@ -150,13 +154,13 @@ def next_for(s: Session, participant_ids: Collection[str]) -> dict[str, str]:
 
 
 def unfinished_participants(s: Session, round_id: str) -> frozenset[str]:
-    """Ids of the real participants that have something to do in the round, or are at it."""
+    """Returns the ids of real participants with unfinished assignments in the round."""
     query = select(Assignment.participant_id).where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
     return frozenset(found for found in s.scalars(query) if found is not None)
 
 
 def seconds_leased(s: Session, round_ids: Collection[str], participant_ids: Collection[str]) -> dict[str, float]:
-    """For how long the participants' leases in the rounds hold yet, of those that have one."""
+    """Returns the remaining seconds of the participants' leases in the rounds, by participant."""
     query = select(Assignment.participant_id, Assignment.lease_until, utcnow()).where(
         Assignment.round_id.in_(round_ids),
         Assignment.participant_id.in_(participant_ids),
@@ -179,20 +183,20 @@ def extend(s: Session, assignment_id: str, fence: int, until: datetime) -> bool:
 
 
 def expire(s: Session, round_id: str) -> None:
-    """Ends the round's unfinished assignments; their holders' fences no longer fit."""
+    """Ends the round's unfinished assignments and invalidates their fences."""
     _take_from_holders(s, round_id, AssignmentState.EXPIRED)
 
 
 def take_back(s: Session, round_id: str) -> None:
-    """The round's unfinished assignments wait for somebody again; their holders' fences no longer fit.
+    """Returns the round's unfinished assignments to pending and invalidates their fences.
 
-    Those that wait already move on too: a lease that is being taken at this moment is taken back or not given.
+    Pending ones get a new version too, so a lease that is being taken at this moment is taken back or not given.
     """
     _take_from_holders(s, round_id, AssignmentState.PENDING)
 
 
 def release_lost(s: Session, round_id: str, limit: int) -> int:
-    """leased → pending where the lease ran out, ``limit`` at most; how many there were."""
+    """Moves leased → pending for at most ``limit`` expired leases. Returns their number."""
     ran_out = select(Assignment.id).where(Assignment.round_id == round_id, _ran_out()).limit(limit)
     released = s.execute(
         update(Assignment)
@@ -205,7 +209,7 @@ def release_lost(s: Session, round_id: str, limit: int) -> int:
 
 
 def untrained_since(s: Session, experiment_id: str) -> datetime | None:
-    """When the open round was opened that has work for our own workers in nobody's hands; None without such work."""
+    """Returns the opening time of the open round if it has free work for our own workers, else None."""
     query = (
         select(Round.opened_at)
         .join(Assignment, Assignment.round_id == Round.id)
@@ -217,7 +221,7 @@ def untrained_since(s: Session, experiment_id: str) -> datetime | None:
 
 
 def first_error(s: Session, round_id: str) -> dict[str, Any] | None:
-    """Why the first of the round's rejected assignments was rejected."""
+    """Returns the error of the round's first rejected assignment."""
     query = (
         select(Assignment.error)
         .where(Assignment.round_id == round_id, Assignment.state == AssignmentState.REJECTED)
@@ -228,7 +232,7 @@ def first_error(s: Session, round_id: str) -> dict[str, Any] | None:
 
 
 def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> None:
-    """accepted → rejected, for participants whose contribution the round left out, with their errors by name."""
+    """Moves accepted → rejected for the participants left out of the round; errors are by name."""
     for participant, error in refused.items():
         accepted = Assignment.participant == participant, Assignment.state == AssignmentState.ACCEPTED
         s.execute(
@@ -240,7 +244,7 @@ def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> 
 
 
 def reject_revoked(s: Session, round_id: str, error: dict[str, Any]) -> list[str]:
-    """Rejects the unfinished assignments of the round that revoked participants have; the participants' names."""
+    """Rejects the revoked participants' unfinished assignments of the round. Returns the participants' names."""
     revoked = select(Participant.id).where(Participant.revoked_at.is_not(None))
     rejected = s.execute(
         update(Assignment)
@@ -260,7 +264,7 @@ def reject_revoked(s: Session, round_id: str, error: dict[str, Any]) -> list[str
 
 
 def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> set[str]:
-    """Who failed in the attempt before this one at the round: rejected, or a real participant that never reported."""
+    """Returns the participants that failed in the previous attempt at the round: rejected, or real and silent."""
     silent = and_(
         Round.frozen_at.is_(None),
         Assignment.state == AssignmentState.EXPIRED,

@@ -1,6 +1,6 @@
-"""The audit log: :func:`record` appends in the transaction of the action that it tells of, so both are there or none.
+"""The audit log. :func:`record` appends an entry in the transaction of the action that it describes.
 
-Appending locks the log until the transaction ends: call it last, when nothing else is locked any more.
+Appending locks the log until the transaction ends. Call it last, when no other lock has yet to be taken.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ferret_db.tables import AuditEntry, AuditHead
 logger = logging.getLogger(__name__)
 
 ADMIN = "admin"
-"""The actor that shows the admin token, or the session that it opened."""
+"""Actor of the admin token, and of sessions opened with it."""
 HOST = "host"
-"""Whoever runs commands on the service's machine."""
+"""Actor of commands on the service's machine."""
 NOBODY = "nobody"
-"""Somebody who showed no good credential."""
+"""Actor without a valid credential."""
 
 _ID = 1
 
 
 class AuditFilter(NamedTuple):
-    """Which entries to list; None is any."""
+    """A filter of entries; None matches any."""
 
     actor: str | None = None
     action: str | None = None
@@ -39,10 +39,10 @@ class AuditFilter(NamedTuple):
 
 
 def record(s: Session, actor: str, action: AuditAction, subject: str, **detail: Any) -> AuditEntry:
-    """Appends that ``actor`` did ``action`` to ``subject``, under the next number.
+    """Appends the entry that ``actor`` did ``action`` to ``subject``, under the next number.
 
-    ``detail`` is kept within bounds (``protocol.audit.bounded``); put no secret into it. The entry's number and hash
-    are logged too, so that wherever logs are sent, an end of the chain is known outside of the database.
+    ``detail`` is bounded (``protocol.audit.bounded``); put no secret into it. The entry's number and hash are logged
+    too, so that a head of the chain is known outside the database, wherever the logs are sent.
     """
     previous = _take_next(s)
     said = AuditRecord(
@@ -63,7 +63,7 @@ def record(s: Session, actor: str, action: AuditAction, subject: str, **detail: 
 
 
 def head(s: Session) -> Head:
-    """Where the log ends, by the row that says so."""
+    """Returns the end of the log from its row."""
     row = s.get(AuditHead, _ID, populate_existing=True)
     return audit.EMPTY if row is None else Head(row.number, row.hash)
 
@@ -71,14 +71,14 @@ def head(s: Session) -> Head:
 def list_page(
     s: Session, wanted: AuditFilter, limit: int, cursor: str | None = None, *, oldest_first: bool = False
 ) -> Page[AuditEntry]:
-    """The ``wanted`` entries by number, the newest first."""
+    """Lists the ``wanted`` entries by number, newest first."""
     query = select(AuditEntry).filter_by(**{name: v for name, v in wanted._asdict().items() if v is not None})
     rows = s.scalars(seek(query, [AuditEntry.number], cursor, limit, descending=not oldest_first)).all()
     return page(rows, limit, lambda row: (row.number,))
 
 
 def _take_next(s: Session) -> Head:
-    """The end of the log, which from here on nobody else appends to before this transaction ends."""
+    """Returns the end of the log and locks it until this transaction ends."""
     first = insert(s, AuditHead).values(id=_ID, number=1, hash="")
     taken = s.execute(
         first.on_conflict_do_update(index_elements=["id"], set_={"number": AuditHead.number + 1}).returning(

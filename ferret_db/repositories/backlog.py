@@ -1,4 +1,4 @@
-"""What waits for workers, for who looks after the service: a handful of queries over indices, which change nothing."""
+"""Work that waits for workers, for operators: a few read-only queries over indices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, TaskR
 
 
 class Backlog(NamedTuple):
-    """How many calls wait, and since when the oldest does; None where none waits."""
+    """The number of waiting calls, and the time since when the oldest waits (None without calls)."""
 
     waiting: int
     oldest: datetime | None
@@ -25,14 +25,17 @@ NOTHING = Backlog(0, None)
 
 
 def backlogs(s: Session) -> dict[Queue, Backlog]:
-    """What no worker has taken yet, every queue named. Experiments that wait for their turn to start do not count, nor
-    does the playground's queue, whose questions are in no table."""
+    """Returns the backlog of every queue, without calls that a worker has taken.
+
+    Experiments that wait for their turn to start do not count. Nor does the playground's queue: no table holds its
+    questions.
+    """
     found = dict.fromkeys(Queue, NOTHING) | _called(s)
     return found | {Queue.TRAIN: _sum(found[Queue.TRAIN], _trainings(s))}
 
 
 def unsent(s: Session) -> Backlog:
-    """Calls that were not handed to the broker yet."""
+    """Counts calls that were not handed to the broker yet."""
     calls = func.count(), func.min(OutboxMessage.created_at)
     query = (
         select(*calls).select_from(OutboxMessage).outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
@@ -42,7 +45,7 @@ def unsent(s: Session) -> Backlog:
 
 
 def given_up(s: Session) -> int:
-    """Tasks that failed or killed their worker too often, and are not tried again."""
+    """Counts tasks that failed or killed their worker too often and are not retried."""
     return s.scalars(select(func.count()).select_from(TaskRun).where(TaskRun.dead_at.is_not(None))).one()
 
 
@@ -54,7 +57,7 @@ def _called(s: Session) -> dict[Queue, Backlog]:
 
 
 def _trainings(s: Session) -> Backlog:
-    """Assignments of open rounds that no call was made for yet."""
+    """Counts assignments of open rounds without a call."""
     query = (
         select(func.count(), func.min(Assignment.updated_at))
         .select_from(Assignment)

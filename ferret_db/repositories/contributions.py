@@ -1,4 +1,4 @@
-"""Accepted uploads, and the view of all assignments with theirs."""
+"""Accepted uploads, and the joined view of assignments and their uploads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_db.tables import Assignment, Contribution, Round
 
 
 class Report(NamedTuple):
-    """An assignment, which attempt at its round it belongs to, and what was accepted for it, if anything was."""
+    """An assignment, its round's attempt, and its accepted contribution, if there is one."""
 
     assignment: Assignment
     attempt: int
@@ -22,7 +22,7 @@ class Report(NamedTuple):
 
 
 class Key(NamedTuple):
-    """An idempotency key, as the participant's own."""
+    """An idempotency key, unique per participant."""
 
     experiment_id: str
     participant: str
@@ -35,7 +35,7 @@ def add_all(s: Session, rows: Sequence[Contribution]) -> None:
 
 
 def by_idempotency_keys(s: Session, keys: Sequence[Key]) -> dict[Key, Contribution]:
-    """What was accepted under each of the keys, the last where there is more than one."""
+    """Returns the contribution accepted under each key, the latest if there are several."""
     if not keys:
         return {}
     used = tuple_(Contribution.experiment_id, Contribution.participant, Contribution.idempotency_key)
@@ -45,13 +45,13 @@ def by_idempotency_keys(s: Session, keys: Sequence[Key]) -> dict[Key, Contributi
 
 
 def of_round(s: Session, round_id: str) -> list[Contribution]:
-    """The accepted contributions of a round in participant order: once frozen, the set that is aggregated."""
+    """Returns the accepted contributions of a round in participant order. Once frozen, this set is aggregated."""
     query = select(Contribution).where(Contribution.round_id == round_id).order_by(Contribution.participant)
     return list(s.scalars(query))
 
 
 def attempts(s: Session, experiment_id: str, number: int, participant: str) -> list[Round]:
-    """The attempts at the round that accepted a contribution of the participant, in order."""
+    """Returns the attempts at the round that accepted a contribution of the participant, in order."""
     query = (
         select(Round)
         .join(Contribution, Contribution.round_id == Round.id)
@@ -62,19 +62,19 @@ def attempts(s: Session, experiment_id: str, number: int, participant: str) -> l
 
 
 def digests_of_round(s: Session, round_id: str) -> list[tuple[str, str]]:
-    """The same, as participants with the digests of their contributions."""
+    """Returns the participants of :func:`of_round` with the digests of their contributions."""
     query = select(Contribution.participant, Contribution.digest).where(Contribution.round_id == round_id)
     return [(participant, digest) for participant, digest in s.execute(query.order_by(Contribution.participant))]
 
 
 def of_experiment(s: Session, experiment_id: str) -> list[Contribution]:
-    """All that were accepted, by round."""
+    """Returns all accepted contributions by round."""
     query = select(Contribution).where(Contribution.experiment_id == experiment_id)
     return list(s.scalars(query.order_by(Contribution.round, Contribution.participant)))
 
 
 def note_factors(s: Session, round_id: str, factors: Mapping[str, float]) -> None:
-    """Notes by what factor each clipped participant's contribution to the round counted."""
+    """Stores the factor that each clipped contribution of the round was scaled by."""
     for participant, factor in factors.items():
         s.execute(
             update(Contribution)
@@ -85,9 +85,9 @@ def note_factors(s: Session, round_id: str, factors: Mapping[str, float]) -> Non
 
 
 def memory_of(s: Session, experiment_id: str, participant: str, before: int) -> str | None:
-    """The digest of what a simulated client kept from the last of its rounds that was committed ``before`` a round.
+    """Returns the digest of a simulated client's memory from its last committed round ``before`` a round.
 
-    A round that left its contribution out is none of these.
+    Rounds that left its contribution out do not count.
     """
     query = (
         select(Contribution.memory_digest)
@@ -105,7 +105,7 @@ def memory_of(s: Session, experiment_id: str, participant: str, before: int) -> 
 def list_page(
     s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, round: int | None = None
 ) -> Page[Report]:
-    """One row per assignment, so that leased and rejected ones show too; by round, attempt, then participant."""
+    """Lists one row per assignment, leased and rejected ones too, by round, attempt and participant."""
     query = (
         select(Assignment, Round.attempt, Contribution)
         .join(Round, Round.id == Assignment.round_id)

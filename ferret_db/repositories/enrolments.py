@@ -1,5 +1,7 @@
-"""Enrolment codes: each works once, in time, unless revoked; one that is shown again is counted. A ``code`` is here its
-secret alone, without what names the server."""
+"""Enrolment codes. Each works once, before it expires, unless revoked; repeated uses are counted.
+
+A ``code`` here is its secret alone, without the part that names the server.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,21 @@ _FRESH = {**_UNSYNCHRONISED, "populate_existing": True}
 
 
 def check(s: Session, code: str) -> None:
-    """Raises as :func:`use` would, without taking the code."""
+    """Raises the errors of :func:`use` without spending the code."""
     if s.scalars(select(Enrolment.id).where(*_good(code))).one_or_none() is None:
         raise _refusal(s, code)
 
 
 def is_known(s: Session, code: str) -> bool:
-    """Whether it was ever made here, whatever became of it."""
+    """Returns True if the code was ever created here, even if it is spent, revoked or expired."""
     return s.scalars(select(Enrolment.id).where(Enrolment.code_hash == _hash(code))).one_or_none() is not None
 
 
 def use(s: Session, code: str, display_name: str) -> Enrolment:
     """Spends the code for the participant ``display_name``.
 
-    Raises ``enrolment.used`` for a code that was spent before, which its holder and the administrator should know of,
-    and ``enrolment.invalid`` for one that is unknown, revoked or expired.
+    Raises ``enrolment.used`` for a spent code, which its holder and the administrator should know of, and
+    ``enrolment.invalid`` for an unknown, revoked or expired code.
     """
     used = update(Enrolment).where(*_good(code)).values(used_at=clock.utcnow(), used_by=display_name)
     spent = s.scalars(used.returning(Enrolment), execution_options=_FRESH).one_or_none()
@@ -41,7 +43,7 @@ def use(s: Session, code: str, display_name: str) -> Enrolment:
 
 
 def refuse(s: Session, code: str) -> Enrolment | None:
-    """Counts that a spent code was shown again; the code, or None where it is another's word."""
+    """Counts that a spent code was presented again. Returns the code, or None if it is unknown."""
     again = update(Enrolment).where(Enrolment.code_hash == _hash(code), Enrolment.used_at.is_not(None))
     return s.scalars(
         again.values(refused=Enrolment.refused + 1).returning(Enrolment), execution_options=_FRESH
@@ -49,7 +51,7 @@ def refuse(s: Session, code: str) -> Enrolment | None:
 
 
 def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment, bool]:
-    """The code, which nobody can use from now on, and whether this call made it so; a spent one stays as it is.
+    """Revokes the code. Also returns whether this call did; a spent code stays as it is.
 
     Raises ``enrolment.not_found``.
     """
@@ -70,7 +72,7 @@ def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment
 
 
 def revoke_group(s: Session, experiment_id: str, group: str) -> list[Enrolment]:
-    """The unspent codes of the group, which nobody can use from now on; ``enrolment.not_found`` if it never had any."""
+    """Revokes the group's unspent codes and returns them. Raises ``enrolment.not_found`` if it never had any."""
     of_group = Enrolment.experiment_id == experiment_id, Enrolment.group == group
     if s.scalars(select(Enrolment.id).where(*of_group).limit(1)).one_or_none() is None:
         message = f"is no group of codes of {experiment_id}; ferret experiment codes lists them"
@@ -86,7 +88,7 @@ def revoke_group(s: Session, experiment_id: str, group: str) -> list[Enrolment]:
 def list_page(
     s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, group: str | None = None
 ) -> Page[Enrolment]:
-    """The experiment's codes, or those of the ``group``, the newest first."""
+    """Lists the codes of the experiment or of the ``group``, newest first."""
     query = select(Enrolment).where(Enrolment.experiment_id == experiment_id)
     if group is not None:
         query = query.where(Enrolment.group == group)

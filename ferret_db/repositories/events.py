@@ -1,4 +1,4 @@
-"""The append-only record of what happened, which feeds the dashboard."""
+"""The append-only event log, which feeds the dashboard."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EventType = Literal[
 
 
 class NewEvent(NamedTuple):
-    """An event that has no number yet."""
+    """An event without a number."""
 
     experiment_id: str
     type: EventType
@@ -52,12 +52,12 @@ class NewEvent(NamedTuple):
 def add(
     s: Session, experiment_id: str, type_: EventType, *, round: int | None = None, data: dict[str, Any] | None = None
 ) -> None:
-    """Appends an event under the next number; taking it locks the experiment, so numbers follow the commits."""
+    """Appends an event under the next number. This locks the experiment, so numbers follow the commits."""
     add_all(s, [NewEvent(experiment_id, type_, round, data or {})])
 
 
 def add_all(s: Session, new: Sequence[NewEvent]) -> None:
-    """The same for several in their order, of one experiment or of some that are locked already."""
+    """Appends several events in order, of one experiment or of experiments that are already locked."""
     following = {id_: seq - count for id_, seq, count in _taken(s, Counter(event.experiment_id for event in new))}
     for experiment_id, type_, round, data in new:
         following[experiment_id] += 1
@@ -66,7 +66,7 @@ def add_all(s: Session, new: Sequence[NewEvent]) -> None:
 
 
 def _taken(s: Session, counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
-    """By experiment, the last of the numbers that are taken for so many new events, and how many those are."""
+    """Reserves event numbers. Returns each experiment with its last reserved number and their count."""
     more = case(counts, value=Experiment.id) if len(counts) > 1 else next(iter(counts.values()))
     taken = s.execute(
         update(Experiment)
@@ -76,14 +76,14 @@ def _taken(s: Session, counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
         execution_options={"synchronize_session": False},
     ).all()
     for experiment_id, seq in taken:
-        # Not the whole row, whose specification and shapes would be read with every event, under the experiment's lock.
+        # Not the whole row: specification and shapes would be read with every event, under the experiment's lock.
         if (known := s.identity_map.get(identity_key(Experiment, experiment_id))) is not None:
             set_committed_value(known, "event_seq", seq)
     return [(experiment_id, seq, counts[experiment_id]) for experiment_id, seq in taken]
 
 
 def after(s: Session, experiment_id: str, seq: int, limit: int) -> list[Event]:
-    """The next ``limit`` events behind number ``seq``; 0 is before the first."""
+    """Returns the next ``limit`` events after number ``seq``; 0 is before the first."""
     return list(
         s.scalars(
             select(Event).where(Event.experiment_id == experiment_id, Event.seq > seq).order_by(Event.seq).limit(limit)

@@ -1,4 +1,4 @@
-"""The list of experiments: which, and in what order."""
+"""The list of experiments: filters and order."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NEWEST_FIRST = "-created"
 
 
 class ExperimentFilter(NamedTuple):
-    """What to list; ``name`` is any part of the name, in any case. No states means all, several tags mean each.
+    """A filter. ``name`` is any part of the name, in any case. No states means all; with several tags all must match.
 
-    ``archived`` asks for archived experiments instead of all others. Times are from ``created_after`` on and before
-    ``created_before``, so that spans that touch share no experiment. Those of one ``seed_group`` differ in the seed
-    only.
+    ``archived`` selects archived experiments instead of all others. Times are from ``created_after`` (inclusive) to
+    ``created_before`` (exclusive), so adjacent spans share no experiment. Experiments of one ``seed_group`` differ in
+    the seed only.
     """
 
     states: Sequence[ExperimentState] = ()
@@ -41,9 +41,9 @@ class ExperimentFilter(NamedTuple):
 def list_page(
     s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None = None, sort: str = NEWEST_FIRST
 ) -> Page[Experiment]:
-    """Experiments in the order of the column ``sort``; with a minus before its name, the greatest first.
+    """Lists experiments in the order of the column ``sort``. A minus before its name means descending.
 
-    Raises ``request.invalid`` for a column that is none, and for a cursor of another order.
+    Raises ``request.invalid`` for an unknown column and for a cursor of another order.
     """
     order = experiment_sorting.order(sort)
     query = select(Experiment).where(*conditions(wanted)).options(defer(Experiment.shapes), defer(Experiment.notes))
@@ -51,13 +51,13 @@ def list_page(
 
 
 def bytes_per_upload(s: Session, experiment_ids: Sequence[str]) -> dict[str, float]:
-    """The mean size of an upload of the last committed round, in bytes, of the experiments that have one."""
+    """Returns the mean upload size in bytes of each experiment's last committed round, where there is one."""
     query = select(Experiment.id, experiment_sorting.bytes_per_upload()).where(Experiment.id.in_(experiment_ids))
     return {experiment_id: each for experiment_id, each in s.execute(query) if each is not None}
 
 
 def conditions(wanted: ExperimentFilter) -> Iterator[ColumnElement[bool]]:
-    """Of the experiments that are listed."""
+    """Yields the conditions of the filter."""
     archived = Experiment.archived_at
     yield archived.is_not(None) if wanted.archived else archived.is_(None)
     if wanted.states:

@@ -1,4 +1,4 @@
-"""What a list of experiments can be sorted by, and what each column is of a group of them."""
+"""The sort columns of a list of experiments, and their aggregates over a group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _mean(values: Any) -> ColumnElement[Any]:
 
 
 class Column(NamedTuple):
-    """``value`` is an experiment's, of which SQL gives a ``kind``; ``of_group`` makes one of those of a group."""
+    """A sort column. ``value`` is an experiment's, of SQL type ``kind``; ``of_group`` aggregates a group's values."""
 
     value: Value
     kind: type[Any]
@@ -37,7 +37,7 @@ class Column(NamedTuple):
 
 
 def column(sort: str) -> Column:
-    """The one that ``sort`` names, with a minus before it or without; ``request.invalid`` if there is none."""
+    """Returns the column of ``sort``, with or without a leading minus. Raises ``request.invalid`` if it is unknown."""
     known, name = _columns(), sort.removeprefix("-")
     if name not in known:
         reason = f"is no column of the list; {suggestion(name, list(known))}"
@@ -46,20 +46,19 @@ def column(sort: str) -> Column:
 
 
 def order(sort: str, value: Value | None = None) -> Order:
-    """By the column that ``sort`` names, with a minus before it the greatest first; by another ``value`` of its kind
-    where one is given."""
+    """Returns the order of ``sort``, descending with a leading minus, optionally by another ``value`` of its kind."""
     found = column(sort)
     return Order(sort, found.value if value is None else value, found.kind, found.nullable, sort.startswith("-"))
 
 
 def sorts() -> list[str]:
-    """All that ``sort`` may be."""
+    """Returns all valid values of ``sort``."""
     return [sign + name for name in _columns() for sign in ("", "-")]
 
 
 @cache
 def _columns() -> dict[str, Column]:
-    """By their names: the experiments' own, what they have cost, and the last and the best value of each metric."""
+    """Returns the columns by name: experiment fields, costs, and the last and the best value of each metric."""
     return {
         "created": Column(Experiment.created_at, datetime, of_group=func.max),
         "name": Column(func.lower(Experiment.name), str),
@@ -82,7 +81,7 @@ def _columns() -> dict[str, Column]:
         "finished": Column(Experiment.finished_at, datetime, nullable=True, of_group=func.max),
         **{name: Column(_last(name), float, nullable=True, of_group=_mean) for name in METRICS},
         **{f"best_{name}": Column(_best(name), float, nullable=True, of_group=_mean) for name in _COMPARABLE},
-        # The metrics of these names are one round's.
+        # Metrics with these names are per round.
         "bytes_up": Column(_sum(Round.bytes_up), int, of_group=_total),
         "bytes_down": Column(_sum(Round.bytes_down), int, of_group=_total),
         "left": Column(seconds_left(), float, nullable=True, of_group=func.max),
@@ -91,21 +90,21 @@ def _columns() -> dict[str, Column]:
 
 
 _PLACES = {state: place for place, state in enumerate(ExperimentState)}
-"""States sort in the order in which an experiment comes to them."""
+"""Sort order of states: the order in which an experiment reaches them."""
 
 _COMPARABLE = [name for name, entry in METRICS.items() if entry.better]
-"""Metrics of which a round can be the best."""
+"""Metrics with a best round."""
 
 
 def bytes_per_upload() -> ColumnElement[Any]:
-    """The mean size of what was accepted in the last committed round, in bytes."""
+    """Selects the mean size in bytes of the contributions accepted in the last committed round."""
     sizes = select(cast(func.avg(Contribution.size), Float)).join(Round, Round.id == Contribution.round_id)
     last = Round.experiment_id == Experiment.id, Round.number == Experiment.round, Round.state == RoundState.COMMITTED
     return sizes.where(*last).correlate(Experiment).scalar_subquery()
 
 
 def _whole(option: Any) -> ColumnElement[Any]:
-    return cast(option.as_string(), BigInteger)  # as an integer it would have 32 bits on PostgreSQL
+    return cast(option.as_string(), BigInteger)  # an integer would have 32 bits on PostgreSQL
 
 
 def _first_tag() -> ColumnElement[Any]:

@@ -1,4 +1,4 @@
-"""Experiments: stored, found, locked, deleted."""
+"""Experiments: created, read, locked, deleted."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
 _FREE = {"name", "seed"}
-"""What may differ between the experiments of one seed group."""
+"""Fields that may differ within a seed group."""
 _GROUP_LENGTH = 32
 
 LARGE = (defer(Experiment.spec), defer(Experiment.shapes), defer(Experiment.notes))
-"""Leaves out what is large in an experiment; it is read when it is asked for."""
+"""Defers an experiment's large columns."""
 
 
 def add(
@@ -35,7 +35,7 @@ def add(
     idempotency_key: str | None = None,
     idempotency_digest: str | None = None,
 ) -> Experiment:
-    """A queued experiment."""
+    """Creates a queued experiment."""
     document = spec.model_dump(mode="json")
     experiment = Experiment(
         project=project,
@@ -58,7 +58,7 @@ def add(
 
 
 def get(s: Session, experiment_id: str) -> Experiment:
-    """The experiment, or ``experiment.not_found``."""
+    """Returns the experiment, or raises ``experiment.not_found``."""
     found = s.get(Experiment, experiment_id, populate_existing=True)
     if found is None:
         raise unknown(experiment_id)
@@ -66,26 +66,26 @@ def get(s: Session, experiment_id: str) -> Experiment:
 
 
 def spec_of(experiment: Experiment) -> ExperimentSpec:
-    """The resolved specification."""
+    """Returns the resolved specification."""
     return ExperimentSpec.model_validate(experiment.spec)
 
 
 def seed_group(project: str, spec: Mapping[str, Any]) -> str:
-    """The same for all experiments of the project whose resolved specifications differ in name and seed only."""
+    """Returns a key that is equal for the project's experiments that differ only in name and seed."""
     rest = {name: value for name, value in spec.items() if name not in _FREE}
     return digest_json([project, rest])[:_GROUP_LENGTH]
 
 
 def current_round(experiment: Experiment) -> int | None:
-    """The number of the round under way or next; None if there will be none."""
+    """Returns the number of the current or next round, or None if no further round follows."""
     over = experiment.state.finished or experiment.round >= experiment.rounds
     return None if over else experiment.round + 1
 
 
 def lock(s: Session, experiment_id: str) -> Experiment:
-    """The experiment, ours alone until the transaction ends: transitions of one experiment follow each other.
+    """Locks the experiment until the transaction ends: transitions of one experiment run one after another.
 
-    ``key_share`` lets other transactions insert rows that point at it. SQLite locks the whole database anyway.
+    ``key_share`` lets other transactions insert rows that refer to it. SQLite locks the whole database anyway.
     """
     found = s.scalars(
         select(Experiment).where(Experiment.id == experiment_id).with_for_update(key_share=True),
@@ -97,8 +97,10 @@ def lock(s: Session, experiment_id: str) -> Experiment:
 
 
 def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> Sequence[Experiment]:
-    """The experiments that the assignments belong to; with ``lock`` as :func:`lock`, in the order of their ids, so that
-    nobody waits for each other. What is large in them is read when it is asked for."""
+    """Returns the experiments of the assignments in id order, which avoids deadlocks. Large columns are deferred.
+
+    ``lock`` is as in :func:`lock`.
+    """
     belonging = select(Assignment.experiment_id).where(Assignment.id.in_(assignment_ids))
     query = select(Experiment).where(Experiment.id.in_(belonging)).order_by(Experiment.id)
     query = query.options(*LARGE)
@@ -108,24 +110,24 @@ def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = Fa
 
 
 def unfinished(s: Session) -> list[Experiment]:
-    """All unfinished experiments, the oldest first."""
+    """Returns all unfinished experiments, oldest first."""
     query = select(Experiment).where(Experiment.state.in_(_UNFINISHED))
     return list(s.scalars(query.order_by(Experiment.created_at, Experiment.id)))
 
 
 def by_idempotency_key(s: Session, project: str, key: str) -> Experiment:
-    """The project's experiment that was submitted with ``key``; the caller knows that there is one."""
+    """Returns the project's experiment that was submitted with ``key``, which must exist."""
     same = Experiment.project == project, Experiment.idempotency_key == key
     return s.scalars(select(Experiment).where(*same)).one()
 
 
 def advance(s: Session, experiment_id: str, number: int, digest: str) -> None:
-    """Notes the last committed round and its model."""
+    """Stores the last committed round and its model's digest."""
     change(s, experiment_id, round=number, digest=digest)
 
 
 def change(s: Session, experiment_id: str, **values: Any) -> Experiment:
-    """The experiment, which the caller has locked, with other values; its state is changed by ``swap`` alone."""
+    """Updates the experiment, which the caller has locked. Only ``swap`` changes its state."""
     return s.scalars(
         update(Experiment)
         .where(Experiment.id == experiment_id)
@@ -136,7 +138,7 @@ def change(s: Session, experiment_id: str, **values: Any) -> Experiment:
 
 
 def delete(s: Session, experiment_id: str) -> None:
-    """Deletes the experiment, which the caller has locked, and every row that belongs to it."""
+    """Deletes the experiment, which the caller has locked, with every row that belongs to it."""
     for table in reversed(Base.metadata.sorted_tables):
         if "experiment_id" in table.c:
             s.execute(table.delete().where(table.c.experiment_id == experiment_id))
@@ -150,5 +152,5 @@ def count_by_state(s: Session) -> dict[ExperimentState, int]:
 
 
 def unknown(experiment_id: str) -> FerretError:
-    """``experiment.not_found``."""
+    """Returns ``experiment.not_found``."""
     return FerretError.of_field("experiment.not_found", "experiment", experiment_id, "no such experiment")

@@ -1,4 +1,4 @@
-"""How much of everything there is, for Prometheus: a handful of queries, each over an index."""
+"""Gauges for Prometheus: a few queries, each over an index."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ferret_db.tables import Assignment, Experiment, OutboxMessage, Rejection, R
 
 
 class Gauges(NamedTuple):
-    """Counts by state, task and queue, every one of them named, and of rejections by their reasons' codes.
+    """Counts for every state, task and queue, and of rejections by error code.
 
-    ``leases`` are held or expired; ``waiting`` is the work that is due and nobody has in hand. ``round_seconds``, from
-    opening to commit, are those of the last committed round of every experiment that runs or is paused.
+    ``leases`` are held or expired; ``waiting`` is due work that nobody has taken. ``round_seconds`` are the durations,
+    from opening to commit, of the last committed round of every running or paused experiment.
     """
 
     experiments: dict[ExperimentState, int]
@@ -54,8 +54,7 @@ def read(s: Session) -> Gauges:
 
 
 def _in_hand(s: Session) -> Sequence[int]:
-    """Assignments that somebody holds, whose lease has run out, and that no worker has taken yet. Those of a paused
-    experiment wait for nobody."""
+    """Counts held, expired and unclaimed assignments. Paused experiments do not count."""
     leased = Assignment.state == AssignmentState.LEASED
     alive = Assignment.lease_until > clock.utcnow()
     due = and_(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)

@@ -15,7 +15,7 @@ def add(s: Session, entry: LedgerEntry) -> None:
 
 
 def get(s: Session, experiment_id: str, round: int) -> LedgerEntry:
-    """The committed round's entry, or ``round.not_found``."""
+    """Returns the committed round's entry, or raises ``round.not_found``."""
     found = s.get(LedgerEntry, (experiment_id, round))
     if found is None:
         raise FerretError.of_field("round.not_found", "round", round, f"is not a committed round of {experiment_id}")
@@ -23,7 +23,7 @@ def get(s: Session, experiment_id: str, round: int) -> LedgerEntry:
 
 
 def after(s: Session, experiment_id: str, round: int, limit: int) -> list[LedgerEntry]:
-    """The next ``limit`` entries behind ``round``; 0 is the base model."""
+    """Returns the next ``limit`` entries after ``round``; 0 is the base model."""
     return list(
         s.scalars(
             select(LedgerEntry)

@@ -1,7 +1,7 @@
-"""Curves thinned out by the database: one point for each bucket of rounds.
+"""Curves downsampled by the database: one point per bucket of rounds.
 
-A bucket holds a power of two of rounds, counted from round 1, and round 0, the base model, stands alone. So a growing
-run keeps its buckets until there are too many, and then each two neighbours become one.
+A bucket holds a power of two of rounds, counted from round 1. Round 0, the base model, has a separate bucket. So a
+growing run keeps its buckets until there are too many; then each two neighbours are merged.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ GREATEST = sys.float_info.max
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A bucket's values: ``count`` of them, their mean ``value``, the ``least`` and the ``greatest``.
+    """A bucket's values: their number ``count``, their mean ``value``, the ``least`` and the ``greatest``.
 
-    ``first`` and ``round`` are the first and the last round with a value, ``time`` is when that was measured, and
-    ``bytes_up`` what all participants had sent by the end of it. ``lost`` counts values that are no finite numbers;
-    where all are, the others are None.
+    ``first`` and ``round`` are the first and the last round with a value. ``time`` is when the last was measured, and
+    ``bytes_up`` what all participants had sent by its end. ``lost`` counts non-finite values; if all are, the others
+    are None.
     """
 
     first: int
@@ -46,14 +46,14 @@ class Series(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """``rounds_per_point`` is how many rounds a bucket holds."""
+    """Curves by name. ``rounds_per_point`` is the number of rounds per bucket."""
 
     rounds_per_point: int
     series: list[Series]
 
 
 class Window(NamedTuple):
-    """Rounds ``first`` to ``last``, both included; None is no bound."""
+    """Rounds ``first`` to ``last``, both inclusive; None is unbounded."""
 
     first: int | None = None
     last: int | None = None
@@ -65,7 +65,7 @@ EVERYTHING = Window()
 def curves(
     s: Session, experiment_id: str, name: str | None = None, points: int | None = None, window: Window = EVERYTHING
 ) -> Curves:
-    """The curve ``name``, or all by name, with at most ``points`` points each; None: every round has its own."""
+    """Returns the curve ``name``, or all by name, with at most ``points`` points each (None: one per round)."""
     size = _size(s, experiment_id, points, window)
     found, sent = _buckets(experiment_id, name, size, window), _sent(experiment_id)
     rows = s.execute(
@@ -78,7 +78,9 @@ def curves(
 
 
 def bucket_size(first: int, last: int, points: int) -> int:
-    """The smallest power of two of rounds to a bucket with which ``first`` … ``last`` fill at most ``points``."""
+    """Returns the smallest power of two of rounds per bucket that gives ``first`` … ``last`` at most ``points``
+    buckets.
+    """
     size = 1
     while _bucket(last, size) - _bucket(first, size) >= points and size <= last:
         size *= 2
@@ -110,9 +112,10 @@ def _within(experiment_id: str, name: str | None, window: Window) -> ColumnEleme
 
 
 def _buckets(experiment_id: str, name: str | None, size: int, window: Window) -> Subquery:
-    """To PostgreSQL a NaN is greater than every number, to SQLite it is no value: between the bounds are the others.
+    """Selects the buckets.
 
-    A sum of values beyond a bucket's share of the range could leave it: they count as infinite.
+    PostgreSQL sorts NaN above every number, SQLite stores it as NULL; comparing with both bounds excludes it on either.
+    The sum of values beyond a bucket's share of the range could overflow: such values count as infinite.
     """
     most = GREATEST / size
     finite = case((Metric.value.between(-most, most), Metric.value))
@@ -136,7 +139,7 @@ def _buckets(experiment_id: str, name: str | None, size: int, window: Window) ->
 
 
 def _sent(experiment_id: str) -> Subquery:
-    """By round, what all participants had sent by its end; a round may have had several attempts."""
+    """Selects, by round, the bytes that all participants had sent by its end, over all attempts."""
     total = func.sum(func.sum(Round.bytes_up)).over(order_by=Round.number)
     return (
         select(Round.number, cast(total, BigInteger).label("bytes_up"))

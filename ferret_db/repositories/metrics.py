@@ -1,4 +1,4 @@
-"""Curves: one value per experiment, name and round; round 0 is the base model."""
+"""Metrics: one value per experiment, name and round; round 0 is the base model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferret_db.tables import Metric
 
 
 class MetricSummary(NamedTuple):
-    """``best`` is None where no round is better than another, as with bytes."""
+    """The first, last and best value of a metric. ``best`` is None for metrics without a best round, such as bytes."""
 
     first: float
     last: float
@@ -23,7 +23,7 @@ class MetricSummary(NamedTuple):
 
 
 def add(s: Session, experiment_id: str, round: int, values: Mapping[str, float]) -> None:
-    """Stores the round's values; ``training.non_finite`` if one is no number."""
+    """Stores the round's values. Raises ``training.non_finite`` if a value is not a number."""
     for name, value in values.items():
         if not math.isfinite(value):
             raise FerretError.of_field("training.non_finite", f"round {round}: {name}", str(value), "is not finite")
@@ -34,7 +34,7 @@ def add(s: Session, experiment_id: str, round: int, values: Mapping[str, float])
 
 
 def by_round(s: Session, experiment_id: str, rounds: Sequence[int]) -> dict[int, dict[str, float]]:
-    """``{round: {name: value}}`` of those of the rounds that have any."""
+    """Returns ``{round: {name: value}}`` for the rounds that have metrics."""
     query = select(Metric).where(Metric.experiment_id == experiment_id, Metric.round.in_(rounds)).order_by(Metric.name)
     found: dict[int, dict[str, float]] = {}
     for metric in s.scalars(query):
@@ -43,13 +43,13 @@ def by_round(s: Session, experiment_id: str, rounds: Sequence[int]) -> dict[int,
 
 
 def values(s: Session, experiment_id: str, name: str) -> dict[int, float]:
-    """``{round: value}`` of one curve."""
+    """Returns ``{round: value}`` of one curve."""
     query = select(Metric.round, Metric.value).where(Metric.experiment_id == experiment_id, Metric.name == name)
     return dict(s.execute(query).all())
 
 
 def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, MetricSummary]]:
-    """``{experiment: {name: summary}}``, without those of single labels; without metrics an empty one."""
+    """Returns ``{experiment: {name: summary}}`` without per-label metrics; empty for an experiment without metrics."""
     found: dict[str, dict[str, MetricSummary]] = {experiment_id: {} for experiment_id in experiment_ids}
     for experiment_id, name, summed in summaries(s, experiment_ids):
         found[experiment_id][name] = summed
@@ -57,7 +57,7 @@ def summary(s: Session, experiment_ids: Sequence[str]) -> dict[str, dict[str, Me
 
 
 def summaries(s: Session, among: Sequence[str] | Select[str]) -> Iterator[tuple[str, str, MetricSummary]]:
-    """Experiment, name and summary of what was measured of the experiments, by name, without single labels."""
+    """Yields experiment, metric name and summary, by name, without per-label metrics."""
     ends = (
         select(
             Metric.experiment_id,

@@ -1,8 +1,8 @@
-"""Tasks that are called for: rows that commit with the change that calls for them, handed to the broker in turn.
+"""Task calls: rows that commit with the change that needs the task, handed to the broker in turn.
 
-A task and its argument have one row at most. It waits, is at the broker, and is taken by a worker. Of each experiment
-at most one row per queue is at the broker, and of trainings as many as its priority: the queues stay short however much
-there is to do, and experiments take turns. Trainings have no row while they wait: a pending assignment is its own call.
+A task and its argument have at most one row. It waits, is at the broker, and is taken by a worker. Of each experiment
+at most one row per queue is at the broker, and of trainings as many as its priority. So the queues stay short whatever
+the workload, and experiments take turns. Trainings have no row while they wait: a pending assignment is the call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ferret_db.repositories._upsert import insert
 from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Worker
 
 BATCH = 200
-"""Rows that one transaction of a sweep writes at most."""
+"""Maximum rows that one transaction of a sweep writes."""
 _TOUCHED = "ferret_outbox"
 _UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 _AT_BROKER = and_(OutboxMessage.sent_at.is_not(None), OutboxMessage.taken_at.is_(None))
@@ -43,7 +43,7 @@ _WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.taken_at.is_(None
 
 
 def add(s: Session, task: TaskName, argument: str, experiment_id: str | None = None) -> None:
-    """Calls for a task; its ``argument`` is the experiment if that is not given. A call that waits is not repeated."""
+    """Adds a call of a task. ``argument`` is the experiment by default. A waiting call is not duplicated."""
     experiment_id = experiment_id or argument
     row = insert(s, OutboxMessage).values(
         task=task,
@@ -60,17 +60,17 @@ def add(s: Session, task: TaskName, argument: str, experiment_id: str | None = N
 
 
 def touch(s: Session, experiment_id: str) -> None:
-    """Has ``Database.begin`` hand over, after the commit, what the experiment may have at the broker."""
+    """Makes ``Database.begin`` hand over the experiment's due messages after the commit."""
     cast(set[str], s.info.setdefault(_TOUCHED, set[str]())).add(experiment_id)
 
 
 def touched(s: Session) -> set[str]:
-    """The experiments of this session's calls."""
+    """Returns the experiments of this session's calls."""
     return set(cast(set[str], s.info.get(_TOUCHED, set[str]())))
 
 
 def take(s: Session, task: TaskName, argument: str) -> datetime | None:
-    """A worker has the task's message: when that was sent, or None for one that nobody waits for (any more)."""
+    """Marks the message as taken. Returns when it was sent, or None if no row waits for it."""
     waited = OutboxMessage.task == task, OutboxMessage.argument == argument, OutboxMessage.taken_at.is_(None)
     taken = s.execute(
         update(OutboxMessage)
@@ -86,45 +86,47 @@ def take(s: Session, task: TaskName, argument: str) -> datetime | None:
 
 
 def waits(s: Session, task: TaskName, argument: str, seconds: float) -> bool:
-    """Whether such a call is in nobody's hands yet, or was taken within the last ``seconds``."""
+    """Returns True if such a call waits, or was taken within the last ``seconds``."""
     return bool(s.scalar(select(called(s, task, argument, seconds))))
 
 
 def called(s: Session, task: TaskName, argument: str | ColumnElement[str], seconds: float) -> ColumnElement[bool]:
-    """The same as a condition, for an ``argument`` that may be another table's column."""
+    """Returns :func:`waits` as a condition for an ``argument`` that may be another table's column."""
     recent = OutboxMessage.taken_at > clock.now(s) - timedelta(seconds=seconds)
     same = OutboxMessage.argument == argument, OutboxMessage.task == task
     return exists().where(*same, or_(OutboxMessage.taken_at.is_(None), recent))
 
 
 def drop(s: Session, task: TaskName, argument: str) -> None:
-    """Forgets the call: the task has begun in a way that shows elsewhere."""
+    """Deletes the call: the task's start is recorded elsewhere."""
     same = OutboxMessage.task == task, OutboxMessage.argument == argument
     s.execute(delete(OutboxMessage).where(*same), execution_options=_UNSYNCHRONISED)
 
 
 def withdraw(s: Session, experiment_id: str, tasks: Collection[TaskName]) -> None:
-    """Forgets the experiment's calls for these tasks, but those at the broker, which still take up their place."""
+    """Deletes the experiment's calls of these tasks, except those at the broker, which still use their place."""
     calls = OutboxMessage.experiment_id == experiment_id, OutboxMessage.task.in_(tasks), ~_AT_BROKER
     s.execute(delete(OutboxMessage).where(*calls), execution_options=_UNSYNCHRONISED)
 
 
 def due(s: Session, experiments: Collection[str], places: int) -> bool:
-    """Whether :func:`claim` would find something."""
+    """Returns True if :func:`claim` would find a message."""
     return bool(_calls(s, experiments) or _trainings(s, experiments) or _admitted(s, places))
 
 
 def claim(s: Session, experiments: Collection[str], places: int) -> list[OutboxMessage]:
-    """What is to be handed to the broker now, noted as sent: the next message of each queue of these experiments, and
-    those that start the next experiments. At most ``places`` simulated experiments run at once, in the order of their
-    priorities and of their submission; one with real participants takes up no place.
+    """Claims the messages to hand to the broker now, and marks them as sent.
+
+    These are the next message of each queue of these experiments, and the messages that start the next experiments. At
+    most ``places`` simulated experiments run simultaneously, by priority and then submission. An experiment with real
+    participants takes no place.
     """
     sent = _send(s, _calls(s, experiments))
     return sent + _send_trainings(s, experiments) + _send(s, _admitted(s, places))
 
 
 def unclaim(s: Session, messages: Sequence[OutboxMessage]) -> None:
-    """The broker did not take these: they wait again."""
+    """Returns messages that the broker did not accept to the waiting state."""
     ids = [message.id for message in messages]
     s.execute(
         update(OutboxMessage).where(OutboxMessage.id.in_(ids), _AT_BROKER).values(sent_at=None),
@@ -133,7 +135,9 @@ def unclaim(s: Session, messages: Sequence[OutboxMessage]) -> None:
 
 
 def idle(s: Session, older_than: float) -> Sequence[str]:
-    """Experiments with a call that was not handed over for so many seconds, although its place is free."""
+    """Returns experiments with a call that was not handed over for ``older_than`` seconds although its place is
+    free.
+    """
     old = OutboxMessage.created_at < clock.now(s) - timedelta(seconds=older_than)
     waiting = (
         select(OutboxMessage.experiment_id)
@@ -151,7 +155,7 @@ def idle(s: Session, older_than: float) -> Sequence[str]:
 
 
 def lost(s: Session, older_than: float, overtaken: float, drained: Collection[Queue]) -> Sequence[int]:
-    """The ids of messages that the broker no longer has, a batch of them.
+    """Returns the ids of a batch of messages that the broker has lost.
 
     They were sent more than ``older_than`` seconds ago and no worker took them, although their queue is ``drained`` or
     a worker took one that was sent ``overtaken`` seconds later.
@@ -168,7 +172,7 @@ def lost(s: Session, older_than: float, overtaken: float, drained: Collection[Qu
 
 
 def recall(s: Session, ids: Sequence[int]) -> None:
-    """Lost messages wait again; a training's call is forgotten: its assignment says whether it is still wanted."""
+    """Returns lost messages to the waiting state. A training's call is deleted: its assignment shows if it is due."""
     these = OutboxMessage.id.in_(ids), _AT_BROKER
     for experiment_id in s.scalars(select(OutboxMessage.experiment_id).where(*these).distinct()):
         touch(s, experiment_id)
@@ -178,9 +182,9 @@ def recall(s: Session, ids: Sequence[int]) -> None:
 
 
 def spent(s: Session, seconds: float, training_seconds: float) -> Sequence[int]:
-    """The ids of calls that were taken more than ``seconds`` ago, a batch of them.
+    """Returns the ids of a batch of calls that were taken more than ``seconds`` ago.
 
-    One for a training is spent after ``training_seconds``: where nothing came of it, its assignment calls again.
+    A training's call is spent after ``training_seconds``. If it had no result, its assignment is called again.
     """
     now = clock.now(s)
     training = and_(
@@ -191,7 +195,7 @@ def spent(s: Session, seconds: float, training_seconds: float) -> Sequence[int]:
 
 
 def forget(s: Session, ids: Sequence[int]) -> None:
-    """Deletes these calls, unless they were made again meanwhile."""
+    """Deletes these calls, unless they were renewed meanwhile."""
     these = OutboxMessage.id.in_(ids), OutboxMessage.taken_at.is_not(None)
     gone = delete(OutboxMessage).where(*these).returning(OutboxMessage.experiment_id)
     for experiment_id in s.scalars(gone, execution_options=_UNSYNCHRONISED):
@@ -199,7 +203,7 @@ def forget(s: Session, ids: Sequence[int]) -> None:
 
 
 def _calls(s: Session, experiments: Collection[str]) -> list[int]:
-    """The ids of the oldest waiting call of each experiment in each queue where none of its messages is."""
+    """Returns the oldest waiting call's id of each experiment and queue without a message at the broker."""
     first = dict[tuple[str, Queue], int]()
     for experiment_id, queue, call in s.execute(_CALLS, {"experiments": list(experiments)}):
         first.setdefault((experiment_id, queue), call)
@@ -207,7 +211,7 @@ def _calls(s: Session, experiments: Collection[str]) -> list[int]:
 
 
 class _Training(NamedTuple):
-    """An assignment for our own workers, and how many of its experiment may now go to the broker, itself among them."""
+    """An assignment for our own workers, and the number of its experiment's trainings that may go to the broker."""
 
     experiment_id: str
     assignment_id: str
@@ -215,13 +219,13 @@ class _Training(NamedTuple):
 
 
 def _trainings(s: Session, experiments: Collection[str]) -> list[_Training]:
-    """By experiment, the next one where there is a place for it."""
+    """Returns each experiment's next training, if there is a place for it."""
     found = starmap(_Training, s.execute(_TRAININGS, {"experiments": list(experiments)}))
     return [training for training in found if training.assignment_id]
 
 
 def _admitted(s: Session, places: int) -> list[int]:
-    """The ids of the calls that start the next queued experiments."""
+    """Returns the ids of the calls that start the next queued experiments."""
     taken = [s.scalar(query) or 0 for query in (_UNDER_WAY, _RUNNING)]
     free = max(0, min(places - sum(taken), BATCH))
     admitted = list(s.scalars(_NEXT_SIMULATED, {"free": free})) if free else []
@@ -231,7 +235,7 @@ def _admitted(s: Session, places: int) -> list[int]:
 def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
     if not ids:
         return []
-    # An attempt counts before it is made, so that one which kills its process counts too.
+    # An attempt is counted before it is made, so that one that kills its process counts too.
     sent = (
         update(OutboxMessage)
         .where(OutboxMessage.id.in_(ids), _WAITING)
@@ -243,7 +247,7 @@ def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
 
 
 def _send_trainings(s: Session, experiments: Collection[str]) -> list[OutboxMessage]:
-    """The next one of each, until all places are taken or nothing is left."""
+    """Sends the next training of each, until all places are taken or none is left."""
     sent = list[OutboxMessage]()
     while experiments and (trainings := _trainings(s, experiments)):
         sent += _sent(s, trainings)
@@ -268,13 +272,13 @@ def _sent(s: Session, trainings: Sequence[_Training]) -> list[OutboxMessage]:
 
 
 def startable() -> ColumnElement[bool]:
-    """Whether it is not the call that starts a queued experiment, which :func:`claim` hands over."""
+    """Returns the condition that a call does not start a queued experiment; :func:`claim` handles the starts."""
     queued = Experiment.state.is_not_distinct_from(ExperimentState.QUEUED)
     return ~and_(queued, OutboxMessage.task == TaskName.COORDINATE)
 
 
 def uncalled() -> tuple[ColumnElement[bool], ...]:
-    """Assignments that wait for our own workers, without a call yet."""
+    """Returns the conditions of assignments that wait for our own workers without a call."""
     call = exists().where(OutboxMessage.task == TaskName.TRAIN, OutboxMessage.argument == Assignment.id)
     pending = Assignment.state == AssignmentState.PENDING
     return pending, Assignment.kind == ParticipantKind.SIMULATED, ~call
@@ -283,12 +287,12 @@ def uncalled() -> tuple[ColumnElement[bool], ...]:
 def _occupied(
     experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
 ) -> ColumnElement[bool]:
-    """Whether a message of the experiment is at the broker in this queue."""
+    """Returns the condition that one of the experiment's messages is at the broker in this queue."""
     return exists().where(*_ahead(experiment_id, queue))
 
 
 def _at_broker(experiment_id: SQLColumnExpression[str], queue: Queue) -> ScalarSelect[int]:
-    """How many messages of the experiment are at the broker in this queue."""
+    """Selects the number of the experiment's messages at the broker in this queue."""
     return select(func.count()).where(*_ahead(experiment_id, queue)).scalar_subquery()
 
 
@@ -300,7 +304,7 @@ def _ahead(
     return ahead.experiment_id == experiment_id, ahead.queue == queue, *at_broker
 
 
-# They are asked at every change that calls for a task. To put them together takes longer than to run them.
+# These queries run at every change that calls a task. Building them takes longer than running them.
 _EXPERIMENTS = bindparam("experiments", expanding=True)
 _CALLS = (
     select(OutboxMessage.experiment_id, OutboxMessage.queue, OutboxMessage.id)
@@ -327,7 +331,7 @@ _UNDER_WAY = select(func.count()).select_from(
     _STARTING.where(_SIMULATED, OutboxMessage.sent_at.is_not(None)).subquery()
 )
 _RUNNING = select(func.count(Experiment.id)).where(Experiment.state == ExperimentState.RUNNING, _SIMULATED)
-# Of the same moment, in SQLite a millisecond, the one that was called for first.
+# Within the same moment, a millisecond in SQLite, the first call wins.
 _NEXT = _STARTING.where(_WAITING).order_by(Experiment.priority.desc(), Experiment.created_at, OutboxMessage.id)
 _NEXT_SIMULATED = _NEXT.where(_SIMULATED).limit(bindparam("free", type_=Integer))
 _NEXT_REAL = _NEXT.where(Experiment.real_participants > 0).limit(BATCH)

@@ -1,4 +1,4 @@
-"""What should have happened by now: a handful of queries, however many experiments there are. They change nothing."""
+"""Overdue work: a few read-only queries, independent of the number of experiments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OpenRound(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A task that nobody has in hand although it is due."""
+    """A due task that nobody has taken."""
 
     task: TaskName
     argument: str
@@ -42,18 +42,18 @@ class Patience(NamedTuple):
 
 
 def rounds(s: Session) -> Sequence[OpenRound]:
-    """The open rounds of running experiments whose deadline has passed."""
+    """Returns the running experiments' open rounds after their deadline."""
     return _open_rounds(s, Round.deadline_at <= service_clock.time(s))
 
 
 def leases(s: Session) -> Sequence[OpenRound]:
-    """The open rounds of running experiments with a lease that ran out."""
+    """Returns the running experiments' open rounds with an expired lease."""
     ran_out = Assignment.state == AssignmentState.LEASED, Assignment.lease_until <= clock.now(s)
     return _open_rounds(s, exists().where(Assignment.round_id == Round.id, *ran_out))
 
 
 def calls(s: Session, patience: Patience) -> list[Call]:
-    """Between rounds the coordination; for frozen rounds the aggregation; where due and missing, the evaluation."""
+    """Returns missing calls: coordination between rounds, aggregation of frozen rounds, evaluations that are due."""
     lost_since = clock.now(s) - timedelta(seconds=patience.lost)
     every = cast(Any, Experiment.spec)[("evaluation", "every")].as_integer()
     under_way = Round.experiment_id == Experiment.id, Round.state.in_([RoundState.OPEN, RoundState.FROZEN])

@@ -1,4 +1,4 @@
-"""Real participants: a single-use enrolment code becomes a token. Only hashes of both are kept."""
+"""Real participants. A single-use enrolment code is exchanged for a token; only hashes of both are stored."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ _SECRET_BYTES = 32
 def create_enrolment(
     s: Session, experiment_id: str, seconds: float, group: str | None = None, *, approval: bool = False
 ) -> tuple[Enrolment, str]:
-    """An enrolment and its code, which is shown this once; ``experiment.conflict`` if the experiment is over. With
-    ``approval`` who joins by it is pending."""
+    """Creates an enrolment and its code, which is shown once. Raises ``experiment.conflict`` if the experiment is over.
+
+    With ``approval`` the joining participant is pending.
+    """
     experiment = experiments.get(s, experiment_id)
     if experiment.state.finished:
         raise _over(experiment_id)
@@ -43,12 +45,13 @@ def create_enrolment(
 
 
 def enrol(s: Session, code: str, display_name: str, public_key: str | None = None) -> tuple[Participant, str]:
-    """A participant and its token, which is shown only this once; the experiment is coordinated again. Its name follows
-    from the ``display_name``. With a ``public_key`` it has to sign what it contributes.
+    """Creates a participant and its token, which is shown once, and requests the experiment's coordination.
+
+    The name is derived from ``display_name``. A participant with a ``public_key`` must sign its contributions.
 
     Raises ``enrolment.invalid`` for an unknown, revoked or expired code, ``enrolment.used`` for a used one,
-    ``request.invalid`` for a name that the experiment already has (the code stays good), and ``experiment.conflict`` if
-    the experiment is over.
+    ``request.invalid`` for a name that the experiment already has (the code stays valid), and ``experiment.conflict``
+    if the experiment is over.
     """
     enrolment = enrolments.use(s, code, display_name)
     experiment = experiments.lock(s, enrolment.experiment_id)
@@ -75,14 +78,14 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
 
 
 def by_tokens(s: Session, tokens: Iterable[str]) -> dict[str, Participant]:
-    """Whose tokens they are, where that is known."""
+    """Returns the participants of the known tokens, by token."""
     hashes = {_hash(token): token for token in tokens}
     found = s.scalars(select(Participant).where(Participant.token_hash.in_(hashes)))
     return {hashes[row.token_hash]: row for row in found}
 
 
 def named(s: Session, experiment_id: str, name: str) -> Participant:
-    """The experiment's participant with that name, revoked or not, or ``participant.not_found``."""
+    """Returns the experiment's participant with that name, revoked or not, or raises ``participant.not_found``."""
     query = select(Participant).where(Participant.experiment_id == experiment_id, Participant.name == name)
     found = s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
@@ -92,36 +95,36 @@ def named(s: Session, experiment_id: str, name: str) -> Participant:
 
 
 def display_names(s: Session, experiment_id: str, names: Collection[str] | None = None) -> dict[str, str]:
-    """What people call those of the ``names`` that are real participants; without names, all of these."""
+    """Returns the display names of real participants among ``names``; without ``names``, of all."""
     query = select(Participant.name, Participant.display_name).where(Participant.experiment_id == experiment_id)
     return dict(s.execute(query if names is None else query.where(Participant.name.in_(names))).all())
 
 
 def of_experiment(s: Session, experiment_id: str) -> list[Participant]:
-    """The participants that may take part, by name: those enrolled, neither pending nor revoked."""
+    """Returns the enrolled participants, neither pending nor revoked, by name."""
     query = select(Participant).where(*_taking_part(experiment_id)).order_by(Participant.name)
     return list(s.scalars(query))
 
 
 def ever_of_experiment(s: Session, experiment_id: str) -> list[Participant]:
-    """All that ever enrolled, by name: the revoked ones too."""
+    """Returns all that ever enrolled, revoked ones too, by name."""
     query = select(Participant).where(Participant.experiment_id == experiment_id).order_by(Participant.name)
     return list(s.scalars(query))
 
 
 def count(s: Session, experiment_id: str) -> int:
-    """How many may take part."""
+    """Counts the participants that may take part."""
     return s.scalars(select(func.count()).select_from(Participant).where(*_taking_part(experiment_id))).one()
 
 
 def count_pending(s: Session, experiment_id: str) -> int:
-    """How many wait to be approved."""
+    """Counts the participants that wait for approval."""
     pending = *_enrolled(experiment_id), Participant.pending.is_(True)
     return s.scalars(select(func.count()).select_from(Participant).where(*pending)).one()
 
 
 def in_group(s: Session, experiment_id: str, group: str) -> list[Participant]:
-    """All that ever enrolled by a code of the group, by name; ``participant.not_found`` if there are none."""
+    """Returns all that ever enrolled by a code of the group, by name. Raises ``participant.not_found`` if empty."""
     query = select(Participant).where(Participant.experiment_id == experiment_id, Participant.group == group)
     found = list(s.scalars(query.order_by(Participant.name)))
     if not found:
@@ -133,7 +136,7 @@ def in_group(s: Session, experiment_id: str, group: str) -> list[Participant]:
 def list_page(
     s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, group: str | None = None
 ) -> Page[Participant]:
-    """All that ever enrolled, or those of the ``group``, by name."""
+    """Lists all that ever enrolled, or only those in the ``group``, by name."""
     query = select(Participant).where(Participant.experiment_id == experiment_id)
     if group is not None:
         query = query.where(Participant.group == group)
@@ -142,7 +145,7 @@ def list_page(
 
 
 def approve(s: Session, participant: Participant) -> None:
-    """Lets it take part from now on."""
+    """Lets the participant take part."""
     s.execute(
         update(Participant).where(Participant.id == participant.id).values(pending=False),
         execution_options={"synchronize_session": False},
@@ -150,7 +153,7 @@ def approve(s: Session, participant: Participant) -> None:
 
 
 def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
-    """Refuses the participant's token from now on; whether this call did."""
+    """Revokes the participant and invalidates its token. Returns True if this call did."""
     revoked = s.execute(
         update(Participant)
         .where(Participant.id == participant.id, Participant.revoked_at.is_(None))
@@ -162,7 +165,7 @@ def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
 
 
 def count_active(s: Session) -> int:
-    """How many have enrolled in experiments that are not over."""
+    """Counts the participants in unfinished experiments."""
     unfinished = [state for state in ExperimentState if not state.finished]
     query = select(func.count()).select_from(Participant).join(Experiment)
     active = Experiment.state.in_(unfinished), Participant.revoked_at.is_(None)
@@ -170,13 +173,13 @@ def count_active(s: Session) -> int:
 
 
 def present(s: Session, participant_ids: Collection[str]) -> None:
-    """Notes that the participants are there, but for those whom another transaction changes: it never waits for one."""
+    """Updates the participants' last-seen times, except in rows that another transaction has locked: it never waits."""
     wanted = select(Participant.id).where(Participant.id.in_(participant_ids))
     seen(s, s.scalars(wanted.with_for_update(skip_locked=True)).all())
 
 
 def seen(s: Session, participant_ids: Collection[str]) -> None:
-    """Notes that the participants called."""
+    """Updates the participants' last-seen times."""
     s.execute(
         update(Participant).where(Participant.id.in_(participant_ids)).values(seen_at=clock.utcnow()),
         execution_options={"synchronize_session": False},
@@ -196,7 +199,7 @@ def _hash(secret: str) -> str:
 
 
 def _free_name(s: Session, experiment: Experiment, display_name: str) -> str:
-    """The best of the names that ``display_name`` leads to, which neither a participant nor a simulated client has."""
+    """Returns the best name derived from ``display_name`` that no participant or simulated client has."""
     wanted = names.ids(display_name)
     query = select(Participant.name).where(Participant.experiment_id == experiment.id, Participant.name.in_(wanted))
     taken = {*s.scalars(query), *sampling.client_names(experiments.spec_of(experiment).participants.simulated)}

@@ -1,4 +1,4 @@
-"""Who did what in which round: short rows for many rounds at once, and one participant's rounds in full."""
+"""Participation: short rows for many rounds at a time, and one participant's rounds in full."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferret_db.pagination import Page, page, seek
 from ferret_db.tables import Assignment, Contribution, Rejection, Round
 
 MOST_CELLS = 50_000
-"""Cells for which several rounds are read together; a single one is read whole."""
+"""Maximum cells read for several rounds. A single round is always read whole."""
 
 
 class Stage(NamedTuple):
@@ -25,8 +25,10 @@ class Stage(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One participant's part in one attempt at a round. ``code`` says why it was rejected, ``seconds`` how long it
-    trained: 0 where it does not tell."""
+    """One participant's part in one attempt at a round.
+
+    ``code`` is the reason of a rejection. ``seconds`` is the training time, 0 if not reported.
+    """
 
     round: int
     participant: str
@@ -38,7 +40,7 @@ class Cell(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An upload was refused, whatever became of the assignment."""
+    """A refused upload, whatever the assignment's result."""
 
     round: int
     participant: str
@@ -46,8 +48,10 @@ class Refusal(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Rounds in order of their numbers, with ``cells`` by round and attempt: the last that names a participant counts.
-    ``more``: other rounds follow."""
+    """Rounds in order of their numbers, with ``cells`` by round and attempt; a participant's last cell counts.
+
+    ``more``: other rounds follow.
+    """
 
     stages: list[Stage]
     cells: list[Cell]
@@ -56,7 +60,7 @@ class Grid(NamedTuple):
 
 
 class Part(NamedTuple):
-    """An assignment with its round, what was accepted for it, and what was refused, the latest last."""
+    """An assignment with its round, its accepted contribution, and its refused uploads, latest last."""
 
     assignment: Assignment
     round: Round
@@ -65,7 +69,7 @@ class Part(NamedTuple):
 
 
 def grid(s: Session, experiment_id: str, after: int, limit: int) -> Grid:
-    """The rounds with numbers above ``after``: ``limit`` at most, and as many as have :data:`MOST_CELLS` cells."""
+    """Returns rounds with numbers above ``after``: at most ``limit``, and at most :data:`MOST_CELLS` cells."""
     most = max(1, min(limit, MOST_CELLS // max(1, _size(s, experiment_id, after + 1))))
     found = _stages(s, experiment_id, after, after + most + 1)
     stages = [stage for stage in found if stage.number <= after + most]
@@ -74,8 +78,8 @@ def grid(s: Session, experiment_id: str, after: int, limit: int) -> Grid:
 
 
 def timeline(s: Session, experiment_id: str, participant: str, limit: int, cursor: str | None = None) -> Page[Part]:
-    """The rounds that the participant was asked for, every attempt, the newest first."""
-    # By way of the rounds: assignments are found by round and participant, never by participant alone.
+    """Returns all assignments of the participant, every attempt, newest first."""
+    # Through the rounds: the index covers round and participant, never the participant alone.
     query = (
         select(Assignment, Round, Contribution)
         .select_from(Round)
@@ -91,7 +95,7 @@ def timeline(s: Session, experiment_id: str, participant: str, limit: int, curso
 
 
 def _size(s: Session, experiment_id: str, number: int) -> int:
-    """How many were asked for the round, in every attempt."""
+    """Counts the round's assignments over all attempts."""
     query = select(func.count()).select_from(Assignment)
     return s.scalars(query.where(Assignment.experiment_id == experiment_id, Assignment.round == number)).one()
 

@@ -1,4 +1,4 @@
-"""Projects: made, found, changed, deleted; and their members. A session finds those that its reach lets it see."""
+"""Projects: created, read, changed, deleted; and their members. A session finds the projects in its reach."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FRESH: dict[str, Any] = {"populate_existing": True, "synchronize_session": Fals
 
 
 def create(s: Session, name: str, **values: Any) -> Project:
-    """A new project without members, ``project.conflict`` if the name is taken."""
+    """Creates a project without members. Raises ``project.conflict`` if the name is taken."""
     project = Project(name=name, **values)
     try:
         with s.begin_nested():
@@ -31,7 +31,7 @@ def create(s: Session, name: str, **values: Any) -> Project:
 
 
 def get(s: Session, name: str) -> Project:
-    """The project, or ``project.not_found``."""
+    """Returns the project, or raises ``project.not_found``."""
     found = s.scalars(select(Project).where(Project.name == name)).one_or_none()
     if found is None:
         raise _unknown(name)
@@ -39,18 +39,18 @@ def get(s: Session, name: str) -> Project:
 
 
 def names(s: Session) -> list[str]:
-    """Of all projects that are seen."""
+    """Returns the names of all visible projects."""
     return list(s.scalars(select(Project.name).order_by(Project.name)))
 
 
 def list_page(s: Session, limit: int, cursor: str | None = None) -> Page[Project]:
-    """By name."""
+    """Lists projects by name."""
     rows = s.scalars(seek(select(Project), [Project.name], cursor, limit)).all()
     return page(rows, limit, lambda row: (row.name,))
 
 
 def change(s: Session, name: str, **values: Any) -> Project:
-    """The project with other values, or ``project.not_found``."""
+    """Updates the project. Raises ``project.not_found``."""
     query = update(Project).where(Project.name == name).values(**values).returning(Project)
     changed = s.scalars(query, execution_options=_FRESH).one_or_none()
     if changed is None:
@@ -59,7 +59,7 @@ def change(s: Session, name: str, **values: Any) -> Project:
 
 
 def delete(s: Session, name: str) -> None:
-    """Deletes the project; ``project.conflict`` for one that has experiments, and for the first one."""
+    """Deletes the project. Raises ``project.conflict`` if it has experiments or is the first one."""
     get(s, name)
     if name == FIRST_PROJECT:
         reason = "stays: an experiment belongs to it unless something else is said"
@@ -75,25 +75,25 @@ def delete(s: Session, name: str) -> None:
 
 
 def members(s: Session, name: str) -> list[User]:
-    """The members by name."""
+    """Returns the members by name."""
     query = select(User).join(Membership, Membership.user_id == User.id).where(Membership.project == name)
     return list(s.scalars(query.order_by(User.name)))
 
 
 def add_member(s: Session, name: str, user_id: str) -> bool:
-    """Makes the user a member of the project; whether it was none."""
+    """Makes the user a member of the project. Returns True if the membership is new."""
     row = insert(s, Membership).values(project=name, user_id=user_id, created_at=utcnow())
     return s.execute(row.on_conflict_do_nothing().returning(Membership.user_id)).one_or_none() is not None
 
 
 def remove_member(s: Session, name: str, user_id: str) -> bool:
-    """Ends the membership; whether there was any."""
+    """Ends the membership. Returns True if it existed."""
     gone = deleted(Membership).where(Membership.project == name, Membership.user_id == user_id)
     return s.execute(gone.returning(Membership.user_id)).one_or_none() is not None
 
 
 def seen(s: Session, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those of the pairs of a user's and an experiment's id whose user is a member of the experiment's project."""
+    """Returns the pairs of user and experiment ids in which the user is a member of the experiment's project."""
     user_ids, experiment_ids = {user for user, _ in pairs}, {experiment for _, experiment in pairs}
     found = s.execute(select(Experiment.id, Experiment.project).where(Experiment.id.in_(experiment_ids)))
     project_of = dict(found.all())

@@ -1,4 +1,4 @@
-"""Refused uploads, counted by assignment and reason, so that many of them take no more room than one."""
+"""Refused uploads, counted by assignment and reason, so that many take no more space than one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DETAIL_LENGTH = 1000
 
 
 def record(s: Session, assignment: Assignment, error: FerretError) -> None:
-    """Counts an upload for the assignment, whose experiment the caller has locked, that ``error`` refused."""
+    """Counts an upload for the assignment that ``error`` refused. The caller has locked the experiment."""
     detail = _plain(error.detail)
     counted = s.execute(
         update(Rejection)
@@ -30,7 +30,7 @@ def record(s: Session, assignment: Assignment, error: FerretError) -> None:
 
 
 def count(s: Session, assignment_id: str, codes: Collection[str]) -> int:
-    """How many uploads for the assignment were refused for one of these reasons."""
+    """Counts the assignment's uploads that were refused for one of these reasons."""
     query = select(func.sum(Rejection.count)).where(Rejection.assignment_id == assignment_id, Rejection.code.in_(codes))
     return int(s.scalars(query).one() or 0)
 
@@ -38,7 +38,7 @@ def count(s: Session, assignment_id: str, codes: Collection[str]) -> int:
 def list_page(
     s: Session, experiment_id: str, limit: int, cursor: str | None = None, *, round: int | None = None
 ) -> Page[Rejection]:
-    """By round, then participant; one row for each assignment and reason."""
+    """Lists one row per assignment and reason, by round, then participant."""
     query = select(Rejection).where(Rejection.experiment_id == experiment_id)
     if round is not None:
         query = query.where(Rejection.round == round)
@@ -59,5 +59,5 @@ def _first(assignment: Assignment, code: str, detail: str) -> Rejection:
 
 
 def _plain(text: str) -> str:
-    """What every database takes: parts of it came with the upload, and may be anything and of any length."""
+    """Returns text that every database accepts: parts of it came with the upload, with any content and length."""
     return "".join(character if character.isprintable() else "�" for character in text[:DETAIL_LENGTH])

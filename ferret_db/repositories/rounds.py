@@ -1,4 +1,4 @@
-"""Rounds, with what came of them."""
+"""Rounds and their results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ferret_db.tables import Assignment, Contribution, Experiment, Round
 
 
 class RoundSummary(NamedTuple):
-    """A round with the counts of its assignments and its points on the curves."""
+    """A round with its assignments' counts and its points on the curves."""
 
     round: Round
     participants: int
@@ -31,7 +31,7 @@ class RoundSummary(NamedTuple):
 
 
 class Bytes(NamedTuple):
-    """Sums over participants and rounds."""
+    """Sums of bytes over participants and rounds."""
 
     up: int
     down: int
@@ -44,7 +44,7 @@ def add(s: Session, round_: Round) -> Round:
 
 
 def get(s: Session, round_id: str) -> Round:
-    """The round, or ``round.not_found``."""
+    """Returns the round, or raises ``round.not_found``."""
     found = s.get(Round, round_id, populate_existing=True)
     if found is None:
         raise FerretError.of_field("round.not_found", "round", round_id, "no such round")
@@ -52,7 +52,7 @@ def get(s: Session, round_id: str) -> Round:
 
 
 def latest(s: Session, experiment_id: str, number: int | None = None) -> Round | None:
-    """The last attempt at round ``number``, or at any round."""
+    """Returns the last attempt at round ``number``, or at any round."""
     query = select(Round).where(Round.experiment_id == experiment_id)
     if number is not None:
         query = query.where(Round.number == number)
@@ -61,8 +61,10 @@ def latest(s: Session, experiment_id: str, number: int | None = None) -> Round |
 
 
 def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[Experiment, Round | None]]:
-    """Those of the experiments that exist, by id, each with the last attempt at its last round. What is large in them
-    is read when it is asked for."""
+    """Returns the experiments that exist, by id, each with the last attempt at its last round.
+
+    Large columns are deferred.
+    """
     rounds = select(Round.id).where(Round.experiment_id == Experiment.id)
     last = rounds.order_by(Round.number.desc(), Round.attempt.desc()).limit(1).correlate(Experiment).scalar_subquery()
     query = select(Experiment, Round).outerjoin(Round, Round.id == last).where(Experiment.id.in_(experiment_ids))
@@ -71,13 +73,13 @@ def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[
 
 
 def next_attempt(s: Session, experiment_id: str, number: int) -> int:
-    """The number that the next attempt at the round gets; the first is 1."""
+    """Returns the number of the round's next attempt; the first is 1."""
     last = latest(s, experiment_id, number)
     return 1 if last is None else last.attempt + 1
 
 
 def giving_work(s: Session, round_ids: Collection[str]) -> set[str]:
-    """Which of the rounds are open, with an experiment that goes on, so that assignments may be leased."""
+    """Returns the open rounds of running experiments: their assignments may be leased."""
     query = (
         select(Round.id)
         .join(Experiment, Experiment.id == Round.experiment_id)
@@ -87,7 +89,7 @@ def giving_work(s: Session, round_ids: Collection[str]) -> set[str]:
 
 
 def in_states(s: Session, experiment_id: str, *states: RoundState) -> list[Round]:
-    """The experiment's rounds in one of the states, in order."""
+    """Returns the experiment's rounds in one of the states, in order."""
     return list(
         s.scalars(
             select(Round)
@@ -99,7 +101,7 @@ def in_states(s: Session, experiment_id: str, *states: RoundState) -> list[Round
 
 
 def unevaluated(s: Session, experiment: Experiment) -> list[Round]:
-    """The committed rounds whose evaluation is due (``federation.evaluation_due``) and still missing, in order."""
+    """Returns the committed rounds with a due (``federation.evaluation_due``) and missing evaluation, in order."""
     due = or_(Round.number % spec_of(experiment).evaluation.every == 0, Round.number == experiment.rounds)
     missing = Round.state == RoundState.COMMITTED, Round.evaluated_at.is_(None)
     query = select(Round).where(Round.experiment_id == experiment.id, *missing, due).order_by(Round.number)
@@ -107,8 +109,10 @@ def unevaluated(s: Session, experiment: Experiment) -> list[Round]:
 
 
 def arrivals(s: Session, experiment_id: str, count: int) -> list[float]:
-    """Seconds to each contribution of the last ``count`` rounds that have closed, from their opening; ``inf`` for
-    those that were asked and did not come. Those that were refused, or failed, are left out."""
+    """Returns the seconds from opening to each contribution, over the last ``count`` closed rounds.
+
+    ``inf`` means that an assigned participant did not contribute. Refused and failed assignments are left out.
+    """
     closed = Round.state.in_((RoundState.FROZEN, RoundState.COMMITTED, RoundState.ABANDONED))
     last = select(Round.id).where(Round.experiment_id == experiment_id, closed)
     recent = s.scalars(last.order_by(Round.number.desc(), Round.attempt.desc()).limit(count)).all()
@@ -123,18 +127,18 @@ def arrivals(s: Session, experiment_id: str, count: int) -> list[float]:
 
 
 def stop_clock(s: Session, round_: Round) -> None:
-    """Keeps the time that is left to the open round's deadline."""
+    """Stores the remaining time to the open round's deadline."""
     _change(s, round_, seconds_left=(round_.deadline_at - service_clock.time_ahead(s)).total_seconds())
 
 
 def start_clock(s: Session, round_: Round) -> None:
-    """Sets the open round's deadline to when the time that was left will be over."""
+    """Sets the open round's deadline from the stored remaining time."""
     deadline_at = service_clock.time_ahead(s) + timedelta(seconds=round_.seconds_left or 0)
     _change(s, round_, deadline_at=deadline_at, seconds_left=None)
 
 
 def count_bytes_up(s: Session, uploads: Sequence[Contribution]) -> None:
-    """Adds the uploads to their rounds' sums."""
+    """Adds the uploads' bytes to their rounds' sums."""
     sums = Counter[str]()
     for upload in uploads:
         sums[upload.round_id] += upload.size
@@ -145,7 +149,7 @@ def count_bytes_up(s: Session, uploads: Sequence[Contribution]) -> None:
 
 
 def evaluated(s: Session, experiment_id: str, number: int) -> None:
-    """Notes when the committed round was evaluated."""
+    """Records when the committed round was evaluated."""
     s.execute(
         update(Round)
         .where(Round.experiment_id == experiment_id, Round.number == number, Round.state == RoundState.COMMITTED)
@@ -155,7 +159,7 @@ def evaluated(s: Session, experiment_id: str, number: int) -> None:
 
 
 def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = None) -> Page[RoundSummary]:
-    """The experiment's rounds, first to last, every attempt."""
+    """Lists the experiment's rounds in order, every attempt."""
     query = _counted().where(Round.experiment_id == experiment_id)
     rows = s.execute(seek(query, (Round.number, Round.attempt), cursor, limit)).all()
     found = page(rows, limit, lambda row: (row[0].number, row[0].attempt))
@@ -163,7 +167,7 @@ def list_page(s: Session, experiment_id: str, limit: int, cursor: str | None = N
 
 
 def summary(s: Session, experiment_id: str, number: int) -> RoundSummary:
-    """The last attempt at round ``number``, or ``round.not_found``."""
+    """Returns the last attempt at round ``number``, or raises ``round.not_found``."""
     query = _counted().where(Round.experiment_id == experiment_id, Round.number == number)
     row = s.execute(query.order_by(Round.attempt.desc()).limit(1)).one_or_none()
     if row is None:
@@ -172,7 +176,7 @@ def summary(s: Session, experiment_id: str, number: int) -> RoundSummary:
 
 
 def bytes_by_experiment(s: Session, experiment_ids: Sequence[str]) -> dict[str, Bytes]:
-    """What the participants sent and received so far."""
+    """Sums the bytes that participants sent and received, by experiment."""
     sums = s.execute(
         select(Round.experiment_id, func.sum(Round.bytes_up), func.sum(Round.bytes_down))
         .where(Round.experiment_id.in_(experiment_ids))
@@ -188,7 +192,7 @@ def count_by_state(s: Session) -> dict[RoundState, int]:
 
 
 def _change(s: Session, round_: Round, **values: Any) -> None:
-    """Sets columns beside the state of the round, whose experiment the caller has locked."""
+    """Updates columns of the round other than its state. The caller has locked the experiment."""
     s.execute(
         update(Round).where(Round.id == round_.id).values(**values),
         execution_options={"synchronize_session": False},

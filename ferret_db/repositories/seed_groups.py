@@ -1,4 +1,4 @@
-"""Experiments that differ in the seed only, as one: what they came to together."""
+"""Groups of experiments that differ in the seed only, with joint results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ferret_db.tables import Experiment, Round
 
 @dataclass(frozen=True)
 class Spread:
-    """Of ``count`` values; ``sd`` is that of a sample (n - 1), which a single value has not."""
+    """Statistics of ``count`` values. ``sd`` is the sample's (n - 1); a single value has none."""
 
     mean: float
     sd: float | None
@@ -29,14 +29,14 @@ class Spread:
 
 
 class MetricSpread(NamedTuple):
-    """Over the experiments that have the metric; ``best`` is None where no round is better than another."""
+    """Statistics over the experiments that have the metric. ``best`` is None for metrics without a best round."""
 
     last: Spread
     best: Spread | None
 
 
 class Group(NamedTuple):
-    """``newest`` is the last of its experiments that was submitted; bytes are sums over them."""
+    """A seed group. ``newest`` is its latest submitted experiment. Bytes are sums over its experiments."""
 
     key: str
     states: dict[ExperimentState, int]
@@ -46,10 +46,10 @@ class Group(NamedTuple):
 
 
 def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None, sort: str) -> Page[Group]:
-    """Groups of the experiments that are ``wanted``, of which each has one or more.
+    """Lists the groups that contain a ``wanted`` experiment, in the order of the column ``sort``.
 
-    In the order of the column ``sort``: of a metric the mean, of bytes the sum, of times the last, else the least.
-    Raises ``request.invalid`` for a column that is none, and for a cursor of another order.
+    A group sorts by the mean of a metric, the sum of bytes, the last of times, and otherwise the minimum. Raises
+    ``request.invalid`` for an unknown column and for a cursor of another order.
     """
     page = _keys(s, wanted, limit, cursor, sort)
     return Page(_groups(s, wanted, page.items), page.next_cursor)
@@ -74,7 +74,7 @@ def _groups(s: Session, wanted: ExperimentFilter, keys: Sequence[str]) -> list[G
     return [
         Group(key, states[key], newest[key], measured.get(key, {}), sent.get(key, Bytes(0, 0)))
         for key in keys
-        if key in states and key in newest  # what is deleted meanwhile is not shown
+        if key in states and key in newest  # leaves out groups that were deleted meanwhile
     ]
 
 
@@ -108,7 +108,7 @@ def _spread(found: Sequence[metrics.MetricSummary]) -> MetricSpread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of one or more values."""
+    """Computes the statistics of one or more values."""
     return Spread(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
 
 

@@ -1,7 +1,7 @@
-"""The service as a whole: its own time, who keeps it, and whether the broker answers.
+"""The service as a whole: its clock, the process that keeps it, and the broker's availability.
 
-The service's time goes on with the seconds that the keeper counted itself, never with a clock that may be set: a
-round's deadline is neither passed nor put off by a jump of the database's clock. While no worker runs, it stands still.
+The service's time advances by the seconds that the keeper counted with a monotonic clock. So a jump of the database's
+clock neither passes nor postpones a round's deadline. It does not advance while no worker runs.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from ferret_db.repositories._upsert import insert
 from ferret_db.tables import Assignment, Service, Worker
 
 LONGEST_TICK_SECONDS = 60.0
-"""More than this since the last tick is no time that has passed in service."""
+"""Longest interval between two ticks that counts as service time."""
 _ID = 1
 _UNSYNCHRONISED = {"synchronize_session": False}
 
 
 def get(s: Session) -> Service | None:
-    """None until a worker has run for the first time."""
+    """Returns None until a worker has run for the first time."""
     return s.get(Service, _ID, populate_existing=True)
 
 
 def begin(s: Session, holder: str) -> bool:
-    """The service's time begins, at the database's; False if it has begun."""
+    """Starts the service's time at the database's time. Returns False if it has started."""
     row = insert(s, Service).values(id=_ID, holder=holder, ticks=1, ticked_at=clock.utcnow(), time_at=clock.utcnow())
     begun = s.execute(row.on_conflict_do_nothing().returning(Service.id))
     return begun.one_or_none() is not None
 
 
 def tick(s: Session, last: Service, holder: str, seconds: float) -> Service | None:
-    """So many seconds later, counted by ``holder``; None if somebody else was faster."""
+    """Advances the service's time by ``seconds``, counted by ``holder``. Returns None if another process was faster."""
     return s.scalars(
         update(Service)
         .where(Service.id == _ID, Service.ticks == last.ticks)
@@ -50,20 +50,20 @@ def tick(s: Session, last: Service, holder: str, seconds: float) -> Service | No
 
 
 def leave(s: Session, holder: str) -> None:
-    """The holder ends: the next process need not wait for it."""
+    """Releases the office when the holder ends, so that the next process need not wait."""
     s.execute(update(Service).where(Service.holder == holder).values(holder=None), execution_options=_UNSYNCHRONISED)
 
 
 def time(s: Session) -> datetime:
-    """The service's time at the last tick: no deadline after it has passed."""
+    """Returns the service's time at the last tick: no deadline after it has passed."""
     row = get(s)
     return clock.now(s) if row is None else row.time_at
 
 
 def time_ahead(s: Session, now: datetime | None = None) -> datetime:
-    """The service's time at ``now`` of the database's clock: deadlines begin here.
+    """Returns the service's time at ``now`` of the database's clock. Deadlines start here.
 
-    It is rather late than early where the clock has jumped since the last tick.
+    If the clock has jumped since the last tick, it is too late rather than too early.
     """
     row, now = get(s), now or clock.now(s)
     if row is None:
@@ -73,13 +73,13 @@ def time_ahead(s: Session, now: datetime | None = None) -> datetime:
 
 
 def as_told(s: Session, moment: datetime) -> datetime:
-    """A moment of the service's time by the database's clock, for people."""
+    """Converts a moment of the service's time to the database's clock, for people."""
     now = clock.now(s)
     return moment + (now - time_ahead(s, now))
 
 
 def forgive(s: Session, lease_seconds: float) -> None:
-    """The clock has jumped: whoever was alive by the old one has one more lease, and none has more than that."""
+    """Renews leases after a clock jump: every lease lasts one more period from now."""
     now = clock.now(s)
     s.execute(
         update(Assignment)
@@ -91,7 +91,7 @@ def forgive(s: Session, lease_seconds: float) -> None:
 
 
 def broker_answers(s: Session, *, yes: bool) -> None:
-    """Notes since when the broker is silent, or that it answers."""
+    """Records since when the broker is silent, or that it answers."""
     since = None if yes else clock.utcnow()
     known = Service.broker_silent_since.is_not(None) if yes else Service.broker_silent_since.is_(None)
     s.execute(
@@ -101,5 +101,5 @@ def broker_answers(s: Session, *, yes: bool) -> None:
 
 
 def broker_silent_since(s: Session) -> datetime | None:
-    """None while it answers, as far as is known."""
+    """Returns the start of the broker's silence, or None while it answers."""
     return s.scalars(select(Service.broker_silent_since)).one_or_none()

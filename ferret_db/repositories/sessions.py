@@ -1,4 +1,4 @@
-"""Browsers that are signed in: a random secret in a cookie, of which only the hash is kept."""
+"""Browser sessions: a random secret in a cookie, stored only as a hash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECRET_BYTES = 32
 
 
 class Begun(NamedTuple):
-    """A new session: its secret, which is shown only this once, and when it ends, in ``seconds`` from now."""
+    """A new session: its secret, which is shown once, and its end, ``seconds`` from now."""
 
     secret: str
     expires_at: datetime
@@ -28,7 +28,7 @@ class Begun(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A session that was shown: its user, and the token that it descends from, if any."""
+    """A valid session: its user, and the token that it descends from, if any."""
 
     user: User
     token: UserToken | None
@@ -43,10 +43,10 @@ def begin(
     token: UserToken | None = None,
     address: str | None = None,
 ) -> Begun:
-    """A user's new session; those that have expired are forgotten.
+    """Starts a session of the user and deletes expired ones.
 
-    ``issuer`` names the installation's admin token: with another one the session is over. A session that was made with
-    a ``token`` ends with it, at the latest when it expires; ``auth.invalid`` if it was revoked meanwhile.
+    ``issuer`` identifies the installation's admin token; another token ends the session. A session that was made with a
+    ``token`` ends with it, at the latest when it expires. Raises ``auth.invalid`` if the token was revoked meanwhile.
     """
     user_tokens.hold(s, token)
     now = clock.now(s)
@@ -70,7 +70,7 @@ def begin(
 
 
 def shown(s: Session, secret: str, issuer: str) -> Shown | None:
-    """What is known of the session, if it has neither ended nor expired and its user is enabled."""
+    """Returns the session if it has neither ended nor expired and its user is enabled."""
     good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow(), User.enabled
     query = (
         select(User, UserToken)
@@ -84,14 +84,14 @@ def shown(s: Session, secret: str, issuer: str) -> Shown | None:
 
 
 def of_user(s: Session, user_id: str, issuers: Sequence[str]) -> list[BrowserSession]:
-    """The user's sessions of these ``issuers`` that have not expired, the newest first."""
+    """Returns the user's unexpired sessions of these ``issuers``, newest first."""
     good = BrowserSession.issuer.in_(issuers), BrowserSession.expires_at > clock.utcnow()
     query = select(BrowserSession).where(BrowserSession.user_id == user_id, *good)
     return list(s.scalars(query.order_by(BrowserSession.created_at.desc(), BrowserSession.secret_hash)))
 
 
 def users_of(s: Session, shown: Iterable[str], issuer: str) -> dict[str, User]:
-    """The users of the sessions with these secrets, as far as :func:`shown` knows them."""
+    """Returns the users of the sessions with these secrets, for sessions that :func:`shown` accepts."""
     hashes = {_hash(secret): secret for secret in shown}
     good = BrowserSession.issuer == issuer, BrowserSession.expires_at > clock.utcnow(), User.enabled
     query = select(BrowserSession.secret_hash, User).join(User, User.id == BrowserSession.user_id)
@@ -100,21 +100,21 @@ def users_of(s: Session, shown: Iterable[str], issuer: str) -> dict[str, User]:
 
 
 def end_all(s: Session, user_id: str, *, but: str | None = None) -> int:
-    """Ends all sessions of the user, how many there were; the one with the secret ``but`` goes on."""
+    """Ends all sessions of the user except the one with the secret ``but``. Returns their number."""
     others = () if but is None else (BrowserSession.secret_hash != _hash(but),)
     ended = delete(BrowserSession).where(BrowserSession.user_id == user_id, *others)
     return len(s.scalars(ended.returning(BrowserSession.secret_hash)).all())
 
 
 def redeem(s: Session, secret: str, issuer: str) -> bool:
-    """Ends a session that has not expired; whether this call did, so that of several one alone is told so."""
+    """Ends the session if it has not expired. Returns True for exactly one of several concurrent calls."""
     good = BrowserSession.secret_hash == _hash(secret), BrowserSession.issuer == issuer
     redeemed = delete(BrowserSession).where(*good, BrowserSession.expires_at > clock.utcnow())
     return s.execute(redeemed.returning(BrowserSession.secret_hash)).one_or_none() is not None
 
 
 def end_one(s: Session, user_id: str, session_id: str) -> None:
-    """Ends the session of the user that others know by ``session_id``; ``session.not_found`` if there is none."""
+    """Ends the user's session with the public id ``session_id``. Raises ``session.not_found`` if it does not exist."""
     named = func.substr(BrowserSession.secret_hash, 1, SESSION_DIGITS) == session_id.removeprefix(SESSION_PREFIX)
     ended = delete(BrowserSession).where(BrowserSession.user_id == user_id, named)
     if not s.scalars(ended.returning(BrowserSession.secret_hash)).all():
@@ -122,13 +122,13 @@ def end_one(s: Session, user_id: str, session_id: str) -> None:
 
 
 def end(s: Session, secret: str) -> bool:
-    """Ends the session; whether this call did."""
+    """Ends the session. Returns True if this call did."""
     ended = delete(BrowserSession).where(BrowserSession.secret_hash == _hash(secret))
     return s.execute(ended.returning(BrowserSession.secret_hash)).one_or_none() is not None
 
 
 def name_of(secret: str) -> str:
-    """What others call the session with this secret, as ``BrowserSession.id``."""
+    """Returns the public id of the session with this secret, as ``BrowserSession.id``."""
     return session_name(_hash(secret))
 
 

@@ -1,4 +1,4 @@
-"""The stored files that the database names: what garbage collection keeps, a check reads and a backup takes."""
+"""References from the database to stored files, for garbage collection, checks and backups."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ferret_db.tables import Artifact, Contribution, Experiment, LedgerEntry, Ro
 
 
 class Reference(NamedTuple):
-    """A stored file and whose it is; ``name`` is the file's in its checkpoint, the participant's, or empty.
+    """A reference to a stored file and its owner. ``name`` is the checkpoint file's, the participant's, or empty.
 
-    ``needed`` says whether the experiment cannot go on without it, or cannot be rebuilt from what is left: it can do
-    without later checkpoints than the base model, and without contributions that are in the model.
+    ``needed`` is True if the experiment cannot continue without the file, or cannot rebuild it. It does not need later
+    checkpoints than the base model, nor contributions that are in the model.
     """
 
     kind: FileKind
@@ -30,10 +30,10 @@ class Reference(NamedTuple):
 
 
 def of_all(s: Session, experiment_id: str | None = None) -> Iterator[Reference]:
-    """Every reference, or those of one experiment; a file may be named by several.
+    """Yields every reference, or only one experiment's. A file may have several references.
 
-    Of what simulated clients kept only that counts which they may yet be given: from the last of their committed
-    rounds, and from rounds that may still be committed.
+    The memory of simulated clients counts only where it may be used again: from the last of their committed rounds, and
+    from rounds that may still be committed.
     """
     yield from _checkpoints(s, experiment_id)
     yield from _updates(s, experiment_id)

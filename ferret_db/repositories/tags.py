@@ -12,7 +12,7 @@ from ferret_db.tables import Experiment, ExperimentTag
 
 
 def of(s: Session, experiment_ids: Sequence[str]) -> dict[str, list[str]]:
-    """The tags of each of the experiments, in the order of their keys."""
+    """Returns the tags of each of the experiments, in the order of their keys."""
     found: dict[str, list[str]] = {experiment_id: [] for experiment_id in experiment_ids}
     query = select(ExperimentTag.experiment_id, ExperimentTag.tag)
     query = query.where(ExperimentTag.experiment_id.in_(experiment_ids)).order_by(ExperimentTag.key)
@@ -22,7 +22,7 @@ def of(s: Session, experiment_ids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def replace(s: Session, experiment_id: str, tags: Sequence[str]) -> None:
-    """Gives the experiment, which the caller has locked, these tags and no others; no two of them have one key."""
+    """Sets the tags of the experiment, which the caller has locked. Their keys must be unique."""
     s.execute(
         delete(ExperimentTag).where(ExperimentTag.experiment_id == experiment_id),
         execution_options={"synchronize_session": False},
@@ -33,5 +33,5 @@ def replace(s: Session, experiment_id: str, tags: Sequence[str]) -> None:
 
 
 def tagged(tag: str) -> ColumnElement[bool]:
-    """Whether an experiment has the tag."""
+    """Returns the condition that an experiment has the tag."""
     return Experiment.id.in_(select(ExperimentTag.experiment_id).where(ExperimentTag.key == tag_key(tag)))

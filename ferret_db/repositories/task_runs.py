@@ -1,4 +1,4 @@
-"""Tasks that have begun and not yet ended well: how often, and in whose hands they are."""
+"""Runs of tasks that have begun and not yet succeeded: their attempts and workers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _UNSYNCHRONISED = {"synchronize_session": False}
 
 
 def get(s: Session, task: TaskName, argument: str, *, lock: bool = False) -> TaskRun | None:
-    """The run as the database has it now, on request ours until the transaction ends; None if there is none."""
+    """Returns the current run or None. With ``lock`` it is locked until the transaction ends."""
     return s.get(TaskRun, (task, argument), populate_existing=True, with_for_update=lock)
 
 
 def add(s: Session, task: TaskName, argument: str, experiment_id: str, worker: str) -> bool:
-    """Notes a first attempt in the hands of ``worker``; False if another was faster."""
+    """Records a first attempt by ``worker``. Returns False if another was faster."""
     row = insert(s, TaskRun).values(
         task=task,
         argument=argument,
@@ -40,51 +40,51 @@ def add(s: Session, task: TaskName, argument: str, experiment_id: str, worker: s
 
 
 def take(s: Session, run: TaskRun, worker: str) -> bool:
-    """Counts one more attempt, in the hands of ``worker``; False if the run is no longer as it was read."""
+    """Counts one more attempt, by ``worker``. Returns False if the run has changed since it was read."""
     as_read = TaskRun.attempts == run.attempts, TaskRun.worker.is_not_distinct_from(run.worker)
     return _change(s, run, *as_read, attempts=run.attempts + 1, worker=worker)
 
 
 def let_go(s: Session, run: TaskRun) -> bool:
-    """Takes the run out of the hands it was read in; False if they are others now."""
+    """Releases the run. Returns False if its worker has changed since it was read."""
     return _change(s, run, TaskRun.worker.is_not_distinct_from(run.worker), worker=None)
 
 
 def change(s: Session, run: TaskRun, **values: Any) -> None:
-    """Sets columns of the run."""
+    """Updates columns of the run."""
     _change(s, run, **values)
 
 
 def drop(s: Session, run: TaskRun) -> None:
-    """Forgets the run and its attempts."""
+    """Deletes the run with its attempts."""
     s.execute(delete(TaskRun).where(*_is(run)), execution_options=_UNSYNCHRONISED)
 
 
 def held(s: Session, task: TaskName, argument: str, seconds: float = GONE_SECONDS) -> TaskRun | None:
-    """The task's run while a worker is on it that was seen in the last ``seconds``."""
+    """Returns the task's run if its worker was seen in the last ``seconds``."""
     query = select(TaskRun).where(TaskRun.task == task, TaskRun.argument == argument, _in_hand(s, seconds))
     return s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
 
 
 def in_hand(s: Session, task: TaskName, argument: ColumnElement[str], seconds: float) -> ColumnElement[bool]:
-    """The same as a condition, for an ``argument`` that is another table's column."""
+    """Returns :func:`held` as a condition for an ``argument`` that is another table's column."""
     return exists().where(TaskRun.task == task, TaskRun.argument == argument, _in_hand(s, seconds))
 
 
 def orphaned(s: Session, seconds: float = GONE_SECONDS) -> Sequence[TaskRun]:
-    """The runs whose worker is gone, has not been seen for ``seconds``, or has turned to something else."""
+    """Returns runs with a worker that is gone, was not seen for ``seconds``, or works on another task."""
     query = select(TaskRun).where(TaskRun.dead_at.is_(None), TaskRun.worker.is_not(None), ~_in_hand(s, seconds))
     return s.scalars(query.order_by(TaskRun.created_at, TaskRun.argument)).all()
 
 
 def strikes(s: Session, experiment_id: str, codes: Collection[str]) -> int:
-    """How often a task of the experiment was tried that failed for one of these reasons the last time."""
+    """Counts the attempts of the experiment's tasks that last failed with one of these codes."""
     query = select(TaskRun).where(TaskRun.experiment_id == experiment_id, TaskRun.error.is_not(None))
     return sum(run.attempts for run in s.scalars(query) if run.error is not None and run.error["code"] in codes)
 
 
 def failing(s: Session, experiment_id: str) -> Sequence[TaskRun]:
-    """The experiment's tasks that failed and are to be tried again, the longest failing first."""
+    """Returns the experiment's failed tasks that will be retried, longest failing first."""
     query = select(TaskRun).where(
         TaskRun.experiment_id == experiment_id, TaskRun.error.is_not(None), TaskRun.dead_at.is_(None)
     )
@@ -107,7 +107,7 @@ def _is(run: TaskRun) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
 
 
 def _in_hand(s: Session, seconds: float) -> ColumnElement[bool]:
-    """Its worker is alive and says that it works on this."""
+    """Returns the condition that the run's worker is alive and reports this task."""
     return exists().where(
         Worker.id == TaskRun.worker,
         Worker.task == TaskRun.task,

@@ -1,4 +1,4 @@
-"""How fast experiments go on, as SQL, so that lists can be sorted by it."""
+"""Estimates of remaining time in SQL, so that lists can be sorted by them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ferret_db.clock import seconds_between
 from ferret_db.tables import Experiment, Round
 
 RECENT = 5
-"""Rounds that tell how long one takes by now: the first compiles kernels, and machines come and go."""
+"""Number of recent rounds in an estimate: the first compiles kernels, and machines come and go."""
 
 
 def seconds_left() -> ColumnElement[Any]:
-    """Until a running experiment ends, as long as each of its last rounds took; null where none was committed."""
+    """Selects the seconds until a running experiment ends, from its last rounds; null without a committed round."""
     remaining = Experiment.rounds - Experiment.round
     return case((Experiment.state == ExperimentState.RUNNING, remaining * _seconds_of_a_round()))
 
 
 def seconds_left_of(s: Session, experiment_ids: Sequence[str]) -> dict[str, float]:
-    """Of the experiments that have an estimate, by their ids."""
+    """Returns the estimates by experiment id, where there is one."""
     query = select(Experiment.id, seconds_left()).where(Experiment.id.in_(experiment_ids))
     return {experiment_id: seconds for experiment_id, seconds in s.execute(query) if seconds is not None}
 
 
 def _seconds_of_a_round() -> ColumnElement[Any]:
-    """The median of the last committed ones: the mean of the middle one or two."""
+    """Selects the median duration of the last committed rounds: the mean of the middle one or two."""
     committed = and_(Round.experiment_id == Experiment.id, Round.state == RoundState.COMMITTED)
     seconds = seconds_between(Round.opened_at, Round.committed_at).label("seconds")
     last = select(seconds).where(committed).order_by(Round.number.desc()).limit(RECENT)

@@ -1,4 +1,4 @@
-"""What was inside the updates of committed rounds."""
+"""Statistics of committed rounds' updates."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def add(s: Session, experiment_id: str, round: int, statistics: Mapping[str, Any
 
 
 def get(s: Session, experiment_id: str, round: int) -> dict[str, Any]:
-    """Of a committed round."""
+    """Returns the statistics of a committed round."""
     return s.get_one(Update, (experiment_id, round)).statistics

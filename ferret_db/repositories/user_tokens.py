@@ -1,4 +1,4 @@
-"""Users' tokens: shown once, kept as hashes."""
+"""Users' tokens: shown once, stored as hashes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ferret_db import clock
 from ferret_db.tables import BrowserSession, User, UserToken
 
 PREFIX = "ferret_user_"
-"""By which a user's token is told from a participant's, and found where it was published by mistake."""
+"""Prefix that distinguishes a user's token from a participant's, and lets secret scanners find leaked ones."""
 USED_SECONDS = 60
-"""The last use is noted this often at most: not every request writes."""
+"""Minimum seconds between two updates of the last use: not every request writes."""
 
 _SECRET_BYTES = 32
 
 
 class Shown(NamedTuple):
-    """A token that was shown: its user, and whether it can be used no more."""
+    """A presented token: its user, and whether it has expired."""
 
     user: User
     token: UserToken
     expired: bool
     stale: bool
-    """True if its last use has to be noted again."""
+    """True if its last use must be recorded again."""
 
 
 class Ended(NamedTuple):
-    """What was revoked: names of tokens, and how many sessions and further tokens made with them have ended too."""
+    """Revoked tokens by name, and the number of sessions and further tokens made with them, which have ended too."""
 
     names: list[str]
     tokens: int
@@ -52,10 +52,11 @@ def create(
     *,
     parent: UserToken | None = None,
 ) -> tuple[UserToken, str]:
-    """A token of the user, and its text, which is shown only this once; None ``seconds``: it does not expire.
+    """Creates a token of the user. Returns its text too, which is shown once. It does not expire if ``seconds`` is
+    None.
 
-    A token that was made with another one, its ``parent``, expires with that at the latest; ``auth.invalid`` if the
-    parent was revoked meanwhile.
+    A token that was made with another one, its ``parent``, expires with the parent at the latest. Raises
+    ``auth.invalid`` if the parent was revoked meanwhile.
     """
     hold(s, parent)
     text = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
@@ -80,12 +81,12 @@ def create(
 
 
 def shown(s: Session, text: str) -> Shown | None:
-    """What is known of the token, None for one that was never made or is revoked."""
+    """Returns the presented token, or None if it never existed or is revoked."""
     return all_shown(s, [text]).get(text)
 
 
 def all_shown(s: Session, texts: Iterable[str]) -> dict[str, Shown]:
-    """The same for many: what is known of those that were made and are not revoked."""
+    """Returns the presented tokens that exist, by text."""
     hashes = {_hash(text): text for text in texts}
     query = select(User, UserToken).join(UserToken).where(UserToken.token_hash.in_(hashes))
     found = s.execute(query).all()
@@ -96,7 +97,7 @@ def all_shown(s: Session, texts: Iterable[str]) -> dict[str, Shown]:
 
 
 def used(s: Session, token_id: str) -> None:
-    """Notes that the token was used now."""
+    """Records that the token was used now."""
     s.execute(
         update(UserToken).where(UserToken.id == token_id).values(used_at=clock.utcnow()),
         execution_options={"synchronize_session": False},
@@ -104,12 +105,12 @@ def used(s: Session, token_id: str) -> None:
 
 
 def of_user(s: Session, user_id: str) -> list[UserToken]:
-    """The user's tokens by name."""
+    """Returns the user's tokens by name."""
     return list(s.scalars(select(UserToken).where(UserToken.user_id == user_id).order_by(UserToken.name)))
 
 
 def hold(s: Session, token: UserToken | None) -> None:
-    """Keeps the token, if there is one, until the transaction ends; ``auth.invalid`` if it was revoked."""
+    """Locks the token, if given, until the transaction ends. Raises ``auth.invalid`` if it was revoked."""
     if token is None:
         return
     held = select(UserToken.id).where(UserToken.id == token.id).with_for_update(read=True, key_share=True)
@@ -118,7 +119,7 @@ def hold(s: Session, token: UserToken | None) -> None:
 
 
 def revoke(s: Session, user_id: str, token_id: str) -> Ended:
-    """Forgets a token of the user with all that was made with it; ``token.not_found`` if there is none."""
+    """Deletes a token of the user with all that was made with it. Raises ``token.not_found`` if it does not exist."""
     ended = _revoke(s, UserToken.user_id == user_id, UserToken.id == token_id)
     if not ended.names:
         raise FerretError.of_field("token.not_found", "token", token_id, "the user has no such token")
@@ -126,12 +127,12 @@ def revoke(s: Session, user_id: str, token_id: str) -> Ended:
 
 
 def revoke_all(s: Session, user_id: str) -> Ended:
-    """Forgets all tokens of the user with all that was made with them."""
+    """Deletes all tokens of the user with all that was made with them."""
     return _revoke(s, UserToken.user_id == user_id)
 
 
 def _revoke(s: Session, *which: ColumnElement[bool]) -> Ended:
-    """Deletes these tokens; the database deletes with each what names it as its parent."""
+    """Deletes these tokens; the database deletes their descendants."""
     names = list(s.scalars(select(UserToken.name).where(*which)))
     made = select(UserToken.id).where(*which).cte("made", recursive=True)
     made = made.union(select(UserToken.id).join(made, UserToken.parent_id == made.c.id))

@@ -1,4 +1,4 @@
-"""Users: made, found, changed. Passwords come here hashed."""
+"""Users: created, read, changed. Passwords arrive hashed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ferret_db.tables import User
 _ENDING_BYTES = 4
 
 INSTALLATION = "admin"
-"""The user who has the installation's admin token: always there, enabled, and an administrator."""
+"""The user of the installation's admin token: always present, enabled, and an administrator."""
 
 
 def create(s: Session, name: str, role: Role, password_hash: str | None) -> User:
-    """A new user, ``user.conflict`` if the name is taken."""
+    """Creates a user. Raises ``user.conflict`` if the name is taken."""
     user = User(name=name, role=role, password_hash=password_hash)
     try:
         with s.begin_nested():
@@ -33,7 +33,7 @@ def create(s: Session, name: str, role: Role, password_hash: str | None) -> User
 
 
 def get(s: Session, user_id: str) -> User:
-    """The user, or ``user.not_found``."""
+    """Returns the user, or raises ``user.not_found``."""
     found = s.get(User, user_id, populate_existing=True)
     if found is None:
         raise FerretError.of_field("user.not_found", "user", user_id, "no such user; see `ferret user list`")
@@ -45,19 +45,19 @@ def by_name(s: Session, name: str) -> User | None:
 
 
 def of_identity(s: Session, issuer: str, subject: str) -> User | None:
-    """The user whom the OpenID Connect provider ``issuer`` knows as ``subject``."""
+    """Returns the user that the OpenID Connect provider ``issuer`` identifies as ``subject``."""
     return s.scalars(select(User).where(User.issuer == issuer, User.subject == subject)).one_or_none()
 
 
 def create_of_identity(s: Session, issuer: str, subject: str, name: str, role: Role) -> User:
-    """A user who signs in at ``issuer``. A name that somebody else has gets an ending: names link no accounts."""
+    """Creates a user who signs in at ``issuer``. A taken name gets a suffix: names link no accounts."""
     for tried in (name, f"{name}-{secrets.token_hex(_ENDING_BYTES)}"):
         user = User(name=tried, role=role, issuer=issuer, subject=subject)
         try:
             with s.begin_nested():
                 s.add(user)
         except IntegrityError:
-            if found := of_identity(s, issuer, subject):  # made in another browser at the same time
+            if found := of_identity(s, issuer, subject):  # created by another browser simultaneously
                 return found
         else:
             return user
@@ -65,7 +65,7 @@ def create_of_identity(s: Session, issuer: str, subject: str, name: str, role: R
 
 
 class ShutOut(NamedTuple):
-    """The sessions and tokens of a user that have ended, and whether the role was more than the least."""
+    """A user's ended sessions and tokens, and whether the role was above the lowest."""
 
     sessions: int
     tokens: int
@@ -73,7 +73,7 @@ class ShutOut(NamedTuple):
 
 
 def shut_out(s: Session, user_id: str) -> ShutOut:
-    """Leaves the user the least role, no session and no token; whatever was made with the tokens ends too."""
+    """Leaves the user the lowest role, no session and no token. All that was made with the tokens ends too."""
     demoted = get(s, user_id).role != Role.VIEWER
     s.execute(update(User).where(User.id == user_id).values(role=Role.VIEWER))
     ended = user_tokens.revoke_all(s, user_id)
@@ -81,16 +81,16 @@ def shut_out(s: Session, user_id: str) -> ShutOut:
 
 
 def list_page(s: Session, limit: int, cursor: str | None = None) -> Page[User]:
-    """By name."""
+    """Lists users by name."""
     rows = s.scalars(seek(select(User), [User.name], cursor, limit)).all()
     return page(rows, limit, lambda row: (row.name,))
 
 
 def change(s: Session, user_id: str, *, session: str | None = None, **values: Any) -> User:
-    """The user with other values; ``user.conflict`` for the role or state of the installation's administrator, and
-    for a password of somebody who signs in at a provider.
+    """Updates the user. Raises ``user.conflict`` for the role or state of the installation's administrator, and for a
+    password of a user who signs in at a provider.
 
-    Another password, and disabling, end all sessions of the user but the ``session`` with this secret.
+    A new password, or disabling, ends all sessions of the user except the ``session`` with this secret.
     """
     issuer = get(s, user_id).issuer
     if issuer is not None and "password_hash" in values:

@@ -1,4 +1,4 @@
-"""Workers that say every few seconds that they are alive, and what they work on."""
+"""Workers' heartbeats, and their current tasks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ferret_db.tables import TaskRun, Worker
 
 HEARTBEAT_SECONDS = 5.0
 GONE_SECONDS = 3 * HEARTBEAT_SECONDS
-"""A worker that has not been seen for this long is considered dead."""
+"""Seconds without a heartbeat after which a worker is considered dead."""
 
 
 def gone_after(lease_seconds: float) -> float:
-    """The same where leases are short: half of one for a silent worker leaves time to redo its work within two."""
+    """Returns the limit for these leases: at most half of one, so that lost work can be redone within two leases."""
     return min(GONE_SECONDS, lease_seconds / 2)
 
 
 class Identity(NamedTuple):
-    """A worker process: its id, unlike that of any other, and where it runs."""
+    """A worker process: its unique id, and where it runs."""
 
     id: str
     queue: Queue
@@ -40,9 +40,9 @@ def seen(
     subject: str | None = None,
     message_sent_at: datetime | None = None,
 ) -> None:
-    """Notes that the worker is alive, and the task it works on with the id that this is about; None when idle.
+    """Records that the worker is alive, and its task with the id of its subject; None when idle.
 
-    ``message_sent_at``: when the message was sent that it has just taken.
+    ``message_sent_at`` is when the message it has just taken was sent.
     """
     row = insert(s, Worker).values(
         **who._asdict(),
@@ -59,12 +59,12 @@ def seen(
 
 
 def leave(s: Session, worker_id: str) -> None:
-    """Takes out a worker that has ended in an orderly way."""
+    """Deletes a worker that has shut down."""
     s.execute(delete(Worker).where(Worker.id == worker_id), execution_options={"synchronize_session": False})
 
 
 def forgettable(s: Session, seconds: float) -> bool:
-    """Whether there are workers that were last seen more than ``seconds`` ago."""
+    """Returns True if a worker was last seen more than ``seconds`` ago."""
     return bool(s.scalar(select(exists().where(~_within(s, seconds)))))
 
 
@@ -74,23 +74,23 @@ def forget(s: Session, seconds: float) -> None:
 
 
 def alive(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> int:
-    """How many workers of ``queue`` were seen in the last ``seconds``."""
+    """Counts the workers of ``queue`` that were seen in the last ``seconds``."""
     return counts(s, seconds)[queue]
 
 
 def idle(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> bool:
-    """Whether a worker of ``queue`` is alive and has nothing in hand."""
+    """Returns True if a worker of ``queue`` is alive and idle."""
     return bool(s.scalar(select(exists().where(Worker.queue == queue, Worker.task.is_(None), _within(s, seconds)))))
 
 
 def counts(s: Session, seconds: float = GONE_SECONDS) -> dict[Queue, int]:
-    """How many workers of each queue were seen in the last ``seconds``, every queue named."""
+    """Counts the workers of every queue that were seen in the last ``seconds``."""
     query = select(Worker.queue, func.count()).where(_within(s, seconds)).group_by(Worker.queue)
     return dict.fromkeys(Queue, 0) | dict(s.execute(query).all())
 
 
 def known(s: Session) -> list[tuple[Worker, str | None]]:
-    """Every worker that is not forgotten, with the experiment it works for, by queue, host and process."""
+    """Returns all stored workers with the experiment they work for, by queue, host and process."""
     same = and_(TaskRun.task == Worker.task, TaskRun.argument == Worker.subject)
     query = select(Worker, TaskRun.experiment_id).outerjoin(TaskRun, same)
     found = s.execute(query.order_by(Worker.queue, Worker.host, Worker.pid))
@@ -98,13 +98,13 @@ def known(s: Session) -> list[tuple[Worker, str | None]]:
 
 
 def busy(s: Session, seconds: float = GONE_SECONDS) -> dict[Queue, int]:
-    """How many of them have a task in hand, every queue named."""
+    """Counts the busy workers of every queue."""
     query = select(Worker.queue, func.count()).where(_within(s, seconds), Worker.task.is_not(None))
     return dict.fromkeys(Queue, 0) | dict(s.execute(query.group_by(Worker.queue)).all())
 
 
 def last_seen(s: Session, queue: Queue) -> datetime | None:
-    """When the last sign of life came from ``queue``; None if all that ever was is forgotten."""
+    """Returns the last heartbeat of ``queue``, or None if no worker is stored."""
     return s.scalars(select(func.max(Worker.seen_at)).where(Worker.queue == queue)).one()
 
 

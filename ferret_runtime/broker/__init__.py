@@ -1,4 +1,4 @@
-"""The broker of task messages, which is Redis, as every process of the service reaches it.
+"""The broker of task messages, Redis, and its clients in the service's processes.
 
-Its messages are hints: what is lost here, the reconciler calls for again.
+Its messages are hints: the reconciler resends lost ones.
 """

@@ -1,4 +1,4 @@
-"""The URL of the broker: which are allowed, and how the libraries read it."""
+"""The broker's URL: the allowed forms, and their reading by the libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ PORT = 6379
 
 
 def broker_url(url: str) -> str:
-    """The URL, if it can be a broker's; ``ValueError`` says what is wrong in words that hold no password."""
+    """Returns the URL if it is valid for a broker. Otherwise raises ``ValueError`` with a message without the
+    password.
+    """
     scheme = url.partition(":")[0]
     if scheme not in SCHEMES:
         raise ValueError(f"use {FORM}, not {scheme}:…")
@@ -22,7 +24,7 @@ def broker_url(url: str) -> str:
 
 
 def for_redis_client(url: str) -> str:
-    """As Redis' own client reads it: for sockets Celery has a form of its own."""
+    """Converts the URL for Redis' client: Celery has a different form for sockets."""
     parts = urlsplit(url)
     if parts.scheme != "redis+socket":
         return url
@@ -32,6 +34,6 @@ def for_redis_client(url: str) -> str:
 
 
 def place(url: str) -> tuple[str, int]:
-    """Host and port of a broker that listens on one."""
+    """Returns the broker's host and port."""
     parts = urlsplit(url)
     return parts.hostname or "localhost", parts.port or PORT

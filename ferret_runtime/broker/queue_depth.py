@@ -1,4 +1,4 @@
-"""How many messages wait in each queue, read from the broker without Celery."""
+"""The number of waiting messages per queue, read from the broker without Celery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferret_runtime.broker import redis_client
 
 
 class Lengths:
-    """Reads the lengths over a separate connection, made on first use. Celery keeps each queue as a list.
+    """Reads the lengths over a separate connection, made on first use. Celery stores each queue as a list.
 
     Thread-safe.
     """
@@ -20,7 +20,10 @@ class Lengths:
         self._client = redis_client.connect(url, retry=Retry(NoBackoff(), 1))
 
     def read(self) -> dict[Queue, int]:
-        """The messages that no worker has; ``ConnectionError`` if the broker does not answer within two seconds."""
+        """Returns the messages per queue that no worker has.
+
+        Raises ``ConnectionError`` if the broker does not answer within two seconds.
+        """
         try:
             return {queue: int(self._client.llen(str(queue))) for queue in Queue}
         except redis.RedisError as error:

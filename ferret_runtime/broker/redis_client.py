@@ -1,4 +1,4 @@
-"""A connection to Redis, beside Celery's."""
+"""A connection to Redis, separate from Celery's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIMEOUT_SECONDS = 2.0
 
 
 def connect(url: str, **options: Any) -> redis.Redis:
-    """Made when it is first used; waits two seconds at most for each answer."""
+    """Creates a client. It connects on first use and waits at most two seconds for each response."""
     return redis.Redis.from_url(
         address.for_redis_client(url),
         protocol=2,

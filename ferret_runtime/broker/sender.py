@@ -1,4 +1,4 @@
-"""Hands tasks to the workers by name."""
+"""Sends tasks to the workers by name."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ferret_runtime import tracing
 
 
 class Sender:
-    """For any thread. A message is sent once the broker says that it has it."""
+    """A thread-safe sender. A message counts as sent once the broker confirms it."""
 
     def __init__(self, celery: Celery) -> None:
         self._celery = celery
 
     def send(self, name: TaskName, argument: str) -> None:
-        """Raises ``kombu.exceptions.OperationalError`` where the broker did not take the message."""
+        """Sends a task. Raises ``kombu.exceptions.OperationalError`` if the broker did not take the message."""
         with self._celery.producer_pool.acquire(block=True) as producer:
             try:
                 self._publish(producer, name, argument)
             except Exception as error:
-                # A late answer on this connection would be taken for that to the next message.
+                # A late response on this connection would be taken for the next message's.
                 producer.connection.collect()
                 raise OperationalError(f"the broker did not take a message: {error}") from error
 

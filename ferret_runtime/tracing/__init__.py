@@ -1,14 +1,13 @@
-"""Traces by OpenTelemetry, whose packages are imported only where :func:`start` finds that traces are wanted.
+"""Traces with OpenTelemetry. Its packages are imported only if :func:`start` finds that traces are enabled.
 
-An attempt at a round is one trace. Its ids follow from what it is (:class:`RoundTrace`), so every process joins it
-without a word from the others, also after a restart. A request has a trace of its own, which goes on in the messages
-that it sends::
+An attempt at a round is one trace. Its ids are derived (:class:`RoundTrace`), so every process joins it without
+communication, also after a restart. A request is a separate trace, which continues in the messages that it sends::
 
     with tracing.span("fold", contributions=5) as note:
         ...
         note(bytes=len(update))
 
-Names and values of attributes are the service's own: ids, names that everybody in the project sees, counts, codes.
+Attributes hold only ids, names that everybody in the project sees, counts and codes.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ if TYPE_CHECKING:
 Kind = Literal["internal", "server", "consumer"]
 Value = str | int | float | None
 Note = Callable[..., None]
-"""Adds attributes to a span: ``note(bytes=12)`` is ``ferret.bytes``; a name with a dot stays as it is."""
+"""Adds attributes to a span: ``note(bytes=12)`` is ``ferret.bytes``. A name with a dot is not prefixed."""
 
 INSTALL = "pip install 'ferret-service[tracing]'"
 STOP_SECONDS = 2.0
-"""For the last spans at the end of a process."""
+"""Maximum seconds to send the last spans of a process."""
 
 _running: Recorder | None = None
 
 
 class RoundTrace(NamedTuple):
-    """An attempt at a round as a trace: every process that knows the three knows its ids."""
+    """An attempt at a round as a trace. Its ids are derived from the three fields."""
 
     experiment: str
     round: int
@@ -47,12 +46,12 @@ class RoundTrace(NamedTuple):
 
     @property
     def trace_id(self) -> str:
-        """32 hexadecimal digits: the first half of the BLAKE3 of ``experiment/round/attempt``."""
+        """The trace id, 32 hexadecimal digits: the first half of the BLAKE3 of ``experiment/round/attempt``."""
         return self._digest[:32]
 
     @property
     def root_id(self) -> str:
-        """16 hexadecimal digits: the span ``round``, the parent of all that belongs to the round."""
+        """The id of the span ``round``, the parent of all spans of the round: 16 hexadecimal digits."""
         return self._digest[32:48]
 
     @property
@@ -61,7 +60,7 @@ class RoundTrace(NamedTuple):
 
 
 def start(service: str) -> None:
-    """Begins to send this process's spans, under the name ``service``, if the environment says where to.
+    """Starts sending this process's spans, under the name ``service``, if the environment sets an endpoint.
 
     Raises ``setup.missing`` without the packages, and ``settings.invalid``.
     """
@@ -78,7 +77,7 @@ def start(service: str) -> None:
 
 
 def stop() -> None:
-    """Sends the last spans, and waits two seconds for that at most."""
+    """Sends the last spans within two seconds."""
     global _running
     recorder, _running = _running, None
     if recorder is not None:
@@ -86,14 +85,16 @@ def stop() -> None:
 
 
 def on() -> bool:
-    """Whether spans are recorded."""
+    """Returns True if spans are recorded."""
     return _running is not None
 
 
 @contextmanager
 def span(name: str, of: RoundTrace | None = None, kind: Kind = "internal", /, **attributes: Value) -> Generator[Note]:
-    """A span over the block, and its ids in the block's logs: directly under the round ``of``, or under the current
-    span. An error that ends the block is noted by its code alone."""
+    """Opens a span over the block, with its ids in the block's logs.
+
+    Its parent is the round ``of``, or the current span. An error that ends the block is recorded by its code alone.
+    """
     recorder = _running
     if recorder is None:
         yield _nothing
@@ -105,7 +106,7 @@ def span(name: str, of: RoundTrace | None = None, kind: Kind = "internal", /, **
 
 @contextmanager
 def received(headers: Mapping[str, str]) -> Generator[None]:
-    """What the block does belongs to the span that ``headers`` name, by W3C's ``traceparent``; if none, to none."""
+    """Makes the span in ``headers`` (W3C's ``traceparent``), if any, the parent of the block's spans."""
     recorder = _running
     if recorder is None:
         yield
@@ -115,17 +116,17 @@ def received(headers: Mapping[str, str]) -> Generator[None]:
 
 
 def headers() -> dict[str, str]:
-    """The current span, as headers for a message."""
+    """Returns the current span as headers for a message."""
     recorder = _running
     return {} if recorder is None else recorder.headers()
 
 
 def round_ended(of: RoundTrace, begin: datetime, end: datetime, error: str | None, /, **attributes: Value) -> None:
-    """Records the round's own span; ``error`` is the code of what ended it, if it was not committed."""
+    """Records the round's span. ``error`` is the code of the error that ended it, if it was not committed."""
     recorder = _running
     if recorder is not None:
         recorder.root(of, begin, end, error, {**of._asdict(), **attributes})
 
 
 def _nothing(**attributes: Value) -> None:
-    """Notes nothing: no span is recorded."""
+    """Does nothing: spans are not recorded."""

@@ -1,6 +1,6 @@
-"""OpenTelemetry's own variables, as far as they decide whether and how traces leave the process.
+"""OpenTelemetry's environment variables that decide if and how traces leave the process.
 
-What they say of sampling, batches, time limits, headers and certificates its packages read themselves.
+Its packages read the others themselves: sampling, batches, time limits, headers and certificates.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PROTOCOL = "http/protobuf"
 
 
 def endpoint_variable() -> str | None:
-    """The variable that says where traces go; None if none does, or they are switched off.
+    """Returns the variable with the endpoint of traces. None if it is unset, or traces are disabled.
 
-    Raises ``settings.invalid`` for what is no http address, and for another protocol than OTLP over HTTP.
+    Raises ``settings.invalid`` for an invalid http address, and for another protocol than OTLP over HTTP.
     """
     if _value("OTEL_SDK_DISABLED").lower() == "true" or _value("OTEL_TRACES_EXPORTER").lower() == "none":
         return None

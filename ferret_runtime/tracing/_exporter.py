@@ -1,4 +1,4 @@
-"""Sends spans, and says no more than once a minute that it cannot."""
+"""An exporter of spans that reports failures at most once a minute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE_SECONDS = 60.0
 
 
 class QuietExporter(SpanExporter):
-    """Passes spans on to ``exporter``; what it does not take is lost, and nobody waits for it."""
+    """Passes spans to ``exporter``. Refused spans are lost, and nobody waits for them."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter

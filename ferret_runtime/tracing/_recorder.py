@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry: made here, sent in batches by a thread of their own."""
+"""OpenTelemetry spans: created here, sent in batches by a separate thread."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 ROUND = "round"
 ERROR = "error.type"
-"""Names what has failed, and marks the span so."""
+"""The attribute that names the error and marks the span as failed."""
 W3C = TraceContextTextMapPropagator()
-"""Without baggage: what a client's program keeps there is not for us."""
+"""Without baggage: a client's baggage is not for us."""
 
 
 class _Ids(IdGenerator):
-    """Random ids, and for a round's own span those that it must have.
+    """Random ids, and derived ids for a round's span.
 
-    Not from Python's ``random``: processes that seed it alike would give different spans the same id.
+    Not from Python's ``random``: processes with the same seed would give different spans the same id.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,9 @@ class Recorder:
 
     @classmethod
     def opened(cls, service: str) -> Recorder:
-        """One that sends where the environment says; ``settings.invalid`` for a variable that cannot be read."""
+        """Creates a recorder for the endpoint in the environment. Raises ``settings.invalid`` for an invalid
+        variable.
+        """
         try:
             return cls(service, OTLPSpanExporter())
         except (OSError, ValueError) as error:
@@ -75,14 +77,14 @@ class Recorder:
     def span(
         self, name: str, of: RoundTrace | None, kind: Kind, attributes: Mapping[str, Value]
     ) -> Generator[tuple[Note, dict[str, str]]]:
-        """What notes attributes, and the span's ids as logs have them."""
+        """Opens a span. Yields the function that adds attributes, and the span's ids for logs."""
         with self._tracer.start_as_current_span(
             name,
             self._inside(of) if of else None,
             kind=SpanKind[kind.upper()],
             attributes=_attributes(attributes),
             links=_links() if of else None,
-            record_exception=False,  # its message may quote anything
+            record_exception=False,  # its message may quote any text
             set_status_on_exception=False,
         ) as made:
             try:
@@ -94,7 +96,7 @@ class Recorder:
     def root(
         self, of: RoundTrace, begin: datetime, end: datetime, error: str | None, attributes: Mapping[str, Value]
     ) -> None:
-        """The span that all of a round's have above them, recorded when it has ended."""
+        """Records the parent span of all spans of a round, after its end."""
         token = self._ids.fixed.set(of)
         try:
             made = self._tracer.start_span(
@@ -120,13 +122,13 @@ class Recorder:
         return carried
 
     def close(self, seconds: float) -> None:
-        """Sends what is left within ``seconds``; a collector that hangs gets no more."""
+        """Sends the remaining spans within ``seconds``, even if the collector hangs."""
         closing = threading.Thread(target=self._provider.shutdown, name="traces-close", daemon=True)
         closing.start()
         closing.join(seconds)
 
     def _inside(self, of: RoundTrace) -> Context:
-        """Under the round's own span, sampled if that will be, which only its id decides."""
+        """Returns the context of the round's span. Its sampling is decided by its id alone."""
         trace_id = int(of.trace_id, 16)
         decision = self._provider.sampler.should_sample(Context(), trace_id, ROUND).decision
         flags = TraceFlags(TraceFlags.SAMPLED if decision.is_sampled() else TraceFlags.DEFAULT)
@@ -135,13 +137,13 @@ class Recorder:
 
 
 def _resource(service: str) -> Resource:
-    """Who sends, as far as the environment does not say otherwise (``OTEL_SERVICE_NAME``)."""
+    """Returns the resource: the sender, unless the environment overrides it (``OTEL_SERVICE_NAME``)."""
     own = Resource.create({"service.name": service, "service.namespace": "ferret", "service.version": __version__})
     return own.merge(OTELResourceDetector().detect())
 
 
 def _links() -> list[Link]:
-    """To what called for the span, which is in another trace."""
+    """Returns a link to the span's caller, which is in another trace."""
     current = trace.get_current_span().get_span_context()
     return [Link(current)] if current.is_valid else []
 

@@ -1,7 +1,7 @@
-"""An experiment's metrics, live, in the tool that somebody looks at anyway; one file for each.
+"""Live export of an experiment's metrics to other tools; one module per tool.
 
-Every measured round is one step. What is there already is not written again, so that an export that was stopped goes
-on where it ended.
+Every measured round is one step. Existing steps are not written again, so an interrupted export continues where it
+stopped.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def export_metrics(
     project: str = "ferret",
     on_round: Callable[[MeasuredRound], None] | None = None,
 ) -> int:
-    """Writes every round that is not there yet, follows the experiment to its end, and says how many were written.
+    """Writes every missing round, follows the experiment to its end, and returns how many rounds were written.
 
-    ``folder`` is where the tool keeps its files, if not in its usual place; ``project`` is what the tool groups runs
-    by. Parameters are the specification with dotted names. Raises ``setup.missing`` where the tool is not installed,
-    and ``export.failed`` where it refuses something; what was written stays.
+    ``folder`` is the tool's folder, if not the usual one. ``project`` is what the tool groups runs by. Parameters are
+    the specification with dotted names. Raises ``setup.missing`` if the tool is not installed, and ``export.failed`` if
+    it refuses something; written rounds stay.
     """
     with reported(to):
         destination: Destination = import_module(f"{__name__}.{to}").open_destination(

@@ -1,4 +1,4 @@
-"""What all tools are given, and what is asked of them."""
+"""The interface of all export tools, and their shared input."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Destination(Protocol):
     """An experiment in a tool."""
 
     def rounds(self) -> frozenset[int]:
-        """Those that are there already, whole."""
+        """Returns the numbers of the rounds that are written completely."""
         ...
 
     def write(self, row: MeasuredRound) -> None:
-        """Adds a round; what of it is there already stays as it is."""
+        """Adds a round. Existing parts of it stay as they are."""
         ...
 
     def close(self, state: ExperimentState) -> None:
-        """Everything written has arrived; the experiment is in this ``state``."""
+        """Waits until everything written has arrived. The experiment is in this ``state``."""
         ...
 
 
 def required(module: str, package: str) -> Any:
-    """The tool's ``module``; ``setup.missing`` where it is not installed, with the ``package`` that brings it."""
+    """Imports the tool's ``module``. Raises ``setup.missing``, naming the ``package``, if it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -43,7 +43,7 @@ def required(module: str, package: str) -> Any:
 
 @contextmanager
 def reported(tool: str) -> Generator[None]:
-    """What a tool raises in the ``with`` block, as ``export.failed``."""
+    """Converts the tool's exceptions in the ``with`` block to ``export.failed``."""
     try:
         yield
     except FerretError:
@@ -55,12 +55,12 @@ def reported(tool: str) -> Generator[None]:
 
 
 def finite(row: MeasuredRound) -> dict[str, float]:
-    """The round's metrics; what is no number is a gap."""
+    """Returns the round's finite metrics."""
     return {name: value for name, value in row.metrics.items() if math.isfinite(value)}
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Scalar]:
-    """The specification by dotted names, without what is not set; lists as JSON."""
+    """Returns the specification by dotted names, without unset values; lists are JSON."""
     found: dict[str, Scalar] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""MLflow, at the server of MLFLOW_TRACKING_URI or in a database of its own in a folder."""
+"""MLflow, at the server of MLFLOW_TRACKING_URI or in a database in a folder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DATABASE = "mlflow.db"
 ID_TAG = "ferret.experiment"
 STATUS = {ExperimentState.COMPLETED: "FINISHED", ExperimentState.FAILED: "FAILED", ExperimentState.CANCELLED: "KILLED"}
 MOST_METRICS, MOST_PARAMETERS, LONGEST_PARAMETER = 1000, 100, 6000
-"""In one request, as MLflow allows."""
+"""Limits of one MLflow request."""
 _NOT_IN_A_KEY = re.compile(r"[^\w\-. :/]")
 _Item = TypeVar("_Item")
 
 
 def open_destination(run: Run, folder: Path | None, project: str) -> MLflow:
-    """``project`` is an experiment of MLflow's, in which each of ours is a run."""
+    """Opens the experiment as a run of MLflow's experiment ``project``."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     address = None if folder is None else f"sqlite:///{folder.resolve() / DATABASE}"
@@ -44,7 +44,7 @@ class MLflow:
         self._steps = {key: self._written(key) for key in self._known}
 
     def rounds(self) -> frozenset[int]:
-        """All but the last, of which a part may be missing."""
+        """Returns all but the last, which may be incomplete."""
         steps = set[int]().union(*self._steps.values())
         return frozenset(steps - {max(steps, default=0)})
 
@@ -80,7 +80,7 @@ class MLflow:
 
 
 def key_of(name: str) -> str:
-    """The name with what MLflow allows in keys."""
+    """Returns the name with only the characters that MLflow allows in keys."""
     return _NOT_IN_A_KEY.sub("_", name)
 
 

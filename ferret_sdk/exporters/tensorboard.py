@@ -1,4 +1,4 @@
-"""TensorBoard's event files. A round is one record, so that it is there whole or not at all."""
+"""TensorBoard's event files. A round is one record, so it is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ferret_sdk.service.measured_rounds import MeasuredRound
 from ferret_sdk.service.run import Run
 
 FOLDER = Path("runs")
-"""Where TensorBoard's own examples write."""
+"""The default folder of TensorBoard's examples."""
 PACKAGE = "ferret-participant[tensorboard]"
 NO_LIMIT = 0
 TAGS = "tags"
 
 
 def open_destination(run: Run, folder: Path | None, project: str) -> TensorBoard:
-    """``project`` is a folder in ``folder``, in which every experiment has one of its own."""
+    """Opens the experiment's folder, in the folder ``project`` of ``folder``."""
     name = re.sub(r"\W+", "-", str(run.experiment.spec.get("name", ""))).strip("-")
     return TensorBoard((folder or FOLDER) / project / f"{name}-{run.id}", run)
 
 
 class TensorBoard:
-    """The event files in ``folder``; every time the export is begun there is one more of them."""
+    """The event files in ``folder``. Every start of the export adds one."""
 
     def __init__(self, folder: Path, run: Run) -> None:
         events = required("tensorboard.compat.proto.event_pb2", PACKAGE)
@@ -56,7 +56,7 @@ class TensorBoard:
 
 
 def rounds_in(folder: Path) -> frozenset[int]:
-    """The steps of the event files in ``folder``; a record that was cut off is none."""
+    """Returns the steps of the event files in ``folder``. A truncated record does not count."""
     module = required("tensorboard.backend.event_processing.event_accumulator", PACKAGE)
     found = module.EventAccumulator(str(folder), size_guidance={module.SCALARS: NO_LIMIT})
     if not folder.is_dir():

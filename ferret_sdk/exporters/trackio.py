@@ -12,9 +12,11 @@ from ferret_sdk.exporters._base import finite, flat, required
 from ferret_sdk.service.measured_rounds import MeasuredRound
 from ferret_sdk.service.run import Run
 
-PACKAGE = "trackio"  # no extra of ours: its requirements would change what the service's tests run on
+PACKAGE = (
+    "trackio"  # not an extra of ours: its requirements would change the versions that the service's tests run with
+)
 FOLDER = "TRACKIO_DIR"
-"""Read when Trackio is imported."""
+"""Environment variable that Trackio reads on import."""
 
 
 def open_destination(run: Run, folder: Path | None, project: str) -> Trackio:
@@ -28,7 +30,7 @@ def open_destination(run: Run, folder: Path | None, project: str) -> Trackio:
 
 
 class Trackio:
-    """A run that is called by our experiment's id, because Trackio finds runs by their names."""
+    """A run named after our experiment's id, because Trackio finds runs by name."""
 
     def __init__(self, run: Run, project: str) -> None:
         module, stored = required("trackio", PACKAGE), required("trackio.sqlite_storage", PACKAGE)

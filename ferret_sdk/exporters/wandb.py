@@ -23,8 +23,10 @@ def open_destination(run: Run, folder: Path | None, project: str) -> Wandb:
 
 
 class Wandb:
-    """A run with our experiment's id. Files that are not uploaded yet cannot be read back, so which rounds were written
-    is noted beside them."""
+    """A run with our experiment's id.
+
+    Files that are not uploaded yet cannot be read back, so the written rounds are recorded next to them.
+    """
 
     def __init__(self, folder: Path, run: Run, project: str) -> None:
         module, told = required("wandb", PACKAGE), run.experiment

@@ -1,2 +1,3 @@
 """All HTTP between a client and the server: transport, retries, proxies, certificates, and paths from a server's
-names."""
+names.
+"""

@@ -1,4 +1,4 @@
-"""Which authorities a server's certificate may come from, and what is wrong with one that is not taken."""
+"""Trusted certificate authorities, and the reason that a server's certificate is refused."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FA
 
 
 def context(ca: Path | None = None) -> ssl.SSLContext:
-    """Trusts the authorities in the file ``ca`` alone, else those that ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` name, else
-    this machine's and the public ones. Raises ``request.invalid`` for a file without certificates."""
+    """Creates a context that trusts only the authorities in the file ``ca``, if given.
+
+    Otherwise it trusts the authorities of ``SSL_CERT_FILE`` or ``SSL_CERT_DIR``, otherwise this machine's and the
+    public ones. Raises ``request.invalid`` for a file without certificates.
+    """
     named, folder = ca or os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     field = "ca" if ca else "SSL_CERT_FILE" if named else "SSL_CERT_DIR"
     try:
         if named or folder:
             return ssl.create_default_context(cafile=named, capath=None if ca else folder)
         return _usual()
-    except OSError as error:  # ssl.SSLError too
+    except OSError as error:  # includes ssl.SSLError
         message = f"cannot be read as certificates in PEM ({error.strerror or error}); name a file that begins with "
         message += "-----BEGIN CERTIFICATE-----"
         raise FerretError.of_field("request.invalid", field, str(named or folder), message) from error
@@ -37,16 +40,19 @@ def context(ca: Path | None = None) -> ssl.SSLContext:
 
 @cache
 def _usual() -> ssl.SSLContext:
-    """Trusts this machine's authorities and the public ones. Loading them takes about 20 ms, so it is done once."""
+    """Creates a context that trusts this machine's authorities and the public ones.
+
+    Loading them takes about 20 ms, so it is done once.
+    """
     usual = httpx.create_ssl_context(trust_env=False)
     usual.load_default_certs()
     return usual
 
 
 def refused(url: str, error: BaseException) -> FerretError | None:
-    """Why TLS with the server at ``url`` failed, if ``error`` or one of its causes says so.
+    """Returns the reason that TLS with the server at ``url`` failed, if ``error`` or one of its causes is a TLS error.
 
-    ``certificate.invalid`` for a certificate that is not taken, ``server.unexpected`` for a server without TLS.
+    This is ``certificate.invalid`` for a refused certificate, ``server.unexpected`` for a server without TLS.
     """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
@@ -81,13 +87,13 @@ def _reason(url: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def pinned(cert_file: Path) -> ssl.SSLContext:
-    """Trusts exactly the first certificate in ``cert_file``, under any name: that of a server of this machine.
+    """Creates a context that trusts only the first certificate in ``cert_file``, for any host name.
 
-    The certificates behind it in the file belong to its authorities, which sign others too: they are not trusted.
-    Raises ``server.unreachable`` where the file is no certificate any more.
+    It is for a server on this machine. CA certificates after it in the file are ignored: they sign others too. Raises
+    ``server.unreachable`` if the file is not a valid certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False  # the certificate itself is known, not only who signed it
+    context.check_hostname = False  # the certificate itself is known, not only its issuer
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         first = cert_file.read_text().partition(END_OF_CERTIFICATE)[0] + END_OF_CERTIFICATE

@@ -1,4 +1,4 @@
-"""Turns a server's refusal back into the :class:`FerretError` it was raised as."""
+"""Conversion of a server's error response to the :class:`FerretError` it was raised as."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from ferret_core.protocol.errors import LONGEST_DETAIL, MOST_ERRORS, PROBLEMS, FerretError, FieldError, FieldErrors
 
-# For an answer whose code this version does not know, or that a proxy gave instead of Ferret.
+# For responses with an unknown code, or from a proxy instead of Ferret.
 _BY_STATUS = {
     401: "auth.invalid",
     403: "auth.forbidden",
@@ -27,9 +27,9 @@ _BY_STATUS = {
 
 
 def error_of(status: int, body: bytes, url: str) -> FerretError:
-    """The error in a problem document (RFC 9457), or one by status if the body is none.
+    """Returns the error in a problem document (RFC 9457), or one by status if the body is not such a document.
 
-    Of what the server says at most :data:`LONGEST_DETAIL` characters and :data:`MOST_ERRORS` fields are kept.
+    At most :data:`LONGEST_DETAIL` characters and :data:`MOST_ERRORS` fields of the server's text are kept.
     """
     document = _object(body)
     code = document.get("code")
@@ -44,7 +44,7 @@ def error_of(status: int, body: bytes, url: str) -> FerretError:
 
 
 def recorded(document: dict[str, Any], prefix: str) -> FerretError:
-    """The error that an experiment ended with, as the server recorded it; ``prefix`` begins its detail."""
+    """Returns the error that an experiment ended with, as recorded by the server. ``prefix`` begins its detail."""
     code = document.get("code")
     detail = f"{prefix}: {_text(document.get('detail') or 'no reason was recorded')}"
     return FerretError(code if _known(code) else "internal", detail, _field_errors(document.get("errors")))

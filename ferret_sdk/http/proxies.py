@@ -1,7 +1,7 @@
-"""The proxy between this machine and a server, as the environment names it, and what it answers in the server's place.
+"""The proxy between this machine and a server, from the environment, and its responses in the server's place.
 
-HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in capitals or not, mean what they mean for curl. A server on this
-machine has none.
+HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in upper or lower case, have the same meaning as for curl. A server on
+this machine is reached directly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Proxy(NamedTuple):
 
 
 def of(url: str) -> Proxy | None:
-    """The proxy by which the environment sends requests to ``url``."""
+    """Returns the proxy that the environment sets for ``url``."""
     scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
     known = getproxies()
     name = scheme if scheme in known else "all"
@@ -40,7 +40,7 @@ def of(url: str) -> Proxy | None:
 
 
 def refused(url: str, proxy: Proxy | None, status: int) -> FerretError:
-    """A proxy's own refusal, before the server at ``url`` was asked: ``proxy.refused``."""
+    """Returns ``proxy.refused``: the proxy refused before it contacted the server at ``url``."""
     who = proxy or "the proxy"
     if status == LOGIN_NEEDED:
         variable = proxy.variable if proxy else "HTTPS_PROXY"
@@ -51,7 +51,7 @@ def refused(url: str, proxy: Proxy | None, status: int) -> FerretError:
 
 
 def web_page(url: str, proxy: Proxy | None, status: int, page: bytes) -> FerretError:
-    """A web page where Ferret answers with data: ``server.unexpected``. It names the page, and who may have sent it."""
+    """Returns ``server.unexpected`` for a web page in place of data. It names the page and its possible sender."""
     found = _TITLE.search(page)
     title = f" titled {_words(found[1])!r}" if found else ""
     who = str(proxy) if proxy else "a proxy, a firewall or a network's login page"

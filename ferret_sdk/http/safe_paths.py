@@ -1,6 +1,6 @@
-"""Paths made of names that a server sent, and the room for what it announces.
+"""Paths built from names that a server sent, and the disk space for announced sizes.
 
-File names are checked by their spelling, and a path, with every link resolved, must lie where it belongs.
+File names are checked by their spelling. A path with all links resolved must be inside its folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST_NAME = 120
 
 
 def inside(folder: Path, path: Path) -> Path:
-    """``path`` with its links resolved; ``server.unexpected`` if it then lies outside ``folder``."""
+    """Returns ``path`` with its links resolved. Raises ``server.unexpected`` if that is outside ``folder``."""
     resolved = path.resolve()
     if not resolved.is_relative_to(folder.resolve()):
         raise FerretError.of_field("server.unexpected", "path", str(path), f"leads out of {folder}: nothing is written")
@@ -27,21 +27,24 @@ def inside(folder: Path, path: Path) -> Path:
 
 
 def checkpoint_file(folder: Path, name: str) -> Path:
-    """Where the file ``name`` of a checkpoint lies in ``folder``; raises as :func:`require_name` does."""
+    """Returns the path of a checkpoint's file ``name`` in ``folder``. Raises as :func:`require_name` does."""
     require_name(name)
     return inside(folder, folder / name)
 
 
 def require_name(name: str) -> None:
-    """Raises ``server.unexpected`` for a name that no checkpoint's file has: with a folder in it, or of another type
-    than weights, JSON, vocabularies and templates. Programs and pickles are none of these."""
+    """Raises ``server.unexpected`` for a name that cannot belong to a checkpoint.
+
+    Such a name contains a folder, or has another type than weights, JSON, vocabularies and templates. Programs and
+    pickles are excluded.
+    """
     if len(name) > _LONGEST_NAME or not _CHECKPOINT_FILE.fullmatch(name):
         message = "is not the name of a checkpoint's file; nothing is downloaded"
         raise FerretError.of_field("server.unexpected", "artifact.name", name[:_LONGEST_NAME], message)
 
 
 def require_room(folder: Path, size: int) -> None:
-    """Raises ``storage.full`` unless ``size`` bytes fit on the disk of the existing ``folder`` with a margin."""
+    """Raises ``storage.full`` unless ``size`` bytes and a margin fit on the disk of the existing ``folder``."""
     free = shutil.disk_usage(folder).free
     if size > free - DISK_MARGIN:
         detail = (

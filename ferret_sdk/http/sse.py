@@ -1,4 +1,4 @@
-"""Reads server-sent events (WHATWG HTML §9.2.6) from a stream of bytes."""
+"""A reader of server-sent events (WHATWG HTML §9.2.6) from a stream of bytes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ferret_core.protocol.errors import FerretError
 
 MAX_EVENT = 1 << 20
-"""The longest event that is read, in characters; Ferret's have some hundreds."""
-# Not str.splitlines: JSON text may hold characters that it takes for line ends.
+"""Maximum length of an event in characters. Ferret's have some hundreds."""
+# Not str.splitlines: JSON text may contain characters that it takes for line ends.
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -24,7 +24,7 @@ class Message(NamedTuple):
 
 
 def parse(chunks: Iterable[bytes]) -> Iterator[Message]:
-    """Complete events only: what a broken connection cut off in the middle is dropped, as the standard demands.
+    """Yields complete events. An event that a broken connection cut off is dropped, as the standard demands.
 
     Raises ``server.unexpected`` for an event or line of more than :data:`MAX_EVENT` characters.
     """
@@ -52,7 +52,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
     rest = ""
     for chunk in chunks:
         rest += decoder.decode(chunk)
-        # A final \r may be half of a \r\n whose other half is still on its way.
+        # A final \r may be the first half of a \r\n.
         held = rest.endswith("\r")
         *lines, rest = _LINE_END.split(rest[:-1] if held else rest)
         rest += "\r" if held else ""

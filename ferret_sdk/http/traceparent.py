@@ -1,4 +1,4 @@
-"""The caller's trace, where its program records one by OpenTelemetry: else nothing is sent, and nothing imported."""
+"""The caller's trace, if its program records one with OpenTelemetry; otherwise nothing is sent or imported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def headers() -> dict[str, str]:
-    """W3C's ``traceparent``, and ``tracestate`` if there is one, of the span in which a request is made."""
+    """Returns W3C's ``traceparent``, and ``tracestate`` if present, of the span of a request."""
     if "opentelemetry.trace" not in sys.modules:
         return {}
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator

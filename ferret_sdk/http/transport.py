@@ -1,4 +1,4 @@
-"""The one place that speaks HTTP."""
+"""The only module that speaks HTTP."""
 
 from __future__ import annotations
 
@@ -31,28 +31,30 @@ TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
 MAX_ANSWER_BYTES = 8 << 20
-"""The longest answer that is read into memory, unless the caller expects another length. A page of a list has tens of
-kilobytes, and the shapes of a model with 20,000 parameters have 2 MB."""
+"""Maximum bytes of a response that is read into memory, unless the caller expects another length.
+
+A page of a list has tens of kilobytes, and the shapes of a model with 20,000 parameters have 2 MB.
+"""
 CHUNK_BYTES = 64 << 10
 MAX_PROBLEM_BYTES = 64 << 10
-"""What is read of a refusal."""
+"""Maximum bytes that are read of an error response."""
 _READ = httpx.ByteStream(b"")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A complete answer."""
+    """A complete response."""
 
     url: str
     body: bytes
     headers: Mapping[str, str]
     unchanged: bool
-    """Nothing but what the request's ``If-None-Match`` names: there is no body (RFC 9110, section 15.4.5)."""
+    """True if the response matches the request's ``If-None-Match``; it has no body (RFC 9110, section 15.4.5)."""
     at_most: int
-    """The bytes that the body could have had."""
+    """Maximum bytes that the body could have had."""
 
     def json(self) -> Any:
-        """The body's JSON value; ``server.unexpected`` if there is none, or one with very many or deep values."""
+        """Returns the body's JSON value. Raises ``server.unexpected`` if it is missing, too large or too deep."""
         try:
             return bounded_json.parse(self.body, self.at_most)
         except ValueError as error:
@@ -62,14 +64,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Stream:
-    """An answer whose body arrives in ``chunks``."""
+    """A response with a body that arrives in ``chunks``."""
 
     status: int
     chunks: Iterator[bytes]
 
 
 class Traffic:
-    """Bytes of all bodies that were sent and received, also in vain; safe to use from several threads."""
+    """Bytes of all bodies sent and received, failed requests included. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -82,18 +84,18 @@ class Traffic:
             self.down += down
 
     def received(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """The chunks, each counted when it is taken."""
+        """Yields the chunks and counts each."""
         for chunk in chunks:
             self.add(0, len(chunk))
             yield chunk
 
     def count(self, request: httpx.Request) -> None:
-        """Has the request's body counted while it is sent; one that was never sent counts nothing."""
+        """Counts the request's body while it is sent. An unsent body counts nothing."""
         request.stream = _Counted(request.read(), self)
 
 
 class _Counted(httpx.SyncByteStream):
-    """A body in chunks, each counted once it is sent."""
+    """A body in chunks that counts each chunk after it is sent."""
 
     def __init__(self, content: bytes, traffic: Traffic) -> None:
         self._content = content
@@ -107,25 +109,24 @@ class _Counted(httpx.SyncByteStream):
 
 
 class Transport:
-    """Requests to one server, by paths below ``/api/v1``; safe to use from several threads.
+    """A client of one server, by paths below ``/api/v1``; safe to use from several threads.
 
-    Retry policy: a request is repeated only if repeating it cannot do harm, which holds for GET, PUT and DELETE,
-    for a POST with an ``Idempotency-Key`` and for those marked ``repeatable``. It is repeated when the connection
-    fails, breaks or times out, and on 408, 429, 502, 503 and 504; :class:`ferret_sdk.http.retry.Retry` says how often
-    and when.
-    Everything else is final and raised as the :class:`FerretError` the server meant; a server that cannot be
-    reached is ``server.unreachable``.
+    Retry policy: a request is repeated only if that cannot do harm. This holds for GET, PUT and DELETE, for a POST with
+    an ``Idempotency-Key`` and for requests marked ``repeatable``. A request is repeated when the connection fails,
+    breaks or times out, and on 408, 429, 502, 503 and 504; :class:`ferret_sdk.http.retry.Retry` defines how often and
+    when. Everything else is final and raised as the server's :class:`FerretError`. A server that cannot be reached is
+    ``server.unreachable``.
 
-    The server is not trusted with more than its own answers: redirects are not followed, answers are not
-    decompressed, and none is read beyond its bound. Plain http to another machine is refused (``request.invalid``)
-    unless ``insecure_http`` is set: anybody on the way could read the token and change the answers.
+    The server is not trusted: redirects are not followed, responses are not decompressed, and none is read beyond its
+    bound. Plain http to another machine is refused (``request.invalid``) unless ``insecure_http`` is set: anybody on
+    the way could read the token and change the responses.
 
-    Certificates are those of :func:`ferret_sdk.http.certificates.context` for ``ca``; for a server of this machine
-    whose own is known, the one in the file ``certificate`` alone. The environment's proxies
+    Certificates are checked by :func:`ferret_sdk.http.certificates.context` for ``ca``. For a server of this machine
+    with a known certificate, only the one in the file ``certificate`` is trusted. The environment's proxies
     (:mod:`ferret_sdk.http.proxies`) are used for other machines. ``certificate.invalid``, ``proxy.refused`` and a web
-    page in place of an answer (``server.unexpected``) need somebody's help and are final.
+    page in place of data (``server.unexpected``) need a person's help and are final.
 
-    ``on_request`` is called with every request, each time it is sent, and may raise to keep it from being sent.
+    ``on_request`` is called with every request, each time it is sent, and may raise to prevent that.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class Transport:
             message = "is not encrypted: use https://…, or allow it with --insecure-http on a network you trust"
             raise FerretError.of_field("request.invalid", "url", self.url, message)
         headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        # A proxy for the outside world must not stand between a laptop and its own server.
+        # A proxy for the outside world must not come between a laptop and its local server.
         outside = certificate is None and not is_loopback(self.url)
         self._proxy = proxies.of(self.url) if outside else None
         verify = pinned(certificate) if certificate else certificates.context(ca)
@@ -155,11 +156,11 @@ class Transport:
         weakref.finalize(self, self._client.close)
 
     def get(self, path: str, attempts: int = ATTEMPTS, at_most: int = MAX_ANSWER_BYTES, **query: Any) -> Any:
-        """The JSON at ``path``, of ``at_most`` bytes; query members that are None are left out."""
+        """Returns the JSON at ``path``, of at most ``at_most`` bytes. Query members that are None are left out."""
         return self.request("GET", path, query=query, attempts=attempts, at_most=at_most).json()
 
     def post(self, path: str, body: Any = None, **options: Any) -> Answer:
-        """Sends ``body`` as JSON; ``options`` are those of :meth:`request`."""
+        """Sends ``body`` as JSON. ``options`` are passed to :meth:`request`."""
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **options.pop("headers", {})}
         return self.request("POST", path, content=content, headers=headers, **options)
@@ -176,10 +177,7 @@ class Transport:
         attempts: int = ATTEMPTS,
         at_most: int = MAX_ANSWER_BYTES,
     ) -> Answer:
-        """One request under the retry policy; raises what the server refused with.
-
-        An answer of more than ``at_most`` bytes is ``server.unexpected``.
-        """
+        """Sends one request under the retry policy. Raises the server's error."""
         headers = dict(headers or {})
         repeatable = repeatable or method in REPEATABLE or "Idempotency-Key" in headers
         retry = Retry(attempts if repeatable else 1)
@@ -199,19 +197,19 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         at_most: int = MAX_ANSWER_BYTES,
     ) -> Answer:
-        """One request, tried once: raises :class:`Transient` for what is worth another try."""
+        """Sends one request, once. Raises :class:`Transient` for failures worth retrying."""
         with self._exchange(method, path, query, content, dict(headers)) as answer:
             body = self._read(answer, at_most)
             return Answer(str(answer.url), body, answer.headers, answer.status_code == NOT_MODIFIED, at_most)
 
     @contextmanager
     def stream(self, path: str, headers: Mapping[str, str] | None = None) -> Generator[Stream]:
-        """One GET, tried once, whose body is read as it comes; a break raises :class:`Transient` in the block."""
+        """Sends one GET, once, and yields its body as it arrives. A break raises :class:`Transient` in the block."""
         with self._exchange("GET", path, None, None, dict(headers or {})) as answer:
             yield Stream(answer.status_code, self.traffic.received(answer.iter_raw()))
 
     def headers_of(self, method: str, path: str, size: int, headers: Mapping[str, str]) -> dict[str, str]:
-        """All headers of this request, with a body of ``size`` bytes, as it would be sent; sends nothing."""
+        """Returns all headers of this request, with a body of ``size`` bytes. Sends nothing."""
         headers = {**headers, "Content-Length": str(size), **traceparent.headers()}
         return dict(self._client.build_request(method, f"{self.url}{PREFIX}{path}", headers=headers).headers)
 
@@ -235,21 +233,23 @@ class Transport:
 
     @contextmanager
     def _answered(self, method: str, url: str, **request: Any) -> Generator[httpx.Response]:
-        """An answer and its stream hold each other, and the request with its body: apart, they are gone at once, and
-        the parts of a large upload do not wait in memory for the garbage collector."""
+        """Opens a response and afterwards breaks the reference cycle of response, stream and request.
+
+        So they are freed immediately, and the parts of a large upload do not wait in memory for the garbage collector.
+        """
         with self._client.stream(method, url, **request) as answer:
             yield answer
         answer.stream = _READ
 
     def _read(self, answer: httpx.Response, at_most: int) -> bytes:
-        """The whole body, if it has at most ``at_most`` bytes."""
+        """Returns the whole body, if it has at most ``at_most`` bytes."""
         body = self._beginning(answer, at_most + 1)
         if len(body) > at_most:
             raise FerretError("server.unexpected", f"{answer.url} answered with more than {at_most} bytes")
         return body
 
     def _beginning(self, answer: httpx.Response, count: int) -> bytes:
-        """At most the first ``count`` bytes of the body; the rest is not waited for."""
+        """Returns at most the first ``count`` bytes of the body, without waiting for the rest."""
         body = bytearray()
         for chunk in self.traffic.received(answer.iter_raw()):
             body += chunk
@@ -284,7 +284,7 @@ class Transport:
         return FerretError("server.unreachable", detail)
 
     def _refused_by_proxy(self, error: httpx.ProxyError) -> FerretError | Transient:
-        """What the proxy said to CONNECT (RFC 9110, section 9.3.6): a server it cannot reach may be back later."""
+        """Converts the proxy's response to CONNECT (RFC 9110, section 9.3.6): an unreachable server may come back."""
         status = int(text) if (text := str(error)[:3]).isdigit() else 0
         if status in RETRIED:
             return Transient(self._unreachable(error))
@@ -300,7 +300,7 @@ def _client(headers: dict[str, str], verify: ssl.SSLContext, *, trust_env: bool)
 
 
 def _refuse_compressed(answer: httpx.Response) -> None:
-    """A few compressed bytes can stand for any number of bytes, and none were asked for."""
+    """Refuses a compressed response: a few bytes can expand to any size, and no compression was requested."""
     encoding = answer.headers.get("content-encoding", "identity")
     if encoding != "identity":
         message = "was not asked for; check the proxy in front of the server"
@@ -313,7 +313,7 @@ def _redirected(answer: httpx.Response) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the address is this machine's own."""
+    """Returns True if the address is this machine's."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback

@@ -1,6 +1,6 @@
-"""Remembers what a participant agreed to when it began: the base model, and what its contributions may reveal.
+"""A participant's stored agreement: the base model, and what its contributions may reveal.
 
-A restart neither asks again nor takes another base model.
+After a restart the question is not repeated, and other base models are refused.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from ferret_sdk.participant.exposure import Exposure
 
 
 class Agreed(Strict):
-    """``base`` is the digest of the base model with all its files; ``exposure`` is what people consented to."""
+    """An agreement. ``base`` is the digest of the base model with all its files; ``exposure`` is what people consented
+    to.
+    """
 
     base: Digest | None = None
     exposure: Exposure | None = None
 
 
 class Agreement:
-    """Keeps what was agreed to in the file ``path``."""
+    """Stores the agreement in the file ``path``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def require_base(self, digest: str | None) -> None:
-        """Takes the first base model's digest. Raises ``server.unexpected`` for any other from then on."""
+        """Stores the first base model's digest. Later raises ``server.unexpected`` for any other digest."""
         agreed = self._read()
         if agreed.base is None:
             self._write(agreed.model_copy(update={"base": digest}))
@@ -39,11 +41,11 @@ class Agreement:
             raise FerretError.of_field("server.unexpected", "base_digest", digest, f"{message}; nothing is trained")
 
     def covers(self, exposure: Exposure) -> bool:
-        """True if people consented to this exposure."""
+        """Returns True if people consented to this exposure."""
         return self._read().exposure == exposure
 
     def consent(self, exposure: Exposure) -> None:
-        """Notes that people consented to this exposure."""
+        """Stores that people consented to this exposure."""
         self._write(self._read().model_copy(update={"exposure": exposure}))
 
     def _read(self) -> Agreed:

@@ -1,4 +1,4 @@
-"""Asking the server for work, across outages of any length."""
+"""Polling the server for work, across outages of any length."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from ferret_sdk.service.schemas import Lease, Poll
 
 SHORTEST_PAUSE = 0.01
 LONGEST_PAUSE = 300.0
-"""Between two questions for work, whatever the server asks for, in seconds."""
+"""Maximum seconds between two polls, whatever the server requests."""
 LONGEST_HOLD = 30
-"""For which the server may keep a question open, in seconds: most proxies end a connection that is silent for 60."""
+"""Maximum seconds that the server may hold a poll: most proxies end a connection that is silent for 60."""
 TAG = re.compile(r'(W/)?"[\x21\x23-\x7e]{0,200}"')
 
 
 class Known(NamedTuple):
-    """An answer without an assignment, and its entity tag."""
+    """A response without an assignment, and its entity tag."""
 
     tag: str
     poll: Poll
 
 
 class Polling:
-    """Asks for the work of ``member``; a server that is away for longer than ``give_up_after`` seconds, if given, is
-    ``server.unreachable``."""
+    """Polls for the work of ``member``. A server that is away for more than ``give_up_after`` seconds, if given, is
+    ``server.unreachable``.
+    """
 
     def __init__(self, transport: Transport, member: Membership, watcher: Watcher, give_up_after: float | None) -> None:
         self._transport = transport
@@ -41,7 +42,7 @@ class Polling:
         self._hold = LONGEST_HOLD
 
     def ask(self) -> Poll:
-        """What there is to do, asked for as long as an outage may take."""
+        """Returns the next poll's response, however long an outage takes."""
         outage: Outage | None = None
         while True:
             try:
@@ -54,13 +55,13 @@ class Polling:
                 outage.wait(error)
 
     def wait(self, poll: Poll) -> None:
-        """Until the server wants to be asked again."""
+        """Waits until the server wants the next poll."""
         if (waiting := poll.waiting) is not None:
             self._watcher(Progress(Stage.WAIT, waiting.round, waiting.done, waiting.total, waiting.awaited))
         time.sleep(min(max(poll.retry_after_seconds, SHORTEST_PAUSE), LONGEST_PAUSE))
 
     def _ask(self) -> Poll:
-        """One question, which the server may hold until there is something to say."""
+        """Sends one poll, which the server may hold until there is news."""
         if (known := self._known) is not None and self._hold >= 1:
             try:
                 answer = self._request(known.tag, self._hold, attempts=1)
@@ -69,7 +70,7 @@ class Polling:
             except FerretError as error:
                 if error.code not in AWAY:
                     raise
-                # A proxy that ends silent connections, or an outage: the plain question tells which.
+                # Either a proxy ends silent connections, or the server is away. A poll without a hold shows which.
                 self._hold //= 2
         return self._read(self._request(None, 0, attempts=ATTEMPTS))
 

@@ -1,4 +1,4 @@
-"""What a contribution would send, part by part: made as for a round, and shown instead of sent."""
+"""A preview of a contribution, part by part: made as for a round, and shown instead of sent."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from ferret_core.replica.replica import Replica
 
 LONGEST_VALUE = 60
-"""Characters of a value that are shown."""
+"""Maximum displayed characters of a value."""
 ASSIGNMENT = "asg_0000000000000000"
-"""Stands for the id that the server gives."""
+"""Placeholder for the id that the server assigns."""
 SECRET = "your token"  # noqa: S105 # nosec B105
 
 
 class Part(NamedTuple):
-    """One thing that is sent.
+    """One part of a request.
 
-    ``place`` is ``header`` for one of HTTP, ``layout``, ``metadata`` or ``array`` for the body. ``type`` is JSON's, or
-    that of an array's entries, ``size`` is in bytes, ``value`` the beginning of the text, or an array's shape.
+    ``place`` is ``header`` for an HTTP header, ``layout``, ``metadata`` or ``array`` for a part of the body. ``type``
+    is JSON's, or that of an array's entries, ``size`` is in bytes, ``value`` the beginning of the text, or an array's
+    shape.
     """
 
     place: str
@@ -47,9 +48,11 @@ class Part(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """A request that was not sent. ``size`` and ``digest`` (BLAKE3) are those of its body, and the sizes of the parts
-    of the body sum up to it; ``parts`` begin with the headers. ``norm`` is that of the vector before it was clipped,
-    where a privacy budget has it clipped; it stays here."""
+    """An unsent request.
+
+    ``size`` and ``digest`` (BLAKE3) describe its body. ``parts`` begin with the headers; the sizes of the body's
+    parts add up to ``size``. ``norm`` is the vector's norm before the privacy budget's clipping, if any; it stays here.
+    """
 
     method: str
     path: str
@@ -80,7 +83,7 @@ class Previewing:
         self._site = site
 
     def make(self, examples: list[Example], watcher: Watcher) -> Preview:
-        """Trains on ``examples``; neither spool nor memory nor what was spent of bytes and privacy changes."""
+        """Trains on ``examples``. Spool, memory, byte count and privacy budget do not change."""
         from ferret_core.client.local_round import contribute
 
         with self._follower.at_the_end() as (_, replica):

@@ -1,8 +1,9 @@
-"""The site's log: every request that leaves this machine for a server, noted on disk before it is sent.
+"""The site's egress log: every request from this machine to a server, written to disk before it is sent.
 
-One line of JSON for each, in a file that only grows. A line carries the hash of the one before, so that none can be
-changed, removed or moved unnoticed. Whoever can write the file can still write it anew, or cut off its end: that shows
-against a head that was kept elsewhere. Of bodies there are size and digest; tokens and codes are not in it.
+The file is append-only, with one line of JSON per request. A line carries the hash of the previous one, so no line can
+be changed, removed or moved unnoticed. Anybody with write access to the file can still rewrite all of it, or cut off
+its end. Comparing with a head that was stored elsewhere shows that. Bodies are recorded by size and digest; tokens and
+codes are not recorded.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from ferret_sdk.participant.lock import in_turn
 from ferret_sdk.participant.paths import all_of
 
 LONGEST_LINE = 16 << 10
-"""Bytes; of an address at most half as many are kept."""
+"""Maximum bytes of a line. At most half as many of an address are kept."""
 
 
 class SentRequest(Strict):
-    """One request; a repeated one has a line for each time.
+    """One request. A repeated one has one line per attempt.
 
-    ``size`` and ``digest`` (BLAKE3) are those of its body, 0 and empty without one; ``round`` and ``contribution``
-    belong to what carries a contribution, or a part of it.
+    ``size`` and ``digest`` (BLAKE3) describe its body, 0 and empty without one. ``round`` and ``contribution`` are
+    set for requests that carry a contribution, or a part of it.
     """
 
     number: int = Field(ge=1, lt=2**63)
@@ -56,7 +57,7 @@ class SentRequest(Strict):
 
     @property
     def hash(self) -> str:
-        """The BLAKE3 of the canonical JSON of all fields."""
+        """Returns the BLAKE3 hash of the canonical JSON of all fields."""
         return digest_json(self.model_dump(mode="json"))
 
 
@@ -72,7 +73,7 @@ _carried: ContextVar[Carried | None] = ContextVar("carried", default=None)
 
 @contextmanager
 def carrying(round_number: int, digest: str) -> Generator[None]:
-    """What this thread sends inside a ``with`` block carries the contribution ``digest`` of the round."""
+    """Marks this thread's requests in the ``with`` block as carrying the contribution ``digest`` of the round."""
     token = _carried.set(Carried(round_number, digest))
     try:
         yield
@@ -89,7 +90,7 @@ class SentLog:
         self.path = all_of(home) / "sent.jsonl"
 
     def noting(self, experiment: str | None = None, participant: str | None = None) -> Callable[[httpx.Request], None]:
-        """What is to be called with each request before it is sent; ``storage.full`` if it cannot be noted."""
+        """Returns a callback that logs each request before it is sent. It raises ``storage.full`` if it cannot."""
 
         def note(request: httpx.Request) -> None:
             body = request.read()
@@ -108,7 +109,7 @@ class SentLog:
         return note
 
     def append(self, **fields: Any) -> None:
-        """Adds a line; it is on disk when this returns, and not there at all if it raises."""
+        """Appends a line. It is on disk when this returns, and absent if it raises."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._threads, in_turn(self.path.with_suffix(".lock"), lambda: None), room_for(self.path):
             new = not self.path.exists()
@@ -121,14 +122,14 @@ class SentLog:
                 flush_folder(self.path.parent)
 
     def read(self) -> Iterator[SentRequest]:
-        """Every request, oldest first; ``audit.broken`` names the first line that is not what was written."""
+        """Yields every request, oldest first. ``audit.broken`` names the first altered line."""
         if not self.path.exists():
             return
         last = EMPTY
         with self.path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
                 if not line.endswith(b"\n") and not file.readline(1):
-                    return  # its request was never sent: the process ended while it wrote
+                    return  # this request was never sent: the process ended while it wrote
                 sent = _parsed(line, number, self.path)
                 if (sent.number, sent.previous) != (number, last.hash):
                     raise _broken(number, self.path, "does not follow the line before: one was removed or moved")
@@ -137,7 +138,7 @@ class SentLog:
 
 
 def verify(log: SentLog, kept: Head | None = None) -> Head:
-    """The end of the log, if it is what was written, and goes on from the head that was ``kept`` before."""
+    """Returns the end of the log if the log is unaltered and continues the head ``kept`` earlier."""
     last = EMPTY
     for sent in log.read():
         last = Head(sent.number, sent.hash)
@@ -153,7 +154,7 @@ def _line(sent: SentRequest) -> bytes:
 
 
 def _last(file: BinaryIO, path: Path) -> Head:
-    """The end of the log; what a killed process left of a line is cut off."""
+    """Returns the end of the log, and cuts off the partial line of a killed process."""
     size = file.seek(0, os.SEEK_END)
     start = max(0, size - 2 * LONGEST_LINE)
     file.seek(start)
@@ -168,7 +169,7 @@ def _last(file: BinaryIO, path: Path) -> Head:
 
 
 def _write(file: BinaryIO, line: bytes) -> None:
-    """All of the line or nothing of it."""
+    """Writes the whole line or nothing."""
     before = file.tell()
     try:
         written = 0
@@ -189,7 +190,7 @@ def _parsed(line: bytes, number: int | None, path: Path) -> SentRequest:
     except (ValueError, KeyError, AttributeError, TypeError, ValidationError) as error:
         raise _broken(number, path, "cannot be read") from error
     if sent.hash != told:
-        raise _broken(number or sent.number, path, "was changed: its hash is not that of what it says")
+        raise _broken(number or sent.number, path, "was changed: its hash does not match its content")
     return sent
 
 

@@ -1,8 +1,8 @@
-"""Says how much a contribution can reveal of single examples, and who will be able to read it.
+"""The exposure of a contribution: how much it can reveal of single examples, and who will be able to read it.
 
-With every coordinate of a block (K_l = d_l), a gradient gives back the tokens of its examples when there are few of
-them: Zhu et al., "Deep Leakage from Gradients", NeurIPS 2019. Fewer coordinates hide the words, but tell whether a
-given text was among the examples (``docs/what-leaves-your-site.md`` has figures).
+With every coordinate of a block (K_l = d_l), a gradient reveals the tokens of its examples if there are few: Zhu et
+al., "Deep Leakage from Gradients", NeurIPS 2019. Fewer coordinates hide the words, but reveal if a given text was among
+the examples (``docs/what-leaves-your-site.md`` has figures).
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.spec import ExperimentSpec, Strict
 
 FEW_EXAMPLES = 16
-"""A contribution of fewer examples may give them away."""
+"""A contribution of fewer examples may reveal them."""
 LARGE_SHARE = 0.1
-"""A block with more coordinates per weight may give its examples away."""
+"""A block with more coordinates per weight may reveal its examples."""
 
 
 class Exposure(Strict):
-    """What the contributions to an experiment reveal. The fields are upper bounds, before anything is trained."""
+    """The exposure from the contributions to an experiment. The fields are upper bounds, before training."""
 
     examples: int = Field(description="Distinct examples that a contribution is computed from")
     sequences: int = Field(description="Sequences that a round trains on: steps × batch × accumulation")
     share: float = Field(description="Largest K_l / d_l of a block: coordinates for each weight")
     whole_blocks: int = Field(description="Blocks that are sent whole")
-    separate: bool = Field(description="True if an update tells the contributions of a round apart")
+    separate: bool = Field(description="True if a round's update shows each contribution separately")
 
     @classmethod
     def of(cls, spec: ExperimentSpec, shapes: Shapes, examples: int) -> Self:
-        """For a site with so many ``examples``, of a model whose tuned parameters have these ``shapes``."""
+        """Computes the exposure of a site with ``examples`` examples, for a model with these tuned ``shapes``."""
         config: Any = catalog.algorithm_config(spec.algorithm)
         trained = sequences(config, examples)
         share, whole_blocks = _share(config, shapes)
@@ -49,7 +49,7 @@ class Exposure(Strict):
 
     @property
     def reasons(self) -> list[str]:
-        """Why a contribution may reveal single examples; empty where none applies."""
+        """Returns the reasons that a contribution may reveal single examples; empty if none applies."""
         found = {
             f"it is computed from {self.examples} examples": self.examples < FEW_EXAMPLES,
             f"it has {self.share:.2g} coordinates for each weight of a block": self.share > LARGE_SHARE,
@@ -59,7 +59,7 @@ class Exposure(Strict):
 
 
 def sequences(config: Any, examples: int) -> int:
-    """Sequences that a round trains on, those of each perturbation counted; 0 for an algorithm without local steps."""
+    """Counts the sequences that a round trains on, including each perturbation's; 0 without local steps."""
     local = getattr(config, "local", None)
     if local is None:
         return 0
@@ -67,12 +67,12 @@ def sequences(config: Any, examples: int) -> int:
 
 
 def largest_share(counts: Sequence[int], sizes: Sequence[int]) -> float:
-    """The largest K_l / d_l of blocks with these coordinates and weights."""
+    """Returns the largest K_l / d_l of blocks with these coordinates and weights."""
     return max((K / size for K, size in zip(counts, sizes, strict=True)), default=0.0)
 
 
 def _share(config: Any, shapes: Shapes) -> tuple[float, int]:
-    """The largest K_l / d_l, and how many blocks are sent whole.
+    """Returns the largest K_l / d_l, and the number of blocks that are sent whole.
 
     K_l is that of an update in which all weights move alike. Without blocks, a coordinate takes at least one bit.
     """

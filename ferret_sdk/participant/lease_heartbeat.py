@@ -1,4 +1,4 @@
-"""Keeps a lease alive from a thread of its own while the participant trains."""
+"""A lease's heartbeat in a separate thread while the participant trains."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SHORTEST_PAUSE = 0.1
 class Heartbeat:
     """Extends the lease every third of its length inside a ``with`` block.
 
-    :meth:`check`, called at every training step, raises what ended the lease, so that lost work stops early.
-    A server that is away for a while does not end it: the server decides about the lease when it is back.
+    :meth:`check`, called at every training step, raises the error that ended the lease, so lost work stops early. An
+    outage does not end the lease: the server decides about it when it is back.
     """
 
     def __init__(self, transport: Transport, lease: Lease) -> None:

@@ -1,4 +1,4 @@
-"""A participant's own examples: read here, never sent."""
+"""A participant's local examples: read here, never sent."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Examples = Path | str | Iterable[Mapping[str, Any]]
 FIELDS = ("instruction", "input", "output")
 OPTION = "data"
 MOST_ROWS = 20_000_000
-"""As many as a file may have lines: a generator that never ends does not fill the memory unnoticed."""
+"""Maximum rows, as for lines of a file: an endless generator does not fill the memory unnoticed."""
 
 
 def read_examples(examples: Examples, fields: Mapping[str, str] | None = None) -> list[Example]:
-    """The participant's own examples; ``fields`` says what theirs are called, such as ``{"instruction": "question"}``.
+    """Returns the participant's examples. ``fields`` maps field names, such as ``{"instruction": "question"}``.
 
-    Raises ``dataset.invalid`` with the file, the line and the field, and the fields that there are instead; and
-    ``request.invalid`` for one in ``fields`` that is none of :data:`FIELDS`.
+    Raises ``dataset.invalid`` with the file, the line and the field, and the existing fields, and ``request.invalid``
+    for a key of ``fields`` that is not in :data:`FIELDS`.
     """
     from ferret_core.datasets._instructions import Names, examples_of
 
@@ -47,7 +47,7 @@ def _records(examples: Examples) -> Iterator[Record]:
 
 
 def _rows(rows: object) -> Iterator[Record]:
-    """Each row as a record; ``dataset.invalid`` for a row that is no mapping, and where there is none."""
+    """Yields each row as a record. Raises ``dataset.invalid`` for a row that is not a mapping, and without rows."""
     from ferret_core.datasets._record import Record, invalid, kind_of
 
     what = type(rows).__name__
@@ -55,7 +55,7 @@ def _rows(rows: object) -> Iterator[Record]:
         parts = ", ".join(str(name) for name in islice(cast(Mapping[object, object], rows), 5))
         raise invalid(OPTION, what, f"is a mapping of {parts or 'nothing'}: give a list of rows, or one of its parts")
     if not isinstance(rows, Iterable):
-        raise invalid(OPTION, what, "is no path and cannot be iterated over: give a file, or rows of texts")
+        raise invalid(OPTION, what, "is neither a path nor iterable: give a file, or rows of texts")
     count = 0
     for count, row in enumerate(cast(Iterable[object], rows), start=1):
         if not isinstance(row, Mapping):

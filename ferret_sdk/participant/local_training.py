@@ -1,4 +1,4 @@
-"""Makes a participant's contributions: the model of the round, local training, and what is kept of both."""
+"""A participant's training: the model of the round, local steps, and the stored contribution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Training:
-    """Trains on ``examples``, on the model that ``follower`` keeps, by the functions of ``site`` where it has any.
+    """Trains on ``examples`` from the model of ``follower``, with the site's functions ``site`` if given.
 
     ``ask`` gets consent to what a contribution reveals, or raises. Every contribution is signed with ``key`` and goes
     to ``spool``.
@@ -53,12 +53,12 @@ class Training:
         self._site = site
         self._shard: Shard | None = None
         self.used_examples = False
-        """True from the first use of an example: an error may then tell of it."""
+        """True from the first use of an example: from then on an error may reveal it."""
 
     def make(self, lease: Lease, heartbeat: Heartbeat) -> Upload:
-        """Trains, and keeps the contribution until it has arrived.
+        """Trains, and stores the contribution until it has arrived.
 
-        Everything that the terms, the ledger and the base model decide is checked before the first example is used.
+        The terms, the ledger and the base model are checked completely before the first example is used.
         """
         from ferret_core.algorithms._base import Client
         from ferret_core.client.local_round import contribute
@@ -90,7 +90,7 @@ class Training:
         return Own(self._site, self._examples, replica.tokenizer) if self._site else None
 
     def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
-        """What is to be done after each local step."""
+        """Returns the callback after each local step."""
         from ferret_core import catalog
 
         local = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
@@ -112,5 +112,5 @@ class Training:
         return self._shard
 
     def start_over(self) -> None:
-        """Drops the copy of the model: the next is built from the base model."""
+        """Drops the copy of the model: the next one is built from the base model."""
         self._follower.forget()

@@ -1,4 +1,4 @@
-"""Locks between the processes of one machine, on every system: the kernel drops them when a process ends."""
+"""Locks between the processes of one machine, on every system. The kernel releases them when a process ends."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from ferret_core.system.atomic_files import room_for
 
 OWN_ALONE = 0o600
 BETWEEN_TRIES = 0.2
-"""Seconds."""
+"""Seconds between two attempts."""
 
 
 @contextmanager
 def sole(path: Path, name: str) -> Generator[None]:
-    """Holds the lock at ``path`` for the participant ``name``; ``participant.in_use`` names the process that does."""
+    """Holds the lock at ``path`` for the participant ``name``. ``participant.in_use`` names the process that holds
+    it.
+    """
     lock, holder = _lock(path), path.with_suffix(".pid")
     try:
         lock.acquire(blocking=False)
     except Timeout as error:
         raise _in_use(name, holder) from error
     try:
-        # A file beside it, since Windows lets nobody read one that is locked.
+        # In a separate file, since Windows allows nobody to read a locked one.
         with room_for(holder):
             holder.write_text(f"{os.getpid()}\n")
         yield
@@ -37,7 +39,7 @@ def sole(path: Path, name: str) -> Generator[None]:
 
 @contextmanager
 def in_turn(path: Path, on_wait: Callable[[], None]) -> Generator[None]:
-    """Holds the lock at ``path``; calls ``on_wait`` once if another process holds it, and waits for that to end."""
+    """Holds the lock at ``path``. If another process holds it, calls ``on_wait`` once and waits."""
     lock = _lock(path)
     try:
         lock.acquire(blocking=False)

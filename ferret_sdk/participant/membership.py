@@ -1,4 +1,4 @@
-"""What a participant keeps of its enrolment: one small private file per experiment and name."""
+"""A participant's stored enrolment: one small private file per experiment and name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from ferret_sdk.service.schemas import Enrolled, Token
 log = logging.getLogger(__name__)
 
 LARGEST = 16 << 10
-"""Bytes of a membership's file, and of the folders around it."""
+"""Maximum bytes of a membership's file, and of the folders around it."""
 
 
 class Membership(Strict):
-    """A participant's place in one experiment. ``code`` is the digest of the enrolment code it came from, ``key`` what
-    it signs its contributions with. People read its ``display_name``."""
+    """A participant's membership in one experiment.
+
+    ``code`` is the digest of its enrolment code, ``key`` signs its contributions. People read its ``display_name``.
+    """
 
     url: str
     experiment: ExperimentId
@@ -40,7 +42,9 @@ class Membership(Strict):
 
     @classmethod
     def of(cls, url: str, enrolled: Enrolled, code: str, key: str) -> Membership:
-        """The place that the server at ``url`` gave for the enrolment code ``code`` to the holder of ``key``."""
+        """Creates the membership that the server at ``url`` granted for the enrolment code ``code`` to the holder of
+        ``key``.
+        """
         return cls(
             url=url,
             experiment=enrolled.experiment,
@@ -54,7 +58,7 @@ class Membership(Strict):
 
 
 def save(home: Path, member: Membership) -> Path:
-    """Writes the file so that only its owner can read it and it is never half there."""
+    """Writes the file atomically, readable only by its owner."""
     path = Places(home, member.experiment, member.participant).membership
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_durably(path, member.model_dump_json(indent=2).encode())
@@ -62,9 +66,9 @@ def save(home: Path, member: Membership) -> Path:
 
 
 def find(home: Path, url: str, code: str) -> Membership | None:
-    """The membership that ``code`` was turned into before, so that the same command can be run again.
+    """Returns the membership that ``code`` was exchanged for before, so that the same command can be repeated.
 
-    Its file is closed to others, as :func:`ferret_core.system.permissions.close_secret` says.
+    Its file is made private by :func:`ferret_core.system.permissions.close_secret`.
     """
     wanted = digest_bytes(code.encode())
     member = next((member for member in all_in(home) if member.url == url and member.code == wanted), None)
@@ -75,9 +79,9 @@ def find(home: Path, url: str, code: str) -> Membership | None:
 
 @contextmanager
 def room(home: Path) -> Generator[None]:
-    """``storage.full`` unless a membership fits on the disk; meanwhile its room is taken.
+    """Reserves disk space for a membership, or raises ``storage.full``.
 
-    A code works once: the token that it is turned into must not be lost.
+    A code works once: the token that it is exchanged for must not be lost.
     """
     taken = all_of(home) / f".room-{secrets.token_hex(8)}"
     taken.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -89,7 +93,7 @@ def room(home: Path) -> Generator[None]:
 
 
 def all_in(home: Path) -> Iterator[Membership]:
-    """Every membership that is kept under ``home``, by experiment."""
+    """Yields every stored membership under ``home``, by experiment."""
     for path in sorted(all_of(home).glob("exp_*/par_*.json")):
         if "-" in path.stem:  # another file of a participant
             continue

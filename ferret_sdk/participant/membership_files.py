@@ -1,4 +1,4 @@
-"""What a site keeps on disk of its memberships: told and deleted without asking a server."""
+"""A site's local membership files, listed and deleted offline."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ log = logging.getLogger(__name__)
 
 
 class Ended(Strict):
-    """How the experiment of a membership ended."""
+    """The end of a membership's experiment."""
 
     state: ExperimentState
 
 
 class Kept(NamedTuple):
-    """A membership; ``ended`` is None while it goes on.
+    """A membership; ``ended`` is None while its experiment continues.
 
-    ``rounds`` counts those whose contribution was sent, ``round`` is the last of them, 0 for none.
+    ``rounds`` counts the sent contributions, ``round`` is the last one's round, 0 without any.
     """
 
     member: Membership
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Something on disk: ``what`` of which participant (empty for all of the experiment's) lies at ``path``."""
+    """A file or folder of kind ``what`` at ``path``, of a participant (empty: of the whole experiment)."""
 
     what: str
     experiment: str
@@ -55,8 +55,10 @@ class Piece(NamedTuple):
 
 
 def note_end(path: Path, state: ExperimentState) -> None:
-    """Writes down that the experiment is over, so that the membership can be cleaned up; where there is no room, it can
-    still be named."""
+    """Records that the experiment is over, so that the membership can be cleaned up.
+
+    On a full disk this is skipped; the membership can still be named.
+    """
     try:
         write_durably(path, Ended(state=state).model_dump_json().encode())
     except FerretError as error:
@@ -64,7 +66,7 @@ def note_end(path: Path, state: ExperimentState) -> None:
 
 
 def memberships(home: Path) -> list[Kept]:
-    """All memberships under ``home``, by experiment; raises as reading the log and what was spent does."""
+    """Returns all memberships under ``home``, by experiment. Raises as reading the log and the usage does."""
     sent: dict[tuple[str, str], set[int]] = {}
     for request in SentLog(home).read():
         if request.round is not None:
@@ -79,8 +81,7 @@ def memberships(home: Path) -> list[Kept]:
 
 
 def pieces(home: Path, among: list[Kept] | None = None) -> Iterator[Piece]:
-    """What lies on disk of the memberships ``among`` (all of them if not given), and the base models of experiments of
-    which no other membership is kept."""
+    """Yields the files of the memberships ``among`` (default: all), and base models that no other membership uses."""
     everyone = memberships(home)
     chosen = everyone if among is None else among
     for kept in chosen:
@@ -103,19 +104,19 @@ def pieces(home: Path, among: list[Kept] | None = None) -> Iterator[Piece]:
 
 
 def receipts(home: Path) -> Iterator[Piece]:
-    """The receipts of each participant, which stay when its membership is deleted."""
+    """Yields each participant's receipts, which stay when its membership is deleted."""
     for folder in sorted(all_of(home).glob(f"exp_*/par_*{RECEIPTS}")):
         yield Piece("receipts", folder.parent.name, "", folder, size_of(folder) or 0)
 
 
 def base_models(home: Path) -> Iterator[Piece]:
-    """All base models, which can be downloaded again."""
+    """Yields all base models, which can be downloaded again."""
     for folder in sorted(all_of(home).glob("exp_*/base")):
         yield Piece("base model", folder.parent.name, "", folder, size_of(folder) or 0)
 
 
 def remove(home: Path, found: list[Piece], on_piece: Callable[[Piece], None]) -> None:
-    """Deletes the pieces in their order, memberships after what belongs to them, so that it can be run again.
+    """Deletes the pieces in order, memberships after the files that belong to them, so that it can be repeated.
 
     Raises ``participant.in_use`` before a participant's first file while a process takes part as it.
     """
@@ -134,7 +135,7 @@ def remove(home: Path, found: list[Piece], on_piece: Callable[[Piece], None]) ->
 
 
 def size_of(path: Path) -> int | None:
-    """Bytes of a file or of all files in a folder; None for what is not there."""
+    """Returns the bytes of a file or of all files in a folder; None if it does not exist."""
     if path.is_file():
         return path.stat().st_size
     if not path.is_dir():
@@ -161,7 +162,7 @@ def _delete(path: Path) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Removes an experiment's folder in which only locks and empty folders are left, or all of it but the receipts."""
+    """Removes an experiment's folder if only locks and empty folders are left; receipts stay."""
     if not folder.is_dir():
         return
     found = list(folder.iterdir())

@@ -55,10 +55,10 @@ class Participant:
         participant = Participant.enrol("https://ferret.example.org", code, "clinic-7")
         participant.run("records.jsonl")
 
-    It asks for work, follows the global model by the ledger, and runs the same code as a simulated client. The server
-    is not trusted: nothing it says leads to a file outside ``home``, and an answer that is not as it must be ends the
-    participation with ``server.unexpected``. The site's ``terms``, by default those of ``home``'s ``site.toml``, hold
-    whatever the server asks for. Every request is noted in ``home``'s log before it is sent.
+    It polls for work, follows the global model by the ledger, and runs the same code as a simulated client. The server
+    is not trusted: no response leads to a file outside ``home``, and an invalid response ends the participation with
+    ``server.unexpected``. The site's ``terms``, by default those in ``site.toml`` in ``home``, apply to every request
+    of the server. Every request is recorded in the log in ``home`` before it is sent.
     """
 
     def __init__(
@@ -113,22 +113,22 @@ class Participant:
         terms: Terms | None = None,
         base: Path | str | None = None,
     ) -> Participant:
-        """Turns a one-time code into a token, kept under ``home`` (``FERRET_HOME``) for its owner only.
+        """Exchanges a one-time code for a token, stored under ``home`` (``FERRET_HOME``) for its owner only.
 
-        ``name`` is what people read, in any script and of up to 200 characters; ``member.name`` is the id that the
-        server makes of it. A code that was turned into a token here before gives that participant again. Raises
-        ``enrolment.invalid``, ``enrolment.used``, ``enrolment.other_server`` for a code that was made by another server
-        than the one at ``url``, ``terms.invalid``, and ``request.invalid`` for what is no name, or for plain http to
-        another machine without ``insecure_http``. ``ca`` is the file of the authorities that the server's certificate
-        may come from, instead of the usual ones. ``base`` is the folder that the base model's weights are in at this
-        site, or ``"hub"`` to get them from the hub where the experiment names a model and a revision there; without it
-        they are downloaded from the server.
+        ``name`` is the display name, in any script and of up to 200 characters; the server derives the id
+        ``member.name`` from it. A code that was exchanged here before returns that participant again.
+
+        Raises ``enrolment.invalid``, ``enrolment.used``, ``enrolment.other_server`` for a code of another server than
+        the one at ``url``, ``terms.invalid``, and ``request.invalid`` for an invalid name, or for plain http to another
+        machine without ``insecure_http``. ``ca`` is the file of the certificate authorities to trust instead of the
+        usual ones. ``base`` is the folder with the base model's weights at this site, or ``"hub"`` to get them from the
+        hub if the experiment names a model and a revision there; by default they are downloaded from the server.
         """
         settings = ClientSettings()
         home = Path(home or settings.home).expanduser()
         insecure_http, ca = insecure_http or settings.insecure_http, Path(ca) if ca else settings.ca
         display_name = names.checked("name", name)
-        terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they cannot be kept
+        terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they are invalid
         if terms.privacy is not None:
             require_accounting()
         address = split(url).url
@@ -156,20 +156,20 @@ class Participant:
         give_up_after: float | None = None,
         consent: Callable[[Exposure], bool] | None = None,
     ) -> ExperimentState:
-        """Takes part until the experiment is finished and returns how it ended; a paused one is waited for.
+        """Takes part until the experiment is finished and returns its final state. Waits while it is paused.
 
         ``examples`` have an instruction, an input and an output: the path of a JSON Lines file, or rows (a list of
-        dicts, a generator, a Hugging Face dataset). They are read here, once, and never sent. ``fields`` says what
-        they call these, such as ``{"instruction": "question"}``. ``site`` are functions that train and evaluate in
-        place of Ferret's own. A contribution that was made before a crash, here or at the server, is sent and not made
-        again. ``on_progress`` is told of every step in between, from this thread. A server that is away is waited for;
-        after ``give_up_after`` seconds without an answer, if given, that raises ``server.unreachable``.
-        ``consent`` is asked once, before anything is trained, whether a contribution may reveal what it can; False ends
-        the participation with ``consent.missing``. Without it the caller has consented.
+        dicts, a generator, a Hugging Face dataset). They are read here, once, and never sent. ``fields`` maps field
+        names, such as ``{"instruction": "question"}``. ``site`` holds functions that train and evaluate instead of
+        Ferret's. A contribution that was made before a crash, here or at the server, is sent and not recomputed.
+        ``on_progress`` receives every step in between, from this thread. An outage is waited for; after
+        ``give_up_after`` seconds without a response, if given, it raises ``server.unreachable``. ``consent`` is called
+        once before training with the exposure of a contribution; False ends the participation with ``consent.missing``.
+        Without ``consent`` the caller has consented.
 
-        Raises ``dataset.invalid`` before anything is asked of the server, ``participant.in_use`` while another process
-        on this machine runs this participant, ``training.unsupported`` where the experiment's algorithm cannot take the
-        site's own training, and ``terms.refused`` and ``terms.spent`` once the site's terms leave nothing to do.
+        Raises ``dataset.invalid`` before any request, ``participant.in_use`` while another process on this machine runs
+        this participant, ``training.unsupported`` if the experiment's algorithm does not support the site's functions,
+        and ``terms.refused`` and ``terms.spent`` once the site's terms leave nothing to do.
         """
         mine = read_examples(examples, fields)
         self._site, self._consent = site, consent
@@ -206,7 +206,7 @@ class Participant:
 
     @property
     def totals(self) -> Totals:
-        """What taking part has come to so far."""
+        """The participation's totals so far."""
         traffic = self._transport.traffic
         return Totals(self._sending.rounds, traffic.up, traffic.down, self._sending.seconds)
 
@@ -216,15 +216,18 @@ class Participant:
         return self._enforcement.budget
 
     def _require(self, spec: ExperimentSpec, base_digest: str | None) -> None:
-        """Before anything is downloaded: the base model is the one that the participant began with, and the site's
-        terms and its own functions fit the experiment."""
+        """Checks, before any download, the base model and the experiment.
+
+        The base model must be the one that the participant began with. The experiment must fit the site's terms and
+        functions.
+        """
         self._enforcement.require_experiment(spec, base_digest)
         self._agreement.require_base(base_digest)
         if self._site is not None:
             self._site.require(spec.algorithm)
 
     def _ask(self, exposure: Exposure) -> None:
-        """Raises ``consent.missing`` where people do not consent to what a contribution reveals."""
+        """Raises ``consent.missing`` if people do not consent to the exposure."""
         if self._consent is None or self._agreement.covers(exposure):
             return
         if not self._consent(exposure):
@@ -238,7 +241,7 @@ class Participant:
         self._receipts.follow(record)
 
     def _await_receipts(self) -> None:
-        """Those of the last rounds, which no later one has brought."""
+        """Waits for the receipts of the last rounds."""
         if not self._receipts.waiting:
             return
         try:
@@ -252,7 +255,7 @@ class Participant:
             log.warning("the last receipt is missing, %s; it comes when this is run again", error.detail)
 
     def _why_missing(self, number: int) -> str:
-        """What the server says of a contribution that it acknowledged and did not put into the round's record."""
+        """Returns the server's reason that an acknowledged contribution is missing in the round's record."""
         path = f"/experiments/{self.member.experiment}/rounds/{number}/receipts/{self.member.name}"
         try:
             self._transport.get(path)
@@ -268,9 +271,9 @@ class Participant:
         fields: Mapping[str, str] | None = None,
         site: Site | None = None,
     ) -> Preview:
-        """What a contribution to the next round would send, trained here on the present model; nothing of it is sent.
+        """Trains on the current model and shows what a contribution to the next round would send; sends none of it.
 
-        No assignment is asked for. Raises as :meth:`run`, and ``experiment.conflict`` while there is no model.
+        Requests no assignment. Raises as :meth:`run`, and ``experiment.conflict`` before the model exists.
         """
         self._follower.watcher = on_progress
         mine = read_examples(examples, fields)
@@ -280,11 +283,11 @@ class Participant:
             return previewing.make(mine, on_progress)
 
     def keep_model(self, folder: str | Path) -> Manifest:
-        """Writes the tuned model as a checkpoint into the new or empty ``folder``, which appears when it is complete.
+        """Writes the tuned model as a checkpoint to the new or empty ``folder``, which appears when it is complete.
 
-        It is rebuilt from the base model and the ledger, every record and the digest at the end checked: the server's
-        own checkpoint is not needed. Beside it are a model card and a chat template, as with :meth:`Run.export`. Raises
-        ``ledger.broken``, and ``request.invalid`` for a folder that is in use.
+        The model is rebuilt from the base model and the ledger, with every record and the final digest checked: the
+        server's checkpoint is not needed. The folder also has a model card and a chat template, as with
+        :meth:`Run.export`. Raises ``ledger.broken``, and ``request.invalid`` for a folder that is in use.
         """
         from ferret_core.replica.checkpoint import write_folder
 

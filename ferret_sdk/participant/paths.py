@@ -11,7 +11,7 @@ from ferret_core.protocol.ids import ExperimentId, ParticipantId
 from ferret_sdk.http.safe_paths import inside
 
 RECEIPTS = "-receipts"
-"""Ends the name of the folder with a participant's receipts."""
+"""Suffix of the folder with a participant's receipts."""
 
 _EXPERIMENT = TypeAdapter[str](ExperimentId)
 _PARTICIPANT = TypeAdapter[str](ParticipantId)
@@ -20,7 +20,7 @@ _PARTICIPANT = TypeAdapter[str](ParticipantId)
 class Places:
     """The files of one participant of one experiment, all below ``home``.
 
-    Raises ``server.unexpected`` for an id that is not spelt as one, and for a place that a link leads out of ``home``.
+    Raises ``server.unexpected`` for an id with a wrong spelling, and for a path that a link leads out of ``home``.
     """
 
     def __init__(self, home: Path, experiment: str, participant: str) -> None:
@@ -36,11 +36,13 @@ class Places:
         self.agreed = inside(home, folder / f"{participant}-agreed.json")
         self.base = inside(home, folder / "base")
         self.lock = inside(home, folder / f"{participant}.lock")
-        """Held by the process that takes part; a second one on the same memory and spool would lose contributions."""
+        """Held by the process that takes part. A second process on the same memory and spool would lose
+        contributions.
+        """
 
 
 def all_of(home: Path) -> Path:
-    """The folder of all that is kept of memberships under ``home``."""
+    """Returns the folder of all memberships under ``home``."""
     return home / "participants"
 
 

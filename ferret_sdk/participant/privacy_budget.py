@@ -1,15 +1,15 @@
-"""A site's privacy budget: what its noised contributions tell of its data, in all its experiments together.
+"""A site's privacy budget: the privacy loss of its noised contributions, over all its experiments together.
 
 Each contribution is one Gaussian mechanism (Dwork and Roth 2014, appendix A). Its vector is clipped to L2 norm S and
 gets noise of standard deviation σ = z·S. Two datasets that have nothing in common give clipped vectors that are at most
 2S apart, so for the replacement of *all* of the site's data it is μ-GDP with μ = 2S/σ = 2/z (Dong, Roth and Su,
-"Gaussian Differential Privacy", 2022, theorem 2.7). The model of a round follows from contributions before it, which
-adaptive composition allows: μ² = Σ (2/zᵢ)² (there, corollary 3.3), also where z is changed on the way (Smith and
-Thakurta, "Fully Adaptive Composition for Gaussian Differential Privacy", 2022). ε at δ is then that of one Gaussian
-mechanism (Balle and Wang 2018, theorem 8), computed by dp-accounting.
+"Gaussian Differential Privacy", 2022, theorem 2.7). The model of a round depends on earlier contributions, which
+adaptive composition allows: μ² = Σ (2/zᵢ)² (there, corollary 3.3), also if z changes on the way (Smith and Thakurta,
+"Fully Adaptive Composition for Gaussian Differential Privacy", 2022). ε at δ is then that of one Gaussian mechanism
+(Balle and Wang 2018, theorem 8), computed by dp-accounting.
 
-A contribution is spent on disk before its first example is used. A failure thus costs as much as a contribution, and
-so does a process that is killed. A contribution that is sent again has the same bytes and costs nothing.
+A contribution is recorded on disk as spent before its first example is used. So a failure or a killed process costs as
+much as a contribution. A contribution that is sent again has the same bytes and costs nothing.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from ferret_sdk.participant.paths import all_of
 from ferret_sdk.participant.site_terms import Privacy
 
 SENSITIVITY = 2.0
-"""Of a clipped vector, in units of its bound, when any dataset may be replaced by any other."""
+"""Sensitivity of a clipped vector, in units of its bound, if any dataset may be replaced by any other."""
 
 
 class Released(Strict):
-    """How many contributions were made with noise of ``noise_multiplier`` times the clipping norm."""
+    """The number of contributions made with noise of ``noise_multiplier`` times the clipping norm."""
 
     noise_multiplier: float = Field(gt=0)
     count: int = Field(ge=1)
 
 
 class Spending(Strict):
-    """All contributions of a home, under whatever terms they were made."""
+    """All contributions of a home, under any terms."""
 
     released: tuple[Released, ...] = ()
 
     @property
     def mu(self) -> float:
-        """μ of their composition; 0 for none."""
+        """μ of their composition; 0 without contributions."""
         return math.sqrt(sum(made.count * (SENSITIVITY / made.noise_multiplier) ** 2 for made in self.released))
 
     def and_one(self, noise_multiplier: float) -> Spending:
@@ -66,12 +66,16 @@ class Budget:
         self._path = all_of(home) / "privacy.json"
 
     def discretion(self) -> Discretion:
-        """For one contribution: the vector is clipped and noised, and nothing else that depends on the data is said."""
+        """Privacy of one contribution: the vector is clipped and noised, and nothing else that depends on the data is
+        sent.
+        """
         noise = Gaussian(self.privacy.clip, self.privacy.noise_multiplier)
         return Discretion(metrics=frozenset(), examples=False, protect=noise)
 
     def spent(self) -> Spending:
-        """What was spent so far; ``terms.invalid`` for a file that cannot be read, since it would begin anew."""
+        """Returns the spending so far. Raises ``terms.invalid`` for an unreadable file, which would reset the
+        budget.
+        """
         if not self._path.exists():
             return Spending()
         try:
@@ -81,11 +85,11 @@ class Budget:
             raise FerretError("terms.invalid", detail) from error
 
     def epsilon(self, spending: Spending) -> float:
-        """ε of what was spent, at the terms' δ."""
+        """Returns ε of the spending, at the terms' δ."""
         return epsilon_of(spending.mu, self.privacy.delta)
 
     def left(self) -> int:
-        """How many more contributions fit into the budget."""
+        """Returns the number of contributions that still fit into the budget."""
         spent, each = self.spent().mu ** 2, (SENSITIVITY / self.privacy.noise_multiplier) ** 2
         fits, beyond = -1, 1
         while self._within(spent + beyond * each):
@@ -100,9 +104,9 @@ class Budget:
         self._require(self.spent())
 
     def spend(self) -> None:
-        """Notes one contribution durably, before its first example is used: an attempt that fails costs as much.
+        """Records one contribution durably, before its first example is used: a failed attempt costs as much.
 
-        Raises ``terms.spent`` where it does not fit.
+        Raises ``terms.spent`` if it does not fit.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with in_turn(self._path.with_suffix(".lock"), lambda: None):
@@ -112,8 +116,9 @@ class Budget:
 
     @staticmethod
     def require_noised(discretion: Discretion) -> None:
-        """After training: raises ``terms.refused`` unless the algorithm noised exactly one vector, as the budget counts
-        it."""
+        """Raises ``terms.refused``, after training, unless the algorithm noised exactly one vector, as the budget
+        assumes.
+        """
         assert isinstance(discretion.protect, Gaussian)
         if discretion.protect.uses != 1:
             message = "vectors were noised, and one is what the budget counts: this algorithm cannot be used with it"
@@ -130,7 +135,7 @@ class Budget:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """ε at ``delta`` of what is ``mu``-GDP; ``setup.missing`` without dp-accounting."""
+    """Returns ε at ``delta`` of a ``mu``-GDP mechanism. Raises ``setup.missing`` without dp-accounting."""
     require_accounting()
     import dp_accounting
 
@@ -145,8 +150,11 @@ def require_accounting() -> None:
 
 
 def require_blind(spec: ExperimentSpec) -> None:
-    """Raises ``terms.refused`` for a chat template of the model's own, and for an allocation that follows the
-    unprotected update, whose K_l would tell of it."""
+    """Raises ``terms.refused`` for a model's built-in chat template, and for an allocation based on the unprotected
+    update.
+
+    The allocation's K_l would reveal that update.
+    """
     if spec.prompt.template == "chat":
         message = "comes with the model; under a privacy budget use a template of Ferret's: paper, alpaca or dolly"
         raise FerretError.of_field("terms.refused", "prompt.template", "chat", message)

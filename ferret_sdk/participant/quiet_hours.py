@@ -1,4 +1,4 @@
-"""Quiet hours: times of the week, on the site's own clock, at which a participant does nothing."""
+"""Quiet hours: times of the week, by the site's local clock, during which a participant does nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _WEEK = 7
 
 
 class Window(NamedTuple):
-    """From ``begin`` to ``end`` on each of ``days`` (0 is Monday); into the next day where ``end`` is not later."""
+    """A window from ``begin`` to ``end`` on each of ``days`` (0 is Monday); into the next day if ``end`` is not
+    later.
+    """
 
     days: frozenset[int]
     begin: time
@@ -26,7 +28,7 @@ class Window(NamedTuple):
         return f"{named} {self.begin:%H:%M}-{self.end:%H:%M}".strip()
 
     def end_after(self, now: datetime) -> datetime | None:
-        """When the window that ``now`` lies in ends; None if it lies in none."""
+        """Returns the end of the window that contains ``now``, or None outside the window."""
         for day in (now.date(), now.date() - timedelta(days=1)):
             if day.weekday() in self.days:
                 begin = datetime.combine(day, self.begin)
@@ -37,14 +39,14 @@ class Window(NamedTuple):
 
 
 def now() -> datetime:
-    """The local time of this machine. Nothing but quiet hours, hours per day and the site's log asks for it."""
+    """Returns the local time of this machine. Only quiet hours, hours per day and the site's log use it."""
     return datetime.now()
 
 
 def ends(windows: Sequence[Window], now: datetime) -> datetime | None:
-    """When quiet hours that ``now``, a local time, lies in are over; None outside of them."""
+    """Returns the end of the quiet hours that contain ``now``, a local time, or None outside quiet hours."""
     at = now
-    while at - now < timedelta(days=_WEEK):  # windows may follow one another, round the whole week
+    while at - now < timedelta(days=_WEEK):  # windows may be adjacent, round the whole week
         later = [end for window in windows if (end := window.end_after(at)) is not None]
         if not later:
             break
@@ -55,7 +57,7 @@ def ends(windows: Sequence[Window], now: datetime) -> datetime | None:
 def _parse(value: Any) -> Any:
     found = _FORM.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise ValueError("is no time such as 07:00-19:00 or mon-fri 07:00-19:00")
+        raise ValueError("is not a time such as 07:00-19:00 or mon-fri 07:00-19:00")
     first, last, begin, end = found.groups()
     return Window(_days(first, last), time.fromisoformat(begin), time.fromisoformat(end))
 

@@ -1,7 +1,7 @@
-"""What became of a participant's contributions: receipts that it makes from the records it follows, without a request.
+"""The results of a participant's contributions: receipts made from the records that it follows, without a request.
 
-What the server has acknowledged is noted until the record of its round is here. If that does not hold it, the note says
-so, and stays. Receipts and notes outlive the membership: they are the site's proof.
+An acknowledged contribution is noted until its round's record arrives. If the record does not hold it, the note states
+that, and stays. Receipts and notes outlive the membership: they are the site's proof.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ NOTES = "acknowledged.json"
 
 
 class Acknowledged(Strict):
-    """A contribution that the server took, whose record is not here yet, or does not hold it: ``missing`` then is what
-    the server says of it."""
+    """A contribution that the server acknowledged, with its record not yet here or without it.
+
+    ``missing`` is the server's reason in the second case.
+    """
 
     round: int = Field(ge=1, le=MAX_ROUNDS)
     digest: Digest
@@ -40,8 +42,9 @@ class Acknowledged(Strict):
 
 
 class Outcome(NamedTuple):
-    """What became of a contribution: ``acknowledged``, ``in the round``, ``refused`` or ``left out``; why, and its
-    receipt."""
+    """The result of a contribution: ``acknowledged``, ``in the round``, ``refused`` or ``left out``; the reason, and
+    its receipt.
+    """
 
     state: str
     reason: str | None = None
@@ -53,9 +56,9 @@ class _Acknowledgements(Strict):
 
 
 class Receipts:
-    """The receipts of ``member``, in ``folder``; ``reason`` asks the server why a record lacks what it acknowledged.
+    """The receipts of ``member``, in ``folder``; ``reason`` requests the server's reason for a missing contribution.
 
-    On a full disk the participant goes on without: a receipt is made again whenever its record is followed again.
+    A full disk does not stop the participant: a receipt is made again whenever its record is followed again.
     """
 
     def __init__(self, folder: Path, member: Membership, reason: Callable[[int], str]) -> None:
@@ -67,20 +70,20 @@ class Receipts:
 
     @property
     def waiting(self) -> bool:
-        """Whether the record of an acknowledged contribution has not been followed yet."""
+        """True while the record of an acknowledged contribution has not been followed."""
         return any(each.missing is None for each in self._rounds.values())
 
     def acknowledged(self, upload: Upload) -> None:
-        """Notes that the server took the contribution, before it is forgotten here."""
+        """Notes that the server acknowledged the contribution, before the spool deletes it."""
         known = self._rounds.get(upload.round)
         if self._receipt(upload.round).is_file() or (known is not None and known.missing is not None):
             return  # sent again after its record was followed
         self._note({**self._rounds, upload.round: Acknowledged(round=upload.round, digest=upload.digest)})
 
     def follow(self, record: LedgerRecord) -> None:
-        """Keeps the receipt for this participant's contribution to a committed round, if it sent one.
+        """Stores the receipt for this participant's contribution to a committed round, if it sent one.
 
-        Raises ``ledger.broken`` where the record holds one in its name that this site did not sign.
+        Raises ``ledger.broken`` if the record holds one in its name that this site did not sign.
         """
         leaf = next((leaf for leaf in record.leaves() if leaf.participant == self._name), None)
         acknowledged = self._rounds.get(record.round)
@@ -95,12 +98,12 @@ class Receipts:
         return self._folder / f"round-{number}.json"
 
     def _require_own(self, record: LedgerRecord, leaf: Leaf) -> None:
-        """Its signature tells, which was checked by the key in the record."""
+        """Compares the record's key, which its signature was checked with, to this site's."""
         if leaf.public_key != self._key:
             raise broken(record, f"the contribution of {self._name} is not signed with this site's key")
 
     def _keep(self, record: LedgerRecord) -> bool:
-        """Whether there is nothing left to keep of the record."""
+        """Stores the receipt. Returns False if it could not."""
         path = self._receipt(record.round)
         text = Receipt.of(record, self._name).model_dump_json(indent=2).encode() + b"\n"
         return (path.is_file() and path.read_bytes() == text) or _stored(path, text)
@@ -110,7 +113,7 @@ class Receipts:
         missing = acknowledged.model_copy(update={"missing": reason})
         self._note({**self._rounds, acknowledged.round: missing})
         log.warning(
-            "round %d was committed without this site's contribution %s, which the server acknowledged; it says: %s",
+            "round %d was committed without this site's contribution %s, which the server acknowledged; its reason: %s",
             acknowledged.round,
             acknowledged.digest,
             reason,
@@ -123,19 +126,19 @@ class Receipts:
 
 
 def acknowledged(folder: Path) -> tuple[Acknowledged, ...]:
-    """The acknowledged contributions for which there is no receipt in ``folder``."""
+    """Returns the acknowledged contributions without a receipt in ``folder``."""
     path = folder / NOTES
     if not path.is_file():
         return ()
     try:
         return _Acknowledgements.model_validate_json(path.read_bytes()).rounds
     except ValidationError:
-        log.warning("%s cannot be read: what the server acknowledged is not known any more", path)
+        log.warning("%s cannot be read: the acknowledged contributions are unknown", path)
         return ()
 
 
 def outcomes(home: Path) -> dict[str, Outcome]:
-    """What became of each contribution from this ``home``, by its digest; raises as :func:`read` does."""
+    """Returns the result of each contribution from this ``home``, by its digest. Raises as :func:`read` does."""
     found = dict[str, Outcome]()
     for folder in sorted(all_of(home).glob(f"exp_*/par_*{RECEIPTS}")):
         for note in acknowledged(folder):
@@ -147,14 +150,14 @@ def outcomes(home: Path) -> dict[str, Outcome]:
 
 
 def outcome_of(leaf: Leaf) -> Outcome:
-    """What the record of a round says of a contribution."""
+    """Returns the contribution's result from the record of a round."""
     if leaf.refused is not None:
         return Outcome("refused", leaf.refused)
     return Outcome("in the round", None if leaf.clipped is None else f"shortened to {leaf.clipped:.3g} of its length")
 
 
 def read(path: Path) -> Receipt:
-    """The receipt in the file, which holds; ``receipt.invalid`` if there is none."""
+    """Returns the verified receipt in the file. Raises ``receipt.invalid``."""
     try:
         receipt = Receipt.model_validate_json(path.read_bytes())
         receipt.verified()
@@ -167,7 +170,7 @@ def read(path: Path) -> Receipt:
 
 
 def _stored(path: Path, data: bytes) -> bool:
-    """Whether there was room for it."""
+    """Returns False if the disk is full."""
     try:
         write_durably(path, data)
     except FerretError as error:

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from ferret_core.replica.replica import Replica
 
 BYTES_PER_WEIGHT = 16
-"""An update holds at most some numbers of 4 bytes for each trained weight, such as a step and a control variate."""
+"""Bound per trained weight: an update holds a few 4-byte numbers each, such as a step and a control variate."""
 UPDATE_MARGIN = 64 << 20
-"""For what does not grow with the model: pools of seeds, names of tensors, sketches."""
+"""Allowance for parts that do not grow with the model: pools of seeds, names of tensors, sketches."""
 
 
 class Follower:
-    """Holds the replica between rounds; the base model's files stay in ``folder``, which survives restarts.
+    """Holds the replica between rounds. The base model's files stay in ``folder`` across restarts.
 
-    ``on_record`` is told of every committed round that the replica has followed, ``watcher`` of downloads and of rounds
-    that are caught up with. ``require`` may refuse the specification, and the digest that the base model must have,
-    before that is downloaded. ``base`` is where the site has the base model's weights
-    (:mod:`ferret_sdk.service.base_model_weights`); they come from the server if not given.
+    ``on_record`` receives every committed round that the replica has followed, ``watcher`` the progress of downloads
+    and of catching up. ``require`` may refuse the specification, and the base model's digest, before the download.
+    ``base`` is the site's source of the base model's weights (:mod:`ferret_sdk.service.base_model_weights`); by default
+    they come from the server.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Follower:
 
     @contextmanager
     def at(self, task: RoundTask) -> Generator[Replica]:
-        """The replica at the model that ``task`` starts from, for the length of a ``with`` block.
+        """Yields the replica at the model that ``task`` starts from.
 
-        Raises ``ledger.broken`` if an update does not give the recorded model, ``contribution.wrong_base`` if the
-        task starts from a model that the ledger does not know.
+        Raises ``ledger.broken`` if an update does not give the recorded model, ``contribution.wrong_base`` if the task
+        starts from a model that is not in the ledger.
         """
         with self._after(self._known or self._run(), task.round - 1) as replica:
             if replica.digest != task.base_digest:
@@ -74,8 +74,11 @@ class Follower:
 
     @contextmanager
     def at_the_end(self) -> Generator[tuple[Run, Replica]]:
-        """The experiment, and the replica at its last model; ``ledger.broken`` if the ledger leads to another, and
-        ``experiment.conflict`` while there is none."""
+        """Yields the experiment, and the replica at its last model.
+
+        Raises ``ledger.broken`` if the ledger leads to another model, and ``experiment.conflict`` before a model
+        exists.
+        """
         run = self._run()
         if run.experiment.digest is None:
             detail = f"{run.id} is {run.state.value} and has no model yet; run the command again in a minute"
@@ -87,8 +90,10 @@ class Follower:
             yield run, replica
 
     def records_to_the_end(self) -> Iterator[LedgerRecord]:
-        """The records behind the replica's round, or all where there is no replica, as far as they have come. They are
-        checked as a chain, by hashes and signatures: no update is downloaded, and no model is moved."""
+        """Yields the available records after the replica's round, or all without a replica.
+
+        They are checked as a chain, by hashes and signatures. No update is downloaded, and no model is moved.
+        """
         from ferret_core.ledger.signatures import Keys
 
         run = self._known or self._run()
@@ -97,35 +102,36 @@ class Follower:
         for number, item in enumerate(run.ledger(last), start=last + 1):
             record = item.parsed()
             if record.round != number:
-                raise broken(record, f"it stands in the place of round {number}")
+                raise broken(record, f"it is in the place of round {number}")
             check_link(record, item.hash, head)
             keys.check(record)
             head = record.hash
             yield record
 
     def forget(self) -> None:
-        """Drops the copy: the next is built from the base model."""
+        """Drops the copy: the next one is built from the base model."""
         self._replica = self._known = None
 
     def _run(self) -> Run:
-        """The experiment as it is now. What a round needs of it does not change: it is asked for once."""
+        """Returns the current experiment. The parts that a round needs do not change, so it is fetched once."""
         self._known = Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
         return self._known
 
     @contextmanager
     def _after(self, run: Run, last: int) -> Generator[Replica]:
-        """The replica after round ``last``."""
+        """Yields the replica after round ``last``."""
         if self._replica is None:
             self._require(run.experiment.specification(), run.experiment.base_digest)
-        # Kept again only if all goes well: whatever raises may leave the weights half moved.
+        # Stored again only after success: an exception may leave the weights half moved.
         replica, self._replica = self._replica or self._load(run), None
         self._catch_up(replica, run, last)
         yield replica
         self._replica = replica
 
     def _load(self, run: Run) -> Replica:
-        """The base model on the device that trains; its files are one participant's at a time: several of a site share
-        them."""
+        """Loads the base model on the training device. One participant at a time uses its files: several of a site
+        share them.
+        """
         from ferret_core.system.device import chosen_device, place
 
         def wait() -> None:
@@ -156,9 +162,9 @@ class Follower:
 
 
 def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iterator[LedgerEntry]:
-    """The ledger's entries from round ``after`` + 1 to ``last``; each update is downloaded when its turn comes.
+    """Yields the ledger's entries from round ``after`` + 1 to ``last``. Each update is downloaded when it is reached.
 
-    Nothing is asked for beyond it. An update that is announced with more than ``largest`` bytes is
+    Nothing after ``last`` is requested. An update with an announced size above ``largest`` bytes is
     ``server.unexpected``.
     """
     if after >= last:
@@ -178,11 +184,11 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
 def load_base(
     run: Run, folder: Path, on_bytes: Callable[[int, int], None] | None = None, own: Path | None = None
 ) -> Replica:
-    """Downloads the checkpoint of round 0 into ``folder`` as far as it is missing, and loads it.
+    """Downloads the missing files of round 0's checkpoint to ``folder``, and loads it.
 
-    The weights in the folder ``own``, if given, are used where they are and not downloaded; ``model.invalid`` if they
-    are not the base model's. The specification's model and datasets are the server's own and are not looked for here.
-    Raises ``server.unexpected`` for a specification that is none, and for files that no base model has.
+    The weights in the folder ``own``, if given, are used in place and not downloaded. ``model.invalid`` means that they
+    are not the base model's. The specification's model and datasets are the server's and are not looked up here. Raises
+    ``server.unexpected`` for an invalid specification, and for files that cannot belong to a base model.
     """
     from ferret_core.replica.replica import Replica
 

@@ -1,4 +1,4 @@
-"""One round of a participant, from the lease on its assignment to the server's answer."""
+"""One round of a participant, from the lease on its assignment to the server's response."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ferret_sdk.service.schemas import Lease
 
 log = logging.getLogger(__name__)
 
-# The round went on without us: nothing to report, ask for the next assignment.
+# The round continued without us: there is nothing to report, and the next poll follows.
 OVERTAKEN = frozenset({"lease.lost", "round.closed", "contribution.duplicate"})
-# The server rebuilds a damaged file: the same assignment comes again when its lease has run out.
+# The server rebuilds a damaged file: the same assignment comes again when its lease has expired.
 DAMAGED = frozenset({"storage.corrupt", "storage.missing"})
-# What holds for every round to come.
+# Errors that hold for every later round.
 FINAL = frozenset(
     {
         "participant.revoked",
@@ -35,13 +35,13 @@ FINAL = frozenset(
     }
 )
 ENDING = "participant.failed"
-"""Under a privacy budget: that a round fails may tell of an example, so no further round is begun."""
+"""Reported under a privacy budget: a failed round may reveal an example, so no further round begins."""
 MOST_DAMAGED = 5
-"""Assignments in a row that end with a damaged file before it is no longer believed that the server rebuilds it."""
+"""Maximum consecutive assignments with a damaged file, before the server is assumed not to rebuild it."""
 
 
 class Rounds:
-    """Trains and sends under the leases that the server gives; what was made before a crash is sent first."""
+    """Trains and sends under the server's leases. A contribution made before a crash is sent first."""
 
     def __init__(
         self, transport: Transport, spool: Spool, sending: Sending, training: Training, enforcement: Enforcement
@@ -54,7 +54,7 @@ class Rounds:
         self._damaged = 0
 
     def work(self, lease: Lease | None) -> RoundReport | None:
-        """Does what there is to do now; None if that is to wait."""
+        """Does the current work. Returns None if it has to wait."""
         waiting = self._spool.waiting()
         if lease is None:
             return None if waiting is None or waiting.fence is None else self._deliver(waiting)
@@ -64,7 +64,9 @@ class Rounds:
         return self._take_part(lease, None)
 
     def _deliver(self, waiting: Upload) -> RoundReport | None:
-        """Sends what an earlier attempt left, whose lease may still be ours; None if it has to wait."""
+        """Sends the contribution of an earlier attempt if its lease may still be ours. Returns None if it has to
+        wait.
+        """
         try:
             return self._send(waiting)
         except FerretError as error:
@@ -72,7 +74,7 @@ class Rounds:
             return None
 
     def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport:
-        """Contributes under the lease: what was ``made`` under an earlier lease, or a new contribution."""
+        """Contributes under the lease: the one ``made`` under an earlier lease, or a new one."""
         self._training.used_examples = False
         try:
             with Heartbeat(self._transport, lease) as heartbeat:
@@ -100,7 +102,7 @@ class Rounds:
         return self._send(self._training.make(lease, heartbeat))
 
     def _send(self, upload: Upload) -> RoundReport:
-        """Sends what the site's terms allow; what they do not only put off is forgotten."""
+        """Sends the contribution if the site's terms allow it. Deletes it if they refuse it permanently."""
         try:
             self._enforcement.require_sending(upload.size, private=upload.private)
         except FerretError as error:
@@ -111,8 +113,10 @@ class Rounds:
             return self._sending.send(upload)
 
     def _report(self, lease: Lease, error: Exception) -> str | None:
-        """Gives the assignment up, unless its contribution is made and only has to be sent again. Returns the code that
-        the server got, if any."""
+        """Gives the assignment up, unless its contribution exists and must only be sent again.
+
+        Returns the code that the server received, if any.
+        """
         failure = self._enforcement.reported(error, used_examples=self._training.used_examples)
         if failure is None or self._spool.waiting() is not None:
             return None

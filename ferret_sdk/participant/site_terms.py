@@ -1,4 +1,4 @@
-"""A site's own terms, ``site.toml``: what its participants may do, whatever a server asks for.
+"""A site's terms, ``site.toml``: the limits of its participants, whatever a server requests.
 
 ::
 
@@ -27,7 +27,7 @@
     epsilon = 8.0
     delta = 1e-6
 
-:mod:`ferret_sdk.participant.terms_enforcement` holds a participant to them.
+:mod:`ferret_sdk.participant.terms_enforcement` enforces them.
 """
 
 from __future__ import annotations
@@ -60,8 +60,11 @@ Hours = Annotated[float, Field(gt=0, le=100_000)]
 
 
 class AllowedModel(Strict):
-    """A base model, as an experiment names it. ``digest`` is computed here from all its files, because a server can
-    give any model any name. A model's own chat template is used only where its digest is allowed."""
+    """A base model, as an experiment names it.
+
+    ``digest`` is computed here from all its files, because a server can give any model any name. A model's built-in
+    chat template is used only if its digest is allowed.
+    """
 
     source: Source = Field(description="Folder or hub name in the experiment's specification")
     revision: Revision | None = Field(default=None, description="Commit or tag; any if unset")
@@ -69,7 +72,7 @@ class AllowedModel(Strict):
 
 
 class Allow(Strict):
-    """Which experiments this site takes part in, and when. What is unset is not restricted."""
+    """The experiments that this site takes part in, and the times. Unset fields do not restrict."""
 
     algorithms: list[Label] | None = Field(default=None, max_length=100)
     models: list[AllowedModel] | None = Field(default=None, max_length=1000)
@@ -77,60 +80,61 @@ class Allow(Strict):
         default=1,
         ge=1,
         le=100_000,
-        description="Fewest participants in a round, this one included; simulated ones do not count",
+        description="Minimum real participants in a round, including this one",
     )
     examples: int = Field(
         default=1,
         ge=1,
         le=MAX_EXAMPLES,
-        description="Fewest distinct examples that a contribution may be computed from",
+        description="Minimum distinct examples per contribution",
     )
     whole_blocks: bool = Field(
-        default=True, description="Allows contributions that hold blocks of the model whole, K_l = d_l"
+        default=True, description="Allows contributions with whole blocks of the model (K_l = d_l)"
     )
     quiet_hours: list[QuietHours] = Field(
         default=[],
         max_length=100,
-        description="When nothing is trained or sent, by this machine's clock: 07:00-19:00, mon-fri 07:00-19:00",
+        description="Times without training and sending, by this machine's clock: 07:00-19:00, mon-fri 07:00-19:00",
     )
 
 
 class Limits(Strict):
-    """How much a participant of this site may spend on one experiment. What is unset is not limited."""
+    """Limits of a participant of this site per experiment. Unset fields do not limit."""
 
-    steps: int | None = Field(default=None, ge=1, le=MAX_STEPS, description="Local steps in a round")
+    steps: int | None = Field(default=None, ge=1, le=MAX_STEPS, description="Local steps per round")
     sequences: int | None = Field(
         default=None,
         ge=1,
         le=MAX_SEQUENCES**2,
-        description="Sequences in a round: steps × batch × accumulation, times the perturbations of each step",
+        description="Sequences per round: steps × batch × accumulation × perturbations per step",
     )
-    share: float | None = Field(
-        default=None, gt=0, le=1, description="Coordinates for each weight of a block, K_l / d_l"
+    share: float | None = Field(default=None, gt=0, le=1, description="Coordinates per weight of a block, K_l / d_l")
+    hours_per_day: Hours | None = Field(default=None, description="Hours of training per day of this machine's clock")
+    hours: Hours | None = Field(default=None, description="Total hours of training")
+    memory_gb: float | None = Field(
+        default=None, gt=0, le=1e6, description="Memory during training, in units of 10⁹ bytes"
     )
-    hours_per_day: Hours | None = Field(default=None, description="Hours of training in a day of this machine's clock")
-    hours: Hours | None = Field(default=None, description="Hours of training in all")
-    memory_gb: float | None = Field(default=None, gt=0, le=1e6, description="Memory in training, in units of 10⁹ bytes")
-    bytes_per_round: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Bytes of a contribution")
-    bytes: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Bytes of all contributions together")
+    bytes_per_round: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Bytes per contribution")
+    bytes: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Total bytes of all contributions")
 
 
 class Privacy(Strict):
-    """Clipping and Gaussian noise of what leaves, and the budget for it: differential privacy of all of the site's
-    data, in all its experiments together. :mod:`ferret_sdk.participant.privacy_budget` derives ε."""
+    """Clipping and Gaussian noise of contributions, and the budget: differential privacy of all of the site's data,
+    over all its experiments together. :mod:`ferret_sdk.participant.privacy_budget` derives ε.
+    """
 
     clip: float = Field(
-        gt=0, le=MAX_REAL, description="Largest L2 norm of the vector that a contribution is made of; longer is cut"
+        gt=0, le=MAX_REAL, description="Maximum L2 norm of a contribution's vector; a longer one is clipped"
     )
     noise_multiplier: float = Field(
         gt=0, le=1e6, description="Standard deviation of the noise on each entry, in units of clip"
     )
-    epsilon: float = Field(gt=0, le=1e4, description="Budget: no contribution is made that would exceed it")
-    delta: float = Field(gt=0, lt=1, description="The δ that goes with it; well below 1 / number of people")
+    epsilon: float = Field(gt=0, le=1e4, description="Budget: a contribution that would exceed it is not made")
+    delta: float = Field(gt=0, lt=1, description="δ of the budget; well below 1 / number of people")
 
 
 class Terms(Strict):
-    """The whole file; without one nothing is restricted."""
+    """The whole file. Without a file nothing is restricted."""
 
     allow: Allow = Allow()
     limits: Limits = Limits()
@@ -138,7 +142,7 @@ class Terms(Strict):
 
 
 def read(path: str | Path) -> Terms:
-    """The terms in ``path``; ``terms.invalid`` names the file and what is wrong with it."""
+    """Reads the terms in ``path``. ``terms.invalid`` names the file and the error in it."""
     path = Path(path)
     try:
         if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
@@ -149,11 +153,11 @@ def read(path: str | Path) -> Terms:
         raise FerretError.of_field("terms.invalid", "terms", str(path), f"cannot be read: {error.strerror}") from error
     except ValidationError as error:
         raise FerretError.of_fields("terms.invalid", field_errors(error, [path.name], Terms)) from error
-    except ValueError as error:  # of TOML or UTF-8
+    except ValueError as error:  # invalid TOML or UTF-8
         raise FerretError.of_field("terms.invalid", "terms", str(path), f"is not TOML: {error}") from error
 
 
 def of_home(home: Path) -> Terms:
-    """The terms in ``home``, which hold for everyone who takes part from there; none if there is no such file."""
+    """Returns the terms in ``home``, which apply to all its participants; without a file they restrict nothing."""
     path = home / FILE
     return read(path) if path.exists() else Terms()

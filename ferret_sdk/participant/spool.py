@@ -1,7 +1,7 @@
-"""A contribution on its way: on disk before it is sent, gone once the server has acknowledged it.
+"""A contribution in transit: on disk before it is sent, deleted once the server has acknowledged it.
 
-Hours of training may lie in one upload, and either end may be started again meanwhile. The key goes with the
-contribution from the first attempt to the last, so that however often it arrives, it counts once.
+One upload may hold hours of training, and both sides may restart meanwhile. All attempts of a contribution use the same
+idempotency key, so it counts once, however often it arrives.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 
 
 class Upload(NamedTuple):
-    """All that the request of a contribution takes but its bytes; ``seconds`` and ``loss`` are those of the local
-    update, ``size`` is in bytes.
+    """A contribution's request without its bytes.
 
-    ``fence`` is None once the lease is lost: the upload waits until the same assignment is leased again. ``private``:
-    it was made under a privacy budget. ``part_bytes`` is the lease's.
+    ``seconds`` and ``loss`` describe the local update, ``size`` is in bytes. ``fence`` is None once the lease is
+    lost: the upload waits until the same assignment is leased again. ``private``: it was made under a privacy budget.
+    ``part_bytes`` is the lease's.
     """
 
     assignment: str
@@ -44,7 +44,7 @@ class Upload(NamedTuple):
 
     @classmethod
     def of(cls, lease: Lease, sealed: Sealed, seconds: float, secret: str, *, private: bool = False) -> Upload:
-        """A new upload, under an idempotency key of its own, signed with the participant's ``secret``."""
+        """Creates an upload with a new idempotency key, signed with the participant's ``secret``."""
         meta = sealed.meta
         signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, lease.id, sealed.digest)
         return cls(
@@ -63,7 +63,7 @@ class Upload(NamedTuple):
 
 
 class Spool:
-    """A folder for the upload that was not acknowledged: its contribution, and beside it all else as JSON."""
+    """A folder with the unacknowledged upload: its contribution, and all else as JSON in a second file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,19 +71,19 @@ class Spool:
         self._contribution = folder / "contribution"
 
     def keep(self, upload: Upload, pieces: Pieces) -> None:
-        """Stores the upload and its bytes durably, in place of any before it; ``storage.full`` if there is no room."""
-        for draft in self._folder.glob(".*"):  # of a process that was killed
+        """Stores the upload and its bytes durably, replacing any earlier one. Raises ``storage.full``."""
+        for draft in self._folder.glob(".*"):  # left by a killed process
             draft.unlink()
         with replacing(self._contribution) as file:
             file.writelines(pieces)
         self.note(upload)
 
     def note(self, upload: Upload) -> None:
-        """Stores what has changed of the upload, whose bytes are kept."""
+        """Stores changes of the upload, but not its bytes."""
         write_durably(self._path, json.dumps(upload._asdict()).encode())
 
     def waiting(self) -> Upload | None:
-        """The upload that still has to be sent; None if there is none, or it cannot be read: it is trained again."""
+        """Returns the upload that must still be sent. None if it is missing or unreadable: it is trained again."""
         if not self._path.is_file():
             return None
         try:
@@ -98,12 +98,12 @@ class Spool:
         return None
 
     def read(self, offset: int, count: int) -> bytes:
-        """``count`` bytes of the contribution from ``offset`` on, or as many as there are."""
+        """Returns ``count`` bytes of the contribution from ``offset`` on, or as many as exist."""
         with self._contribution.open("rb") as file:
             file.seek(offset)
             return file.read(count)
 
     def clear(self) -> None:
-        """Forgets the upload: it has arrived, or is not wanted any more."""
+        """Deletes the upload: it has arrived, or is not needed."""
         self._path.unlink(missing_ok=True)
         self._contribution.unlink(missing_ok=True)

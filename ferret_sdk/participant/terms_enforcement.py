@@ -1,8 +1,8 @@
-"""Holds a participant to its site's terms: before a download, before and during training, and before sending.
+"""Enforcement of a site's terms: before a download, before and during training, and before sending.
 
-What is checked is the specification that the replica follows and the digest that was computed here, not what the server
-says of them. What only the server knows, such as how many take part in a round, is compared with the ledger afterwards.
-A refusal names the value that was asked for and the site's own; nothing else of ``site.toml`` goes to the server.
+The checks use the specification that the replica follows and the digest that was computed here, not the server's
+claims. Facts that only the server knows, such as a round's number of participants, are compared with the ledger
+afterwards. A refusal names the requested value and the site's limit. Nothing else of ``site.toml`` goes to the server.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 HOUR = 3600.0
 GIGABYTE = 1e9
 LONGEST_WAIT = 60.0
-"""Seconds until the clock is looked at again: it may be set while we wait."""
+"""Seconds between two readings of the clock, which may be set while we wait."""
 LOOK_SECONDS = 1.0
-"""Between two looks at hours and memory within a step."""
+"""Seconds between two checks of hours and memory within a step."""
 NOTED_EVERY = 60.0
-"""Seconds of training that a killed process may lose from what is counted."""
+"""Seconds of training that a killed process may leave uncounted."""
 LEAST_COPIES = 3
-"""Of the trained weights in fp32 that every first-order training holds: the model's, those before, the gradients."""
+"""Minimum fp32 copies of the trained weights in first-order training: the model's, the previous ones, the gradients."""
 
 
 class Enforcement:
-    """The ``terms`` of a participant ``name``, and what it, or its ``home``, has spent of them so far."""
+    """The ``terms`` of a participant ``name``, and the usage of it and its ``home`` so far."""
 
     def __init__(self, terms: Terms, usage: Usage, name: str, home: Path) -> None:
         self.terms = terms
@@ -65,10 +65,9 @@ class Enforcement:
             sleep(min(max(seconds, 0.0), LONGEST_WAIT))
 
     def require_experiment(self, spec: ExperimentSpec, base_digest: str | None) -> None:
-        """Raises ``terms.refused`` unless the algorithm, the model and its chat template are allowed; before anything
-        is downloaded.
+        """Raises ``terms.refused``, before any download, unless algorithm, model and chat template are allowed.
 
-        ``base_digest`` is what the downloaded model must then have.
+        ``base_digest`` is the digest that the downloaded model must then have.
         """
         allow = self.terms.allow
         if allow.algorithms is not None and spec.algorithm.name not in allow.algorithms:
@@ -90,8 +89,11 @@ class Enforcement:
         self._spec = spec
 
     def require_round(self, task: RoundTask, spec: ExperimentSpec, shapes: Shapes, examples: int) -> None:
-        """Before an example is used: raises ``terms.refused``, ``terms.round_refused``, ``terms.spent`` or
-        ``terms.paused`` unless the round keeps to the terms. ``examples`` is how many the site has."""
+        """Raises, before an example is used, unless the round complies with the terms.
+
+        The errors are ``terms.refused``, ``terms.round_refused``, ``terms.spent`` and ``terms.paused``. ``examples`` is
+        the number that the site has.
+        """
         config: Any = catalog.algorithm_config(spec.algorithm)
         self._require_work(config, examples)
         self._require_exposure(Exposure.of(spec, shapes, examples))
@@ -105,8 +107,10 @@ class Enforcement:
 
     @contextmanager
     def training(self, model: nn.Module) -> Generator[None]:
-        """Counts the time of a ``with`` block that uses examples. Raises as :meth:`check_step`, also within a step:
-        before the forward pass of each of the ``model``'s layers."""
+        """Counts the time of a ``with`` block that uses examples.
+
+        Raises as :meth:`check_step`, also within a step: before the forward pass of each layer of the ``model``.
+        """
         looked = monotonic()
 
         def look(layer: nn.Module, inputs: Any) -> None:
@@ -123,18 +127,21 @@ class Enforcement:
             yield
 
     def discretion(self) -> Discretion:
-        """What one contribution withholds."""
+        """The privacy of one contribution."""
         return Discretion() if self.budget is None else self.budget.discretion()
 
     def spend(self) -> None:
-        """Before the first example is used: counts a contribution against the privacy budget, or raises
-        ``terms.spent``."""
+        """Counts a contribution against the privacy budget before the first example is used, or raises
+        ``terms.spent``.
+        """
         if self.budget is not None:
             self.budget.spend()
 
     def require_contribution(self, sealed: Sealed, spec: ExperimentSpec, shapes: Shapes, made: Discretion) -> None:
-        """After training: raises ``terms.refused`` or ``terms.spent`` unless the contribution's size and coordinates
-        keep to the terms, and it was noised once where there is a privacy budget."""
+        """Raises ``terms.refused`` or ``terms.spent``, after training, unless the contribution complies with the terms.
+
+        The checks are its size, its coordinates, and, under a privacy budget, that it was noised once.
+        """
         self.require_size(sealed.size)
         if (K := sealed.meta.K) is not None:
             config: Any = catalog.algorithm_config(spec.algorithm)
@@ -143,7 +150,7 @@ class Enforcement:
             self.budget.require_noised(made)
 
     def check_step(self) -> None:
-        """Before each local step: raises ``terms.paused`` or ``terms.spent``, and ``terms.refused`` for its memory."""
+        """Raises, before each local step, ``terms.paused`` or ``terms.spent``, and ``terms.refused`` for its memory."""
         self._clock.note()
         limit = self.terms.limits.hours
         if limit is not None and self.usage.read().seconds + self._clock.unnoted >= limit * HOUR:
@@ -153,12 +160,12 @@ class Enforcement:
         self._require_memory(resident_memory() or 0)
 
     def reported(self, error: Exception, *, used_examples: bool) -> FerretError | None:
-        """The failure as the server may learn of it, without this machine's paths; None for nothing.
+        """Returns the failure as the server may receive it, without this machine's paths; None for nothing.
 
         Once examples were used it has no text, only the code, or the type of an unforeseen error. Under a privacy
-        budget it then has one code for all, and a pause is not reported: the lease runs out.
+        budget it then has one code for all, and a pause is not reported: the lease expires.
         """
-        if not isinstance(error, FerretError):  # whose message may quote the site's data
+        if not isinstance(error, FerretError):  # the message may quote the site's data
             failure = FerretError("internal", f"{type(error).__name__} at the participant")
         else:
             text = error.problem.title if used_examples else error.detail.replace(str(self._home), "FERRET_HOME")
@@ -170,9 +177,11 @@ class Enforcement:
         return FerretError("participant.failed", PROBLEMS["participant.failed"].title)
 
     def require_sending(self, size: int, *, private: bool) -> None:
-        """Before a contribution of ``size`` bytes is sent, which is counted then: raises ``terms.paused``,
-        ``terms.refused``, ``terms.spent``, and ``terms.round_refused`` for one that was made before the site had a
-        privacy budget."""
+        """Checks a contribution of ``size`` bytes before it is sent, and counts its bytes.
+
+        Raises ``terms.paused``, ``terms.refused``, ``terms.spent``, and ``terms.round_refused`` for one that was made
+        before the site had a privacy budget.
+        """
         if self.budget is not None and not private:
             raise FerretError(
                 "terms.round_refused", "this contribution was made without the noise that the site now adds"
@@ -183,8 +192,7 @@ class Enforcement:
         self.usage.sent(size)
 
     def follow(self, record: LedgerRecord) -> None:
-        """Compares a committed round with what the terms demand of it; ``terms.refused`` if the server did not keep to
-        it."""
+        """Compares a committed round with the terms. Raises ``terms.refused`` if the server violated them."""
         names = [name for name, _ in record.contributions]
         wanted = self.terms.allow.participants
         if self._spec is None or self._name not in names:
@@ -221,7 +229,7 @@ class Enforcement:
             raise _refused("share", round(share, 4), message)
 
     def _require_company(self, task: RoundTask, spec: ExperimentSpec) -> None:
-        """The fewest real participants that the round can be committed with."""
+        """Checks the minimum number of real participants that the round can be committed with."""
         wanted = self.terms.allow.participants
         least = sampling.quorum(spec, sampling.sample_size(spec, task.population)) - spec.participants.simulated
         if wanted > 1 and least < wanted:
@@ -243,7 +251,7 @@ class Enforcement:
             raise FerretError.of_field("terms.spent", "bytes", after, message)
 
     def _resting(self) -> datetime | None:
-        """When work may go on; None if it may now."""
+        """Returns when work may continue, or None if it may now."""
         now = quiet_hours.now()
         if (over := quiet_hours.ends(self.terms.allow.quiet_hours, now)) is not None:
             return over
@@ -254,7 +262,7 @@ class Enforcement:
 
 
 class Stopwatch:
-    """Counts seconds of training by a clock that nobody sets, and notes them in ``usage`` from time to time."""
+    """Measures training time with the monotonic clock and saves it to ``usage`` periodically."""
 
     def __init__(self, usage: Usage) -> None:
         self._usage = usage

@@ -24,11 +24,13 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from ferret_core.training.custom_training import Context
 
 SEEDS = 1 << 32
-"""What NumPy takes as a seed, and so the ``Trainer``."""
+"""Number of seeds of NumPy, and so of the ``Trainer``."""
 
 
 class RoundCallback(TrainerCallback):
-    """Tells the round of each optimizer step; ends the training where the lease is lost or the site's terms say so."""
+    """Reports each optimizer step to the round. Ends the training if the lease is lost or the site's terms require
+    it.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -38,10 +40,10 @@ class RoundCallback(TrainerCallback):
 
 
 def arguments(context: Context, **changes: Any) -> TrainingArguments:
-    """The round's steps, rate, batch size and seed as the arguments of a ``Trainer``; ``changes`` are yours.
+    """Returns a ``Trainer``'s arguments with the round's steps, rate, batch size and seed. ``changes`` override them.
 
-    Nothing is saved, logged elsewhere or reported: the round is Ferret's to keep. The rate stays as it is, because the
-    experiment's own schedule goes over its rounds.
+    Nothing is saved, logged elsewhere or reported: Ferret stores the round. The rate is constant, because the
+    experiment's schedule spans its rounds.
     """
     given: dict[str, Any] = {
         "output_dir": tempfile.gettempdir(),

@@ -1,4 +1,4 @@
-"""Sends contributions, which wait in the spool until they have arrived."""
+"""Sending of contributions, which wait in the spool until they have arrived."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.service.progress import Progress, RoundReport, Stage, Watcher, log_outages
 from ferret_sdk.service.schemas import Accepted, Arrived
 
-# Statuses after which the same upload is never taken.
+# Statuses after which the same upload is never accepted.
 FINAL = frozenset({404, 409, 410, 413, 422})
-# Parts that have to be sent again, from where the server says.
+# Parts to send again, from the server's offset.
 AGAIN = frozenset({"upload.offset", "upload.corrupt"})
 
 
 class Sending:
-    """Sends what lies in ``spool``; ``on_acknowledged`` is told of what the server has taken.
+    """Sends the upload in ``spool``; ``on_acknowledged`` receives each acknowledged one.
 
-    ``rounds`` and ``seconds`` of training are those of what has arrived.
+    ``rounds`` and ``seconds`` of training count acknowledged ones.
     """
 
     def __init__(self, transport: Transport, spool: Spool, on_acknowledged: Callable[[Upload], None]) -> None:
@@ -32,7 +32,7 @@ class Sending:
         self.rounds, self.seconds = 0, 0.0
 
     def send(self, upload: Upload) -> RoundReport:
-        """Uploads the contribution; it stays in the spool while the server may still take it."""
+        """Uploads the contribution. It stays in the spool while the server may still accept it."""
         try:
             part_bytes = upload.part_bytes or upload.size
             answer = self._whole(upload) if upload.size <= part_bytes else self._in_parts(upload, part_bytes)
@@ -58,9 +58,9 @@ class Sending:
         )
 
     def _in_parts(self, upload: Upload, part_bytes: int) -> Answer:
-        """The answer to the last part. After every interruption the server is asked how much has arrived.
+        """Sends the parts and returns the last response. After every interruption it requests the server's offset.
 
-        A server that loses what it has is given up after as many failures as one that does not answer.
+        A server that loses received parts is given up after as many failures as one that does not answer.
         """
         retry, furthest = Retry(PATIENT), 0
         offset = self._arrived(upload)
@@ -97,7 +97,9 @@ class Sending:
             raise
 
     def _arrived(self, upload: Upload) -> int:
-        """How many bytes the server has; ``server.unexpected`` for more than there are."""
+        """Returns the number of bytes that the server has. Raises ``server.unexpected`` if this is more than there
+        are.
+        """
         headers = {"Ferret-Fence": str(upload.fence), "Ferret-Digest": upload.digest}
         answer = self._transport.request("GET", address_of(upload), headers=headers, attempts=PATIENT)
         offset = Arrived.read(answer.json()).offset
@@ -111,12 +113,12 @@ class Sending:
 
 
 def address_of(upload: Upload) -> str:
-    """Where the contribution is sent with PUT, and its parts with PATCH."""
+    """Returns the path of the contribution, for PUT, and for PATCH of its parts."""
     return f"/participant/assignments/{upload.assignment}/contribution"
 
 
 def headers_of(upload: Upload) -> dict[str, str]:
-    """What goes with the contribution in its request."""
+    """Returns the headers of the contribution's request."""
     return {
         "Content-Type": "application/octet-stream",
         "Idempotency-Key": upload.key,
@@ -127,7 +129,7 @@ def headers_of(upload: Upload) -> dict[str, str]:
 
 
 def _require_own(accepted: Accepted, upload: Upload) -> None:
-    """Only the server's own answer frees the spool: another in its place would lose the contribution."""
+    """Raises unless the response matches the upload: freeing the spool for another one would lose the contribution."""
     if accepted.digest != upload.digest:
         message = f"is not {upload.digest}, which was sent; the contribution is kept"
         raise FerretError.of_field("server.unexpected", "digest", accepted.digest, message)

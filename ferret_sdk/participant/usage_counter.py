@@ -1,4 +1,4 @@
-"""What a participant has spent of its site's limits: durably, so that a restart does not begin them anew."""
+"""A participant's usage of its site's limits, stored durably so that a restart does not reset it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_sdk.participant import quiet_hours
 
 
 class Spent(Strict):
-    """Of one membership: seconds of training in all and on ``day``, bytes of contributions that were sent."""
+    """Usage of one membership: seconds of training in total and on ``day``, bytes of sent contributions."""
 
     seconds: float = Field(default=0.0, ge=0)
     day: date = date.min
@@ -23,13 +23,13 @@ class Spent(Strict):
 
 
 class Usage:
-    """Keeps what was spent in the file ``path``."""
+    """Stores the usage in the file ``path``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> Spent:
-        """What was spent so far; ``terms.invalid`` for a file that cannot be read, since limits would begin anew."""
+        """Returns the usage so far. Raises ``terms.invalid`` for an unreadable file, which would reset the limits."""
         if not self._path.exists():
             return Spent()
         try:
@@ -39,12 +39,12 @@ class Usage:
             raise FerretError("terms.invalid", detail) from error
 
     def today(self) -> float:
-        """Seconds of training on this machine's present day."""
+        """Returns the seconds of training on this machine's current day."""
         spent = self.read()
         return spent.seconds_today if spent.day == quiet_hours.now().date() else 0.0
 
     def trained(self, seconds: float) -> None:
-        """Adds ``seconds`` of training to this day's and to all."""
+        """Adds ``seconds`` of training to this day and to the total."""
         spent = self.read()
         update = {
             "seconds": spent.seconds + seconds,

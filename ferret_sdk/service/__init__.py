@@ -1,1 +1,1 @@
-"""For researchers: the service, its runs and users, and how runs are shown. Importing it loads no torch."""
+"""The researchers' client: the service, its runs and users, and the display of runs. Importing it loads no torch."""

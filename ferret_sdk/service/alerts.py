@@ -1,4 +1,4 @@
-"""Who is told what happens to a project's experiments."""
+"""Alerts on a project's experiments."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ferret_sdk.service.schemas import Alert, Delivery, NewAlert, Page
 
 
 class Alerts:
-    """What ``Service.alerts`` gives. Members of a project look; its researchers and administrators change."""
+    """The value of ``Service.alerts``. Members of a project can read; its researchers and administrators can change."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def of(self, project: str) -> list[Alert]:
-        """The oldest first, each with its last deliveries."""
+        """Returns the alerts with their last deliveries, oldest first."""
         return [Alert.read(item) for item in Page.read(self._transport.get(_path(project))).items]
 
     def get(self, project: str, id: str) -> Alert:
-        """``alert.not_found`` for one that the project has not."""
+        """Returns the alert, or raises ``alert.not_found`` if the project does not have it."""
         for alert in self.of(project):
             if alert.id == id:
                 return alert
@@ -38,25 +38,27 @@ class Alerts:
         events: Sequence[AlertEvent] = tuple(AlertEvent),
         experiment_id: str | None = None,
     ) -> NewAlert:
-        """A new alert, of all experiments of the project or of one alone; with a webhook's the key of its signatures,
-        which is shown this once."""
+        """Creates an alert, for all experiments of the project or for one.
+
+        A webhook's alert includes its signing key, which is shown once.
+        """
         body = {"kind": kind.value, "address": address, "events": [event.value for event in events]}
         body |= {} if experiment_id is None else {"experiment_id": experiment_id}
         return NewAlert.read(self._transport.post(_path(project), body).json())
 
     def test(self, project: str, id: str) -> Delivery:
-        """Sends a message that says nothing but that it came; :meth:`get` tells what became of it."""
+        """Sends a test message. Its result is in :meth:`get`."""
         return Delivery.read(self._transport.post(f"{_path(project)}/{quote(id, safe='')}:test").json())
 
     def switch(self, project: str, id: str, *, enabled: bool) -> Alert:
-        """Switched off, it is told nothing, and what was still to be sent is given up."""
+        """Enables or disables the alert. Disabling drops queued messages."""
         headers, content = {"Content-Type": "application/json"}, json.dumps({"enabled": enabled}).encode()
         path = f"{_path(project)}/{quote(id, safe='')}"
         answer = self._transport.request("PATCH", path, content=content, headers=headers, repeatable=True)
         return Alert.read(answer.json())
 
     def remove(self, project: str, id: str) -> None:
-        """Nobody is told any more, also not of what is still to be sent."""
+        """Deletes the alert and drops queued messages."""
         self._transport.request("DELETE", f"{_path(project)}/{quote(id, safe='')}")
 
 

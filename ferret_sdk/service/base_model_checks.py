@@ -1,7 +1,7 @@
-"""The base model as it comes from a server: what its files may say before anything loads them.
+"""Checks of the base model's files from a server, before anything loads them.
 
 A model folder can name other files: adapters name a base model, an index names shards, a tokenizer its vocabulary, a
-configuration code of the hub. Of a server's folder, only its own files are read, and nothing is fetched for it.
+configuration code of the hub. Only the server folder's own files are read, and nothing is fetched for it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ferret_sdk.http.safe_paths import checkpoint_file
 from ferret_sdk.service.schemas import Artifact
 
 MAX_JSON_BYTES = 16 << 20
-"""Of a JSON file. The index of a model with 90,000 arrays has 9 MB."""
+"""Limit of a JSON file. The index of a model with 90,000 arrays has 9 MB."""
 MAX_TOKENIZER_BYTES = 64 << 20
-"""Of a tokenizer's words, of which 256,000 have 35 MB."""
+"""Limit of a tokenizer's file. One with 256,000 words has 35 MB."""
 TOKENIZERS = {"tokenizer.json", "vocab.json"}
 MAX_MARKS = 8_000_000
-"""In such a file. The one of 256,000 words has five million."""
+"""Limit of marks in such a file. One with 256,000 words has five million."""
 ADAPTERS = "adapter_"
 INDEX = ".index.json"
 WEIGHTS = ".safetensors"
@@ -30,25 +30,26 @@ MANIFEST = "ferret.json"
 
 
 def holds_weights(name: str) -> bool:
-    """True if the file of a model is weights, or says where they are."""
+    """Returns True if the file holds a model's weights or their index."""
     return name.endswith((WEIGHTS, f"{WEIGHTS}{INDEX}"))
 
 
 def require_plain(files: list[Artifact]) -> None:
-    """Refuses, before they are downloaded, files that are no base model's: ``server.unexpected``."""
+    """Refuses files that do not belong to a base model, before they are downloaded: ``server.unexpected``."""
     for file in files:
         if file.name.startswith(ADAPTERS):
             raise _refused("artifact.name", file.name, "adapters load another model: a base model has none")
         if not (file.name in NAMES or file.name == MANIFEST or holds_weights(file.name)):
-            raise _refused("artifact.name", file.name, "is no file that the digest of a base model covers")
+            raise _refused("artifact.name", file.name, "is not a file that the digest of a base model covers")
         most = MAX_TOKENIZER_BYTES if file.name in TOKENIZERS else MAX_JSON_BYTES
         if file.name.endswith(".json") and file.size > most:
             raise _refused("artifact.size", file.size, f"is too long for {file.name[:100]}")
 
 
 def require_own_files(folder: Path) -> None:
-    """Raises ``server.unexpected`` for a downloaded base model whose JSON leads to files outside ``folder``, or would
-    take very much memory."""
+    """Raises ``server.unexpected`` for a downloaded base model with JSON that refers to files outside ``folder``, or
+    that would take too much memory.
+    """
     for path in folder.glob("*.json"):
         _require_small(path)
     for index in folder.glob(f"*{INDEX}"):
@@ -64,7 +65,7 @@ def require_own_files(folder: Path) -> None:
 
 
 def _members(path: Path) -> Iterator[tuple[str, Any]]:
-    """Every member of the file's object and of the objects in it, by its dotted name. Lists are left out."""
+    """Yields every member of the file's object and of nested objects, by dotted name, without lists."""
     waiting: list[tuple[str, Any]] = [("", read_json(path) if path.exists() else {})]
     while waiting:
         at, found = waiting.pop()
@@ -82,7 +83,7 @@ def _require_small(path: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The file's JSON value; ``server.unexpected`` if there is none, or one with very many or deep values."""
+    """Returns the file's JSON value. Raises ``server.unexpected`` if it is missing, too large or too deep."""
     try:
         with path.open("rb") as file:
             return bounded_json.parse(file.read(MAX_JSON_BYTES + 1), MAX_JSON_BYTES)

@@ -1,7 +1,7 @@
-"""The base model's weights from where the site has them: a folder on its disk, or the hub.
+"""The base model's weights from the site's source: a folder on its disk, or the hub.
 
-Weights are what is large. All other files, which say how the model computes and what its tokens are, still come from
-the server. The model made of both counts only if it has the experiment's digest, which covers every one of them.
+Weights are the large part. All other files, which define the model's computation and its tokens, still come from the
+server. The combined model counts only if it has the experiment's digest, which covers every file.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ WHOLE, SHARDED = f"model{WEIGHTS}", f"model{WEIGHTS}{INDEX}"
 def require_weights(folder: Path) -> None:
     """Refuses a folder without weights: ``model.invalid``."""
     if not any(folder.glob(f"*{WEIGHTS}")):
-        raise _refused(folder, f"holds no {WEIGHTS} weights; name the folder that they lie in")
+        raise _refused(folder, f"holds no {WEIGHTS} weights; name the folder with the weights")
 
 
 def of_site(base: Path | str, model: ModelSpec, traffic: Traffic) -> Path | None:
-    """The folder of weights that ``base`` means; None where the hub has none or cannot be reached.
+    """Returns the folder of weights that ``base`` means, or None if the hub lacks them or cannot be reached.
 
-    ``base`` is a folder, or :data:`HUB` for the specification's model on the hub, which must name a revision. What
-    is downloaded from there stays in the hub's own cache, and is counted in ``traffic``.
+    ``base`` is a folder, or :data:`HUB` for the specification's model on the hub, which must name a revision. Downloads
+    from there stay in the hub's cache, and are counted in ``traffic``.
     """
     if base != HUB:
         require_weights(Path(base))
@@ -48,14 +48,17 @@ def of_site(base: Path | str, model: ModelSpec, traffic: Traffic) -> Path | None
         return None
     try:
         return _from_hub(model.source, model.revision, traffic)
-    except Exception as error:  # the hub's library lets through those of what it uses
+    except Exception as error:  # the hub's library does not wrap the exceptions of its dependencies
         log.warning("the hub gives no %s (%s): the weights come from the server", model.source, type(error).__name__)
         return None
 
 
 def require_announced(folder: Path, files: list[Artifact]) -> None:
-    """Refuses a folder that is a Ferret checkpoint, with other weights than the server's: ``model.invalid`` names the
-    file and both digests. The weights of other folders may be packed in another way; their model's digest decides."""
+    """Refuses a Ferret checkpoint with other weights than the server's.
+
+    ``model.invalid`` names the file and both digests. Other folders may pack the weights in another way; their model's
+    digest decides.
+    """
     if not (folder / MANIFEST).is_file():
         return
     for file in files:
@@ -69,8 +72,10 @@ def require_announced(folder: Path, files: list[Artifact]) -> None:
 
 @contextmanager
 def joined(own: Path, server: Path) -> Generator[Path]:
-    """A folder with the weights in ``own`` and all other files in ``server``, linked and not copied where the disk
-    can; it is gone after the block."""
+    """Creates a folder with the weights in ``own`` and all other files in ``server``, for the ``with`` block.
+
+    Files are linked where the disk allows it, otherwise copied.
+    """
     with TemporaryDirectory(prefix=".joined-", dir=server.parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for path in server.iterdir():
@@ -83,7 +88,7 @@ def joined(own: Path, server: Path) -> Generator[Path]:
 
 
 def other_model(folder: Path, found: str, wanted: str) -> FerretError:
-    """The refusal of weights that make another model: each file with its digest, and the model's digests."""
+    """Returns the error for weights of another model, with each file's digest and both models' digests."""
     files = ", ".join(f"{path.name} ({digest_file(path)})" for path in sorted(folder.glob(f"*{WEIGHTS}")))
     return _refused(folder, f"{files} make a model with digest {found}, the base model has {wanted}")
 

@@ -1,4 +1,4 @@
-"""Downloads a file so that it is whole or not there: resumed by Range, checked by digest, renamed at the end."""
+"""Atomic download of a file: resumed by Range, checked by digest, renamed at the end."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ferret_sdk.http.safe_paths import inside
 from ferret_sdk.http.transport import Transport
 
 OnBytes = Callable[[int], None]
-"""Told how many bytes of a download are there."""
+"""Callback with the number of bytes present."""
 
 
 def download(
     transport: Transport, path: str, target: Path, *, size: int, digest: str, on_bytes: OnBytes | None = None
 ) -> None:
-    """Fetches ``size`` bytes at ``path`` into ``target``; a part left by an earlier try is continued.
+    """Downloads ``size`` bytes at ``path`` to ``target``. Continues the part left by an earlier attempt.
 
-    No more than ``size`` bytes and one chunk are read, however much the server sends. Raises ``storage.corrupt`` if the
-    bytes do not have ``digest`` (BLAKE3), ``storage.full`` if they do not fit.
+    At most ``size`` bytes and one chunk are read, whatever the server sends. Raises ``storage.corrupt`` if the bytes do
+    not have ``digest`` (BLAKE3), ``storage.full`` if they do not fit.
     """
     if target.is_file() and target.stat().st_size == size and digest_file(target) == digest:
         return
@@ -38,7 +38,7 @@ def download(
 
 
 def require_empty(folder: Path, field: str) -> None:
-    """Refuses to write among files that are already there, before any work is done."""
+    """Refuses a folder with files, before any work is done."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FerretError.of_field("request.invalid", field, str(folder), "is not an empty folder; choose another")
 
@@ -57,7 +57,7 @@ def _fetch(transport: Transport, path: str, part: Path, size: int, digest: str, 
 
 
 def _append(transport: Transport, path: str, file: FileIO, size: int, digest: str, on_bytes: OnBytes | None) -> None:
-    """Adds what is missing after the bytes already there; starts over where the server does not continue."""
+    """Appends the missing bytes. Starts over if the server does not support ranges."""
     have = _length(file)
     headers = {"Range": f"bytes={have}-", "If-Range": f'"{digest}"'} if 0 < have < size else {}
     with transport.stream(path, headers) as answer:

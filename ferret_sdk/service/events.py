@@ -1,4 +1,4 @@
-"""Follows an experiment's events over server-sent events, across broken connections and server restarts."""
+"""A follower of an experiment's server-sent events, across broken connections and server restarts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NOTHING_MORE = 204
 
 
 def follow(transport: Transport, experiment: str, after: int = 0) -> Iterator[Event]:
-    """Each event with a number above ``after`` exactly once and in order, until the server knows of no more.
+    """Yields each event with a number above ``after`` exactly once and in order, until the server has no more.
 
-    Only the server can tell which is the last: an experiment that was completed may have been given more rounds.
+    Only the server knows the last event: a completed experiment may have been extended.
     """
     retry = Retry(PATIENT)
     over = False

@@ -1,4 +1,4 @@
-"""The experiments that a server lists."""
+"""The list of a server's experiments."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHOWN = 20
 
 
 class ExperimentFilters(TypedDict, total=False):
-    """Which experiments, and in which order; without any, all that are not archived, the newest first."""
+    """Filters and order. The default is all that are not archived, newest first."""
 
     state: Sequence[str]
-    """One of these states."""
+    """Allowed states."""
     algorithm: str | None
     dataset: str | None
     name: str | None
@@ -30,15 +30,15 @@ class ExperimentFilters(TypedDict, total=False):
     """Only archived ones."""
     project: str | None
     tags: Sequence[str]
-    """Each of these tags."""
+    """Required tags."""
     created_after: datetime | None
     created_before: datetime | None
     sort: str | None
-    """A column such as ``name``, ``rounds``, ``bytes_up``, or a metric; with a minus before it the greatest first."""
+    """A column such as ``name``, ``rounds``, ``bytes_up``, or a metric; a leading minus means descending."""
 
 
 def parameters(wanted: ExperimentFilters) -> dict[str, Any]:
-    """The same as query parameters of the list."""
+    """Returns the list's query parameters."""
     query: dict[str, Any] = {**wanted, "archived": wanted.get("archived") or None}
     query["tag"] = list(query.pop("tags", ()))
     for name in ("created_after", "created_before"):
@@ -47,7 +47,7 @@ def parameters(wanted: ExperimentFilters) -> dict[str, Any]:
 
 
 class Experiments:
-    """Experiments, fetched page by page as they are asked for, and anew for each loop over them."""
+    """Experiments, fetched page by page on demand, and again for each loop."""
 
     def __init__(self, transport: Transport, query: dict[str, Any]) -> None:
         self._transport, self._query = transport, query

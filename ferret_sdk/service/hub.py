@@ -1,7 +1,7 @@
-"""A tuned model on the Hugging Face hub, or on what ``HF_ENDPOINT`` names, by the extra ``hub``.
+"""Upload of a tuned model to the Hugging Face hub, or to ``HF_ENDPOINT``, with the extra ``hub``.
 
-The library sends only what the repository lacks, so that an upload that broke off goes on where it was, and a repeated
-one changes nothing. The token is that of ``HF_TOKEN``, or of ``hf auth login``.
+The library sends only what the repository lacks, so an interrupted upload continues, and a repeated one changes
+nothing. The token is that of ``HF_TOKEN``, or of ``hf auth login``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ AGAIN = "run the same command again: what has arrived is not sent twice"
 
 
 class Pushed(NamedTuple):
-    """Where a model is, and the commit that it is in there."""
+    """The location of a pushed model, and its commit."""
 
     url: str
     commit: str
 
 
 class Target(NamedTuple):
-    """A repository OWNER/NAME, the branch to write to (the main one if None), and whether everybody may read it."""
+    """A repository OWNER/NAME, the branch to write to (None: the main one), and whether it is public."""
 
     repository: str
     branch: str | None = None
@@ -36,10 +36,10 @@ class Target(NamedTuple):
 
 
 def make(target: Target) -> None:
-    """Makes the repository and its branch where they are not there yet.
+    """Creates the repository and its branch if they are missing.
 
-    Raises ``hub.refused`` without a token that may do so, and ``hub.conflict`` for a repository that everybody can read
-    where ``target`` is not public.
+    Raises ``hub.refused`` without a token that permits this, and ``hub.conflict`` if the repository is public but
+    ``target`` is not.
     """
     with _told(target):
         from huggingface_hub import HfApi, errors, get_token
@@ -58,9 +58,9 @@ def make(target: Target) -> None:
 
 
 def push(folder: Path, target: Target, manifest: Mapping[str, Any]) -> Pushed:
-    """One commit with the checkpoint in ``folder``, which has this ``manifest``, and what an export adds to it.
+    """Commits the checkpoint in ``folder``, which has this ``manifest``, and the files that an export adds to it.
 
-    Nothing else in the folder is sent. Weights of another model that lie in the repository go with the same commit.
+    Nothing else in the folder is sent. The same commit deletes weights of another model from the repository.
     """
     about = f"{manifest['experiment']}, round {manifest['round']}: model {manifest['digest']}"
     with _told(target):
@@ -79,14 +79,14 @@ def push(folder: Path, target: Target, manifest: Mapping[str, Any]) -> Pushed:
 
 @contextmanager
 def _told(target: Target) -> Generator[None]:
-    """What the hub's library raises in the ``with`` block, as an error that says what to do."""
+    """Converts exceptions of the hub's library in the ``with`` block to errors with a remedy."""
     try:
         yield
     except FerretError:
         raise
     except ImportError as error:
         raise FerretError("setup.missing", f"{error.name} is not installed: {EXTRA}") from error
-    except Exception as error:  # the library lets through those of what it uses
+    except Exception as error:  # the library does not wrap the exceptions of its dependencies
         raise _translated(target.repository, error) from error
 
 

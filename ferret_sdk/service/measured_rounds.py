@@ -1,4 +1,4 @@
-"""The rounds of an experiment, each told when nothing more will be measured of it."""
+"""The rounds of an experiment, each yielded when its measurements are complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MeasuredRound(NamedTuple):
-    """All that was measured of a round, 0 for the base model, and when the last of it came."""
+    """All measurements of a round (0: the base model), and the time of the last one."""
 
     round: int
     time: datetime
@@ -20,7 +20,7 @@ class MeasuredRound(NamedTuple):
 
 
 def measured(run: Run, event: Event) -> int | None:
-    """The round of which ``event`` says that nothing more will be measured."""
+    """Returns the round that ``event`` completes, or None."""
     from ferret_core.rounds.sampling import evaluation_due
 
     if event.type == "round.evaluated":
@@ -31,7 +31,7 @@ def measured(run: Run, event: Event) -> int | None:
 
 
 def metrics_of(run: Run, number: int) -> dict[str, float]:
-    """Every metric of the round by its name."""
+    """Returns the round's metrics by name."""
     if number:
         return run.round(number).metrics
     first = {name: points[0] for name, points in run.metrics().items() if points}
@@ -39,8 +39,10 @@ def metrics_of(run: Run, number: int) -> dict[str, float]:
 
 
 def measured_rounds(run: Run, events: Iterable[Event], there: frozenset[int] = frozenset()) -> Iterator[MeasuredRound]:
-    """Each round that is not ``there`` already, as soon as all of it is measured: not always in order. A round whose
-    evaluation never came is told at the end of the events."""
+    """Yields each round that is not in ``there``, as soon as it is complete; the order may differ.
+
+    A round without an evaluation is yielded at the end of the events.
+    """
     waiting: dict[int, datetime] = {}
     for event in events:
         if event.type == "experiment.extended":

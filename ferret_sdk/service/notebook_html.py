@@ -1,6 +1,6 @@
-"""Experiments as a notebook shows them: tables without colours of their own, so that light and dark ones can be read.
+"""Notebook display of experiments: tables without fixed colours, readable in light and dark themes.
 
-Names, tags and errors are other people's words: they are escaped, and there are neither scripts nor styles.
+Names, tags and errors are other people's text: they are escaped. The markup contains no scripts or styles.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COLUMNS = ("", "name", "state", "round", "algorithm", "evaluation loss", "Rouge-
 
 
 def of_experiment(experiment: Experiment, url: str) -> str:
-    """One experiment: what became of its metrics, and a link to the dashboard at ``url``."""
+    """Renders one experiment: its metrics, and a link to the dashboard at ``url``."""
     facts = [
         ("state", experiment.shown_state),
         ("round", f"{experiment.round} of {experiment.rounds}"),
@@ -38,7 +38,7 @@ def of_experiment(experiment: Experiment, url: str) -> str:
 
 
 def of_list(experiments: Iterable[ListedExperiment], url: str, *, more: bool) -> str:
-    """A table of experiments; ``more``: there are others."""
+    """Renders a table of experiments; ``more``: there are others."""
     rows = [
         (
             each.name,
@@ -57,7 +57,9 @@ def of_list(experiments: Iterable[ListedExperiment], url: str, *, more: bool) ->
 
 
 def _metrics(summaries: Mapping[str, Summary]) -> Iterable[tuple[str, str, str, str]]:
-    """Known metrics in the catalog's order, costs left out; of labels there may be hundreds."""
+    """Yields known metrics in the catalog's order, without costs. Per-label metrics, possibly hundreds, are left
+    out.
+    """
     for name in METRICS:
         if name in summaries and METRICS[name].source != "cost":
             entry, found = metric(name), summaries[name]
@@ -74,7 +76,7 @@ def _link(url: str, id: str) -> str:
 
 
 def _table(columns: Iterable[str], rows: Iterable[Iterable[str]], first: list[str] | None = None) -> str:
-    """Rows of texts; ``first`` is markup for the first cell of each."""
+    """Renders rows of texts; ``first`` is markup for each first cell."""
     head = "".join(f"<th>{_text(column)}</th>" for column in columns)
     body = [
         "<tr>" + (f"<td>{first[index]}</td>" if first else "") + "".join(f"<td>{_text(cell)}</td>" for cell in row)

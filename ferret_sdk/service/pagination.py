@@ -1,4 +1,4 @@
-"""Walks a list that the server gives page by page."""
+"""Iteration over a list that the server returns page by page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferret_sdk.service.schemas import Item, Page
 
 
 def items(transport: Transport, path: str, kind: type[Item], **query: Any) -> Iterator[Item]:
-    """Every item of the list, in the server's order; a page is fetched when the one before is used up.
+    """Yields every item of the list, in the server's order. A page is fetched when the previous one is used up.
 
     Raises ``server.unexpected`` for an item that is not of its ``kind``, and for a list that does not advance.
     """

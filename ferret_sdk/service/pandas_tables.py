@@ -1,4 +1,4 @@
-"""Metrics and rounds as tables for pandas, which is loaded when it is asked for."""
+"""Metrics and rounds as pandas tables. pandas is loaded on demand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 def of_metrics(metrics: Mapping[str, Sequence[Point]]) -> DataFrame:
-    """One row for each round, one column for each metric, NaN where a round has none. ``time`` is when the last value
-    of the round came, ``bytes_up_so_far`` what all participants had sent until then."""
+    """Builds a table with one row per round and one column per metric; NaN where a round has no value.
+
+    ``time`` is that of the round's last value, ``bytes_up_so_far`` the bytes that all participants had sent until then.
+    """
     rows: dict[int, dict[str, Any]] = {}
     for name, points in metrics.items():
         for point in points:
@@ -27,13 +29,13 @@ def of_metrics(metrics: Mapping[str, Sequence[Point]]) -> DataFrame:
 
 
 def of_rounds(rounds: Iterable[Round]) -> DataFrame:
-    """One row for each round: its state, who took part, bytes and digests. Metrics have a table of their own."""
+    """Builds a table with one row per round: state, participants, bytes and digests. Metrics are in another table."""
     own = [name for name in Round.model_fields if name not in {"number", "metrics", "error"}]
     return _frame({"round": found.number, **{name: _plain(getattr(found, name)) for name in own}} for found in rounds)
 
 
 def _plain(value: Any) -> Any:
-    """A state by its word."""
+    """Returns a state's text."""
     return str(value) if isinstance(value, str) else value
 
 

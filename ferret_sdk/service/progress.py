@@ -14,10 +14,10 @@ log = logging.getLogger(__name__)
 
 
 class Stage(StrEnum):
-    """A participant's work in the order of a round, and the ways of waiting.
+    """A participant's work in the order of a round, and the reasons for waiting.
 
-    ``TURN``: for another participant on this machine that is fetching the base model; ``WAIT``: for the others of a
-    round; ``OUTAGE``: for the server; ``REST``: until the site's own terms let it go on.
+    ``TURN``: another participant on this machine is fetching the base model; ``WAIT``: others in the round are not
+    done; ``OUTAGE``: the server is away; ``REST``: the site's terms do not permit work now.
     """
 
     TURN = "turn"
@@ -31,9 +31,10 @@ class Stage(StrEnum):
 
 
 class Progress(NamedTuple):
-    """``done`` of ``total``, 0 where that is unknown: bytes of the base model or of an upload, rounds to catch up with,
-    local steps, participants that are waited for, seconds that the server has been away. ``total`` alone is also the
-    seconds until the site's own terms let it go on.
+    """A progress report. ``done`` of ``total`` is 0 where that is unknown.
+
+    They count bytes of the base model or of an upload, rounds to catch up with, local steps, missing participants, or
+    seconds since the server went away. ``total`` alone is also the seconds until the site's terms permit work.
 
     ``round`` is 0 before round 1. ``awaited`` belongs to ``WAIT``.
     """
@@ -49,14 +50,15 @@ Watcher = Callable[[Progress], None]
 
 
 def log_outages(progress: Progress) -> None:
-    """Warns in the log while the server is away, where nobody else watches."""
+    """Logs a warning while the server is away; for programs without a display."""
     if progress.stage == Stage.OUTAGE:
-        log.warning("the server does not answer, for %.0f s now; it is asked again", progress.done)
+        log.warning("the server has not answered for %.0f s; retrying", progress.done)
 
 
 class Totals(NamedTuple):
-    """What taking part came to since this process began: rounds contributed to, bytes of bodies each way, seconds of
-    training."""
+    """Totals since this process began: rounds contributed to, bytes of bodies in each direction, seconds of
+    training.
+    """
 
     rounds: int
     bytes_up: int
@@ -65,9 +67,9 @@ class Totals(NamedTuple):
 
 
 class RoundReport(NamedTuple):
-    """One round as this participant saw it: what it sent, or ``error`` for why it sent nothing.
+    """One round as this participant saw it: its contribution, or the ``error`` that prevented one.
 
-    ``size`` is in bytes, ``loss`` is the participant's own mean training loss.
+    ``size`` is in bytes, ``loss`` is the participant's mean training loss.
     """
 
     round: int

@@ -1,4 +1,4 @@
-"""What ``Run.wait`` shows: a line for each change on stderr, or in a notebook one output that is kept up to date."""
+"""The output of ``Run.wait``: a line per change on stderr, or one updated output in a notebook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ferret_sdk.service.run import Run
 
 Show = Callable[["Run"], None]
-"""Told of the run each time that the server was asked."""
+"""Callback with the run after each poll."""
 
 
 def silent(run: Run) -> None:
@@ -21,12 +21,12 @@ def silent(run: Run) -> None:
 
 
 def here() -> Show:
-    """The display of this process: a notebook's where IPython runs one."""
+    """Returns the display for this process: a notebook's under IPython."""
     return Updated() if _in_notebook() else Lines()
 
 
 class Lines:
-    """A line on stderr whenever it differs from the one before."""
+    """A line on stderr whenever it differs from the previous one."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -38,7 +38,7 @@ class Lines:
 
 
 class Updated:
-    """The run's table in the notebook's output, drawn again whenever something has changed."""
+    """The run's table in the notebook's output, redrawn after changes."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -57,7 +57,7 @@ class Updated:
 
 
 def words(run: Run) -> str:
-    """``exp_…: running, round 3 of 12, evaluation loss 1.2345, Rouge-L 35.2 %``."""
+    """Formats the state: ``exp_…: running, round 3 of 12, evaluation loss 1.2345, Rouge-L 35.2 %``."""
     told = run.experiment
     scores = (
         f"{label} {quantity(name, told.metrics[name].last)}"
@@ -71,7 +71,7 @@ def words(run: Run) -> str:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel shows outputs; a terminal's IPython is a terminal."""
+    """Returns True if a kernel shows outputs; IPython in a terminal does not."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython and ipython.get_ipython()
     return shell is not None and "IPKernelApp" in shell.config

@@ -1,4 +1,4 @@
-"""Projects of a server, their members, and what their experiments may use."""
+"""Projects of a server, their members, and the models and data that their experiments may use."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from ferret_sdk.service.schemas import Member, Page, Project, User
 
 
 class Projects:
-    """What ``Service.projects`` gives. Members look at their projects; changing them is for administrators."""
+    """The value of ``Service.projects``. Members can read their projects; only administrators can change them."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def __iter__(self) -> Iterator[Project]:
-        """Those whose experiments the caller sees, by name."""
+        """Yields the caller's visible projects by name."""
         return items(self._transport, "/projects", Project, limit=200)
 
     def get(self, name: str) -> Project:
-        """``project.not_found`` for one that the caller does not see."""
+        """Returns the project. Raises ``project.not_found`` if the caller cannot see it."""
         return Project.read(self._transport.get(_path(name)))
 
     def add(self, name: str, description: str = "") -> Project:
-        """A new project without members; ``project.conflict`` if the name is taken."""
+        """Creates a project without members. Raises ``project.conflict`` if the name is taken."""
         return Project.read(self._transport.post("/projects", {"name": name, "description": description}).json())
 
     def change(self, name: str, **values: Any) -> Project:
-        """The project with another ``description``, or other ``models`` or ``data``; None for these allows all."""
+        """Changes the ``description``, ``models`` or ``data``; None for the last two allows all."""
         headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
         answer = self._transport.request("PATCH", _path(name), content=content, headers=headers, repeatable=True)
         return Project.read(answer.json())
 
     def delete(self, name: str) -> None:
-        """``project.conflict`` while it has experiments."""
+        """Deletes the project. Raises ``project.conflict`` while it has experiments."""
         self._transport.request("DELETE", _path(name))
 
     def members(self, name: str) -> list[Member]:
-        """By name."""
+        """Returns the members by name."""
         return [Member.read(item) for item in Page.read(self._transport.get(f"{_path(name)}/members")).items]
 
     def add_member(self, name: str, user: User) -> None:
-        """From the next request on the user sees the project's experiments."""
+        """Adds the user, who sees the project's experiments from the next request on."""
         self._transport.request("PUT", f"{_path(name)}/members/{user.id}", repeatable=True)
 
     def remove_member(self, name: str, user: User) -> None:
-        """From the next request on the user sees nothing of the project."""
+        """Removes the user, who sees nothing of the project from the next request on."""
         self._transport.request("DELETE", f"{_path(name)}/members/{user.id}")
 
 

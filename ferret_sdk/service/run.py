@@ -1,4 +1,4 @@
-"""One experiment on a server: follow it, read its results, take its checkpoint home."""
+"""One experiment on a server: follow it, read its results, download its checkpoints."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 1.0
 EDITS = 5
-"""Tries at changing tags that others change too."""
+"""Attempts to change tags that others change too."""
 LEDGER_PAGE = 200
 LEDGER_PAGE_BYTES = MAX_ANSWER_BYTES // 4
 LONGEST_RECORD_BYTES = 64 << 20
-"""Of a round with 100,000 participants who sign."""
+"""Size for a round with 100,000 participants that sign."""
 NAMED_BYTES = 600
-"""What one participant takes in a ledger record, at most."""
+"""Maximum bytes of one participant in a ledger record."""
 METRICS_BYTES = 128 << 20
-"""Of 350,000 points."""
+"""Size for 350,000 points."""
 
 
 class Run:
-    """An experiment and the server it runs on; ``experiment`` is its last known state."""
+    """An experiment and its server. ``experiment`` is its last known state."""
 
     def __init__(self, transport: Transport, experiment: Experiment) -> None:
         self._transport = transport
@@ -89,16 +89,16 @@ class Run:
         return self.experiment.state
 
     def refresh(self) -> Run:
-        """Asks the server again."""
+        """Fetches the current state."""
         self.experiment = Experiment.read(self._transport.get(self._path, PATIENT))
         return self
 
     def wait(self, timeout: float | None = None, *, progress: bool = True) -> Run:
         """Returns when the experiment has completed.
 
-        ``progress``: each change is a line on stderr, or in a notebook a table that is kept up to date.
-        Raises its own error when it failed, ``experiment.conflict`` when it was cancelled, and
-        ``experiment.timeout`` after ``timeout`` seconds; the experiment itself keeps running.
+        ``progress``: each change is a line on stderr, or in a notebook a table that is kept up to date. Raises the
+        experiment's error if it failed, ``experiment.conflict`` if it was cancelled, and ``experiment.timeout`` after
+        ``timeout`` seconds; the experiment itself continues.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         show = progress_display.here() if progress else progress_display.silent
@@ -116,18 +116,18 @@ class Run:
         return self
 
     def require_completed(self) -> None:
-        """Raises why the experiment ended without a result, if it did."""
+        """Raises the error of an experiment that ended without a result."""
         if self.state is ExperimentState.CANCELLED:
             raise FerretError("experiment.conflict", f"{self.id} was cancelled in round {self.experiment.round}")
         if self.state is ExperimentState.FAILED:
             raise recorded(self.experiment.error or {}, f"{self.id} failed")
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Events as they happen, each once, until the last; a broken connection is resumed."""
+        """Yields events as they happen, each once, until the last. A broken connection is resumed."""
         return follow(self._transport, self.id, after)
 
     def past_events(self, after: int = 0) -> list[Event]:
-        """The next events that have already happened, oldest first, without waiting for more; [] at the end."""
+        """Returns the next past events, oldest first, without waiting for more; [] at the end."""
         return self._list(f"{self._path}/events", Event, after=after)
 
     def rounds(self) -> Iterator[Round]:
@@ -137,8 +137,11 @@ class Run:
         return Round.read(self._transport.get(f"{self._path}/rounds/{number}"))
 
     def inside(self, round: int | None = None) -> RoundUpdate:
-        """What the update of ``round``, or of the last committed one, was like: step, noise and weights by block, K_l,
-        and how far participants agree. Raises ``round.not_found`` and ``round.uncommitted``."""
+        """Returns the update statistics of ``round`` (default: the last committed one).
+
+        These are step, noise and weights by block, K_l, and the participants' agreement. Raises ``round.not_found`` and
+        ``round.uncommitted``.
+        """
         number = self.refresh().experiment.round if round is None else round
         return RoundUpdate.read(self._transport.get(f"{self._path}/rounds/{number}/update"))
 
@@ -146,19 +149,19 @@ class Run:
         return items(self._transport, f"{self._path}/contributions", ContributionInfo, round=round)
 
     def metrics(self) -> dict[str, list[Point]]:
-        """The points of every metric by its name, in the order of rounds."""
+        """Returns the points of every metric by name, in the order of rounds."""
         answer = Metrics.read(self._transport.get(f"{self._path}/metrics", at_most=METRICS_BYTES))
         return {series.name: series.points for series in answer.series}
 
     def to_csv(self) -> str:
-        """The metrics as CSV: one row for each round, one column for each metric."""
+        """Returns the metrics as CSV: one row per round, one column per metric."""
         answer = self._transport.request("GET", f"{self._path}/metrics", headers={"Accept": "text/csv"})
         return answer.body.decode()
 
     def to_pandas(self, what: Literal["metrics", "rounds"] = "metrics") -> DataFrame:
-        """The metrics, or the rounds with their states and bytes, as a table with one row for each round.
+        """Returns a table with one row per round: the metrics, or the rounds with their states and bytes.
 
-        Raises ``setup.missing`` where pandas is not installed.
+        Raises ``setup.missing`` if pandas is not installed.
         """
         return pandas_tables.of_metrics(self.metrics()) if what == "metrics" else pandas_tables.of_rounds(self.rounds())
 
@@ -166,47 +169,50 @@ class Run:
         return list(items(self._transport, f"{self._path}/artifacts", Artifact))
 
     def rejections(self, round: int | None = None) -> Iterator[Rejection]:
-        """The uploads that were refused, by round, participant and reason."""
+        """Yields the refused uploads by round, participant and reason."""
         return items(self._transport, f"{self._path}/rejections", Rejection, round=round)
 
     def participants(self, group: str | None = None) -> Iterator[ParticipantInfo]:
-        """The real participants, or those of the ``group``, by name, the revoked ones too."""
+        """Yields the real participants, or only those in the ``group``, by name, including revoked ones."""
         return items(self._transport, f"{self._path}/participants", ParticipantInfo, group=group)
 
     def codes(self, group: str | None = None) -> Iterator[CodeInfo]:
-        """What became of the experiment's enrolment codes, or of those of the ``group``, the newest first."""
+        """Yields the enrolment codes of the experiment or of the ``group`` with their use, newest first."""
         return items(self._transport, f"{self._path}/enrolments", CodeInfo, group=group)
 
     def revoke_code(self, id: str) -> CodeInfo:
-        """Makes an unused code useless; a used one stays as it is. Raises ``enrolment.not_found``."""
+        """Revokes an unused code; a used one stays as it is. Raises ``enrolment.not_found``."""
         path = f"{self._path}/enrolments/{quote(id, safe='')}:revoke"
         return CodeInfo.read(self._transport.post(path, repeatable=True).json())
 
     def approve(self, name: str) -> ParticipantInfo:
-        """Lets a pending participant take part. Raises ``participant.not_found`` and ``participant.conflict``."""
+        """Approves a pending participant. Raises ``participant.not_found`` and ``participant.conflict``."""
         path = f"{self._path}/participants/{quote(name, safe='')}:approve"
         return ParticipantInfo.read(self._transport.post(path, repeatable=True).json())
 
     def refuse(self, name: str, reason: str | None = None) -> ParticipantInfo:
-        """Refuses a pending participant for good and tells it the ``reason``. Raises as :meth:`approve`."""
+        """Refuses a pending participant permanently; it receives the ``reason``. Raises as :meth:`approve`."""
         path = f"{self._path}/participants/{quote(name, safe='')}:refuse"
         return ParticipantInfo.read(self._transport.post(path, {"reason": reason}, repeatable=True).json())
 
     def revoke_codes(self, group: str) -> int:
-        """Makes the group's unused codes useless; how many there were. Raises ``enrolment.not_found``."""
+        """Revokes the group's unused codes. Returns their number. Raises ``enrolment.not_found``."""
         answer = self._transport.post(f"{self._path}/enrolments:revoke", {"group": group}, repeatable=True)
         return Revoked.read(answer.json()).revoked
 
     def revoke_group(self, group: str, reason: str | None = None) -> int:
-        """Removes all participants of the group, as :meth:`revoke` does; how many there were. Raises
-        ``participant.not_found``."""
+        """Removes all participants of the group as :meth:`revoke` does. Returns their number. Raises
+        ``participant.not_found``.
+        """
         body = {"group": group, "reason": reason}
         answer = self._transport.post(f"{self._path}/participants:revoke", body, repeatable=True)
         return Revoked.read(answer.json()).revoked
 
     def revoke(self, name: str, reason: str | None = None) -> ParticipantInfo:
-        """Removes a participant: its token is refused from now on, it is told the ``reason``, and rounds go on without
-        it. What was accepted from it stays in the ledger. Raises ``participant.not_found``."""
+        """Removes a participant. Its token is refused, it receives the ``reason``, and rounds continue without it.
+
+        Its accepted contributions stay in the ledger. Raises ``participant.not_found``.
+        """
         path = f"{self._path}/participants/{quote(name, safe='')}:revoke"
         return ParticipantInfo.read(self._transport.post(path, {"reason": reason}, repeatable=True).json())
 
@@ -219,21 +225,25 @@ class Run:
         return self._move("resume")
 
     def cancel(self) -> Run:
-        """Stops the experiment for good; cancelling a cancelled one changes nothing."""
+        """Stops the experiment permanently; cancelling a cancelled one changes nothing."""
         return self._move("cancel")
 
     def extend(self, rounds: int) -> Run:
-        """Adds ``rounds`` to the number the experiment had when the server was asked last, so a repeated request adds
-        them once. A completed experiment runs again. Raises ``extension.refused``, ``experiment.conflict``."""
+        """Adds ``rounds`` to the number the experiment had at the last poll, so a repeated request adds them once.
+
+        A completed experiment runs again. Raises ``extension.refused``, ``experiment.conflict``.
+        """
         return self._move("extend", {"rounds": rounds, "expected_rounds": self.experiment.rounds})
 
     def clone(
         self, changes: Mapping[str, Any] | None = None, key: str | None = None, *, project: str | None = None
     ) -> Run:
-        """A new experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396; None removes a
-        member). Another algorithm, dataset or partition drops the options of the one before;
-        ``ferret_core.experiment.diff.differences`` of the two specifications says what became of them. It belongs to
-        ``project``, or to this one's."""
+        """Creates an experiment with this one's specification, changed by a JSON Merge Patch (RFC 7396).
+
+        None removes a member. A new algorithm, dataset or partition drops the previous one's options;
+        ``ferret_core.experiment.diff.differences`` of the two specifications lists the result. The experiment belongs
+        to ``project`` (default: this one's).
+        """
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         query = {"project": project}
         answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers, query=query)
@@ -248,10 +258,10 @@ class Run:
         tag: Sequence[str] = (),
         untag: Sequence[str] = (),
     ) -> Run:
-        """Another name, other notes (Markdown; "" takes them away) or another priority (1 to 8), more tags or fewer.
-        What is not given stays.
+        """Changes the name, the notes (Markdown; "" removes them), the priority (1 to 8), or tags.
 
-        Several may change tags at once, and all of it counts; raises ``experiment.changed`` if they never let up.
+        Values that are not given stay. Concurrent changes of tags are merged; ``experiment.changed`` is raised if they
+        never stop.
         """
         given = {"name": name, "notes": notes, "priority": priority}
         changes = {key: value for key, value in given.items() if value is not None}
@@ -276,15 +286,15 @@ class Run:
         return self
 
     def archive(self) -> Run:
-        """Archives a finished experiment: it is kept, but no longer listed."""
+        """Archives a finished experiment: it is kept, but hidden from lists."""
         return self._move("archive")
 
     def unarchive(self) -> Run:
-        """Takes it out of the archive: it is listed again."""
+        """Takes it out of the archive: lists show it again."""
         return self._move("unarchive")
 
     def delete(self) -> None:
-        """Deletes a finished experiment with all its results; deleting it twice is no error."""
+        """Deletes a finished experiment with all its results; deleting it twice is not an error."""
         try:
             self._transport.request("DELETE", self._path)
         except FerretError as error:
@@ -292,18 +302,18 @@ class Run:
                 raise
 
     def _list(self, path: str, kind: type[Item], attempts: int = ATTEMPTS, **query: Any) -> list[Item]:
-        """The items of a list that is not paged by a cursor."""
+        """Returns the items of a list without pagination."""
         page = Page.read(self._transport.get(path, attempts, **query))
         return [kind.read(item) for item in page.items]
 
     def _move(self, verb: str, body: dict[str, int] | None = None) -> Run:
-        """Asks for one of the transitions that count once, however often they are asked for."""
+        """Requests a transition. Repeated requests count once."""
         answer = self._transport.post(f"{self._path}:{verb}", body, repeatable=True)
         self.experiment = Experiment.read(answer.json())
         return self
 
     def ledger(self, after: int = 0) -> Iterator[LedgerItem]:
-        """The records of the rounds after ``after``, in order."""
+        """Yields the records of the rounds after ``after``, in order."""
         record = NAMED_BYTES * max(1, self.experiment.participants)
         limit = min(LEDGER_PAGE, max(1, LEDGER_PAGE_BYTES // record))
         at_most = min(LONGEST_RECORD_BYTES, max(MAX_ANSWER_BYTES, 2 * record))
@@ -314,18 +324,21 @@ class Run:
             after = page[-1].parsed().round
 
     def receipt(self, round: int, participant: str) -> Receipt:
-        """Proof that the round's record holds the participant's contribution, checked but for the record's hash: that
-        is the ledger's. Raises ``round.uncommitted``, and ``receipt.not_found`` with the reason."""
+        """Returns the proof that the round's record holds the participant's contribution.
+
+        It is verified except for the record's hash, which is the ledger's. Raises ``round.uncommitted``, and
+        ``receipt.not_found`` with the reason.
+        """
         path = f"{self._path}/rounds/{round}/receipts/{quote(participant, safe='')}"
         receipt = checked(Receipt, self._transport.get(path))
         receipt.verified()
         return receipt
 
     def update(self, round: int, size: int | None = None) -> bytes:
-        """The blob that moves the global model through ``round``; the ledger record holds its digest.
+        """Returns the blob that moves the global model through ``round``; the ledger record holds its digest.
 
-        ``size`` is the number of bytes that the ledger announces, which is asked for where it is not given; a longer
-        answer is ``server.unexpected``.
+        ``size`` is the number of bytes in the ledger, which is fetched if it is not given. A longer response is
+        ``server.unexpected``.
         """
         if size is None:
             size = next((item.update_size for item in self.ledger(after=round - 1)), MAX_ANSWER_BYTES)
@@ -335,9 +348,9 @@ class Run:
     def export(self, folder: str | Path, round: int | None = None) -> Path:
         """Downloads the checkpoint of ``round`` (the latest by default) into the new or empty ``folder``.
 
-        The folder appears only when every file is there and has its digest; transformers loads it from there. Beside
-        the checkpoint's files it has a model card, ``README.md``, and a chat template that asks in training's words.
-        Raises ``artifact.not_found`` when no such checkpoint was written.
+        The folder appears only when every file is complete and has its digest; transformers can load it. It also
+        contains a model card, ``README.md``, and a chat template with the prompt format of training. Raises
+        ``artifact.not_found`` if that checkpoint does not exist.
         """
         folder = Path(folder).expanduser()
         files = self.checkpoint(round)
@@ -360,13 +373,14 @@ class Run:
         branch: str | None = None,
         public: bool = False,
     ) -> Pushed:
-        """Puts the checkpoint of ``round`` (the latest by default), with card and chat template, into the repository
-        OWNER/NAME of the Hugging Face hub, by the token in ``HF_TOKEN``.
+        """Uploads the checkpoint of ``round`` (the latest by default), with card and chat template, to a hub
+        repository.
 
-        It is exported to ``folder``, or to one that is gone afterwards; a ``folder`` that it was exported to before is
-        sent as it is, with a card that was edited. The repository is made where there is none, private unless
-        ``public``; ``branch`` too, by default the main one. Doing it again sends what is missing, if anything.
-        Raises ``hub.refused``, ``hub.conflict``, ``hub.unreachable``, ``artifact.not_found`` and ``setup.missing``.
+        ``repository`` is OWNER/NAME on the Hugging Face hub; the token is in ``HF_TOKEN``. The checkpoint is exported
+        to ``folder``, or to a temporary one. A ``folder`` with an earlier export is sent as it is, including an edited
+        card. The repository is created if it is missing, private unless ``public``; so is ``branch`` (default: the main
+        one). A repeated call sends what is missing. Raises ``hub.refused``, ``hub.conflict``, ``hub.unreachable``,
+        ``artifact.not_found`` and ``setup.missing``.
         """
         files, target = self.checkpoint(round), hub.Target(repository, branch, public)
         hub.make(target)  # before a download that may take long
@@ -378,8 +392,11 @@ class Run:
             return hub.push(found, target, json.loads((found / MANIFEST).read_bytes()))
 
     def describe(self, folder: Path, round: int, first: int | None = None) -> None:
-        """Adds chat template and model card to the folder with the checkpoint of ``round``, as the server has the
-        experiment now; ``first`` where it is the mean of the models from that round on."""
+        """Adds chat template and model card to the folder with the checkpoint of ``round``, from the server's current
+        data.
+
+        ``first`` is set for the mean of the models from that round on.
+        """
         told = self.refresh().experiment
         manifest = folder / MANIFEST
         facts = Facts(
@@ -396,10 +413,10 @@ class Run:
         complete(folder, facts)
 
     def fetch(self, files: list[Artifact], folder: Path, on_bytes: Callable[[int, int], None] | None = None) -> None:
-        """Downloads the files into the existing ``folder``; those already there with their digest are left alone.
+        """Downloads the files into the existing ``folder``. Files with the right digest are kept.
 
-        ``on_bytes`` is told how many bytes of how many are there. Raises ``server.unexpected`` for names that no
-        checkpoint has, and ``storage.full`` before anything is asked for, if not all of it fits.
+        ``on_bytes`` receives the number of bytes present and their total. Raises ``server.unexpected`` for names that
+        cannot belong to a checkpoint, and ``storage.full``, before any request, if not all of it fits.
         """
         places = [(file, checkpoint_file(folder, file.name)) for file in files]
         require_room(folder, sum(file.size for file, target in places if not target.is_file()))
@@ -411,7 +428,7 @@ class Run:
             done += file.size
 
     def checkpoint(self, round: int | None = None) -> list[Artifact]:
-        """The files of the checkpoint of ``round``, the latest by default; ``artifact.not_found`` if there is none."""
+        """Returns the files of the checkpoint of ``round``, the latest by default. Raises ``artifact.not_found``."""
         found = [artifact for artifact in self.artifacts() if artifact.kind == "checkpoint"]
         written = sorted({artifact.round for artifact in found})
         wanted = round if round is not None else max(written, default=None)
@@ -423,7 +440,7 @@ class Run:
         return [artifact for artifact in found if artifact.round == wanted]
 
     def best_checkpoint(self) -> list[Artifact]:
-        """The files of the best of the checkpoints that are kept; ``artifact.not_found`` while none is evaluated."""
+        """Returns the files of the best kept checkpoint. Raises ``artifact.not_found`` while none is evaluated."""
         found = [artifact for artifact in self.artifacts() if artifact.best]
         if not found:
             detail = f"{self.id} has no evaluated checkpoint yet: wait for an evaluation, or name a round"
@@ -432,7 +449,9 @@ class Run:
 
 
 def _holds(folder: Path, files: list[Artifact]) -> bool:
-    """Whether ``folder`` has a checkpoint's files, unchanged but for the chat template, which exporting replaces."""
+    """Returns True if ``folder`` has the checkpoint's files unchanged, except the chat template, which export
+    replaces.
+    """
     places = [(checkpoint_file(folder, file.name), file) for file in files if file.name != CHAT_TEMPLATE]
     return all(path.is_file() and digest_file(path) == file.digest for path, file in places)
 

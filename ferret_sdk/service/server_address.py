@@ -1,4 +1,4 @@
-"""Which server to talk to and with which token: arguments, else the environment, else the server of this machine."""
+"""Selection of server and token: arguments, otherwise the environment, otherwise the server of this machine."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ class ClientSettings(BaseSettings):
 
 
 class Address(NamedTuple):
-    """A server's base URL and the token to show there, if any is known; ``certificate`` is the file with that of the
-    server of this machine, where it has one."""
+    """A server's base URL and token, if known. ``certificate`` is the file with the certificate of this machine's
+    server.
+    """
 
     url: str
     token: str | None
@@ -42,9 +43,9 @@ class Address(NamedTuple):
 
 
 def resolve(url: str | None = None, token: str | None = None) -> Address:
-    """Completes what the caller gave. The address that ``ferret serve`` prints is a good ``url``.
+    """Completes the caller's values. The address that ``ferret serve`` prints is a valid ``url``.
 
-    The token in this machine's ``FERRET_HOME`` is only ever shown to a server on this machine.
+    The token in this machine's ``FERRET_HOME`` is sent only to a server on this machine.
     """
     settings = ClientSettings()
     home = settings.home.expanduser()
@@ -56,7 +57,7 @@ def resolve(url: str | None = None, token: str | None = None) -> Address:
 
 
 def split(url: str) -> Address:
-    """The base URL and the token that may stand in its fragment (``http://127.0.0.1:8765/#token=…``)."""
+    """Returns the base URL and the token in its fragment, if any (``http://127.0.0.1:8765/#token=…``)."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -82,7 +83,7 @@ def _given_token(settings: ClientSettings) -> str | None:
 
 
 def running_server(home: Path) -> Address | None:
-    """The server that runs in this home, as ``ferret serve`` wrote it, without its token."""
+    """Returns the server that runs in this home, as written by ``ferret serve``, without its token."""
     try:
         said = json.loads((home / SERVER_FILE).read_text())
         return Address(str(said["url"]), None, Path(said["certificate"]) if "certificate" in said else None)

@@ -39,11 +39,11 @@ class Service:
         run = Service("http://127.0.0.1:8765", token).submit(ExperimentSpec.from_toml("mine.toml")).wait()
         run.export("tuned")
 
-    Without arguments: ``FERRET_URL`` and ``FERRET_TOKEN`` (or ``FERRET_TOKEN_FILE``), else the server that
-    ``ferret serve`` runs in this machine's ``FERRET_HOME``. All methods raise :class:`FerretError` with the
-    server's own code, and ``server.unreachable`` when there is none. Plain http to another machine needs
-    ``insecure_http`` or ``FERRET_INSECURE_HTTP=1``. ``ca`` or ``FERRET_CA`` is the file of the authorities that the
-    server's certificate may come from, instead of the usual ones.
+    Without arguments: ``FERRET_URL`` and ``FERRET_TOKEN`` (or ``FERRET_TOKEN_FILE``), otherwise the server that
+    ``ferret serve`` runs in this machine's ``FERRET_HOME``. All methods raise :class:`FerretError` with the server's
+    code, and ``server.unreachable`` if it does not answer. Plain http to another machine needs ``insecure_http`` or
+    ``FERRET_INSECURE_HTTP=1``. ``ca`` or ``FERRET_CA`` is the file of the certificate authorities to trust instead of
+    the usual ones.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Service:
         return Info.read(self.transport.get("/info"))
 
     def system(self) -> System:
-        """Parts, queues, workers and disk, for administrators."""
+        """Status of components, queues, workers and disk, for administrators."""
         return System.read(self.transport.get("/system"))
 
     def submit(
@@ -79,11 +79,12 @@ class Service:
         project: str | None = None,
         priority: int | None = None,
     ) -> Run:
-        """Queues an experiment of ``project``, or of the only one that the caller sees. ``spec`` is what a TOML file
-        says (:meth:`ExperimentSpec.from_toml`), or the same as a dict, whose paths are the server's own. ``priority``
-        is how many trainings it gets for each one of an experiment of priority 1, up to 8.
+        """Queues an experiment of ``project`` (default: the only one that the caller sees).
 
-        Repeating the call with the same ``key`` creates no second experiment; without a key, a fresh one protects
+        ``spec`` is the content of a TOML file (:meth:`ExperimentSpec.from_toml`), or the same as a dict; its paths are
+        the server's. ``priority`` (1 to 8) is the number of trainings per training of an experiment with priority 1.
+
+        Repeating the call with the same ``key`` creates no second experiment. Without a key, a random one protects
         against a request that the network repeats.
         """
         body = spec.model_dump(mode="json") if isinstance(spec, ExperimentSpec) else spec
@@ -93,7 +94,7 @@ class Service:
         return Run(self.transport, Experiment.read(answer.json()))
 
     def sign_in_link(self) -> SignInLink:
-        """An address that signs one browser in, once and within an hour."""
+        """Creates an address that signs one browser in, once and within an hour."""
         return SignInLink.read(self.transport.post("/session/link").json())
 
     def audit(
@@ -104,14 +105,16 @@ class Service:
         subject: str | None = None,
         oldest_first: bool = False,
     ) -> Iterator[AuditEntry]:
-        """What was done, newest first. ``ferret_core.protocol.audit.verify`` checks all entries, oldest first."""
+        """Yields audit entries, newest first. ``ferret_core.protocol.audit.verify`` checks all entries, oldest
+        first.
+        """
         order = "oldest" if oldest_first else "newest"
         wanted = {"actor": actor, "action": action, "subject": subject, "order": order, "limit": 200}
         for said in items(self.transport, "/audit", Audited, **wanted):
             yield AuditEntry(*(getattr(said, name) for name in AuditEntry._fields))
 
     def audit_head(self) -> Head:
-        """Where the audit log ends."""
+        """Returns the end of the audit log."""
         said = Ended.read(self.transport.get("/audit/head"))
         return Head(said.number, said.hash)
 
@@ -122,41 +125,43 @@ class Service:
 
     @property
     def alerts(self) -> Alerts:
-        """Who is told what happens to a project's experiments."""
+        """Alerts on a project's experiments."""
         return Alerts(self.transport)
 
     @property
     def projects(self) -> Projects:
-        """Projects, members, and what experiments may use."""
+        """Projects, members, and the models and data that experiments may use."""
         return Projects(self.transport)
 
     def experiment(self, id: str) -> Run:
         return Run(self.transport, Experiment.read(self.transport.get(f"/experiments/{id}")))
 
     def experiments(self, **wanted: Unpack[ExperimentFilters]) -> Experiments:
-        """Experiments, newest first, fetched page by page as they are asked for; only archived ones, or all others.
+        """Lists experiments, newest first, fetched page by page on demand; only archived ones, or all others.
 
-        :meth:`experiment` gives what there is to do with one.
+        :meth:`experiment` gives access to one.
         """
         return Experiments(self.transport, parameters(wanted))
 
     def experiment_groups(self, **wanted: Unpack[ExperimentFilters]) -> Iterator[ExperimentGroup]:
-        """The same experiments, where those that differ in name and seed only are one: means and deviations over them.
+        """Lists the same experiments grouped if they differ only in name and seed, with means and deviations.
 
-        By ``sort`` a group stands by the mean of a metric, the sum of bytes, the last of times.
+        ``sort`` uses a group's mean of a metric, its sum of bytes, its last time.
         """
         return items(self.transport, "/experiments/groups", ExperimentGroup, **parameters(wanted))
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
-        """What this server can run: each entry with the JSON Schema of its options."""
+        """Lists this server's implementations of ``kind``, each with the JSON Schema of its options."""
         return [CatalogEntry.read(item) for item in Page.read(self.transport.get(f"/catalog/{kind}")).items]
 
     def enrolment(
         self, id: str, seconds: int = 86_400, group: str | None = None, *, approval: bool = False
     ) -> EnrolmentCode:
-        """A one-time code with which a participant joins the experiment within ``seconds``. What belongs to a
-        ``group``, such as the sites of one network, can be listed and revoked together. With ``approval`` who joins
-        waits for :meth:`Run.approve`."""
+        """Creates a one-time code with which a participant joins the experiment within ``seconds``.
+
+        Codes of a ``group``, such as the sites of one network, can be listed and revoked together. With ``approval``
+        the participant waits for :meth:`Run.approve`.
+        """
         wanted = {"expires_seconds": seconds, "group": group, "approval": approval}
         answer = self.transport.post(f"/experiments/{id}/enrolments", wanted)
         return EnrolmentCode.read(answer.json())

@@ -1,4 +1,4 @@
-"""What is inside a round's update, as a server tells it."""
+"""The statistics of a round's update, as sent by a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferret_sdk.service.schemas import Document
 class UpdateAgreement(Document):
     """Cosines between participants' updates: of the first with the second, the third …, of the second with the third …
 
-    ``errors`` are their standard errors; both are None for a pair one of which did not move.
+    ``errors`` are their standard errors. Both are None for a pair with an unmoved participant.
     """
 
     participants: list[ParticipantName]
@@ -22,7 +22,7 @@ class UpdateAgreement(Document):
 
 
 class ReconstructionError(Document):
-    """‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update and what was rebuilt of it, and between what it lies."""
+    """Relative error ‖Δ~ − Δ‖ / ‖Δ‖ of the reconstruction of the participants' mean update, and its bounds."""
 
     expected: float
     low: float
@@ -30,7 +30,7 @@ class ReconstructionError(Document):
 
 
 class UpdateNoise(Document):
-    """The projection's noise in percent of the weights, what is advised at most, and changes that lead there."""
+    """The projection's noise in percent of the weights, the recommended maximum, and changes that achieve it."""
 
     percent: float
     advised_percent: float
@@ -39,8 +39,11 @@ class UpdateNoise(Document):
 
 
 class RoundUpdate(Document):
-    """Lists have one entry for each block, in the model's order: root mean squares over its weights, and K_l. What the
-    algorithm does not have is None."""
+    """Statistics of a round's update.
+
+    Lists have one entry per block, in the model's order: root mean squares over its weights, and K_l. Values that do
+    not exist for the algorithm are None.
+    """
 
     round: int
     blocks: list[str]

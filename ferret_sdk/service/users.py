@@ -15,40 +15,41 @@ from ferret_sdk.service.schemas import BrowserSession, Me, NewUserToken, Page, U
 
 
 class People:
-    """The value of ``Service.people``. Users are for administrators. Tokens and sessions are the caller's own unless a
-    ``user`` is named."""
+    """The value of ``Service.people``. Only administrators manage users. Tokens and sessions are the caller's unless a
+    ``user`` is named.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def me(self) -> Me:
-        """Who is asking."""
+        """Returns the caller's account."""
         return Me.read(self._transport.get("/me"))
 
     def change_password(self, current: str, password: str) -> None:
-        """Another password for oneself; ``password.invalid`` if ``current`` is not the one until now."""
+        """Changes the caller's password. Raises ``password.invalid`` if ``current`` is wrong."""
         headers = {"Content-Type": "application/json"}
         content = json.dumps({"current": current, "password": password}).encode()
         self._transport.request("PUT", "/me/password", content=content, headers=headers)
 
     def users(self) -> Iterator[User]:
-        """Everybody who has an account, by name."""
+        """Yields all users by name."""
         return items(self._transport, "/users", User, limit=200)
 
     def user(self, name: str) -> User:
-        """The user of this name or id; ``user.not_found``."""
+        """Returns the user with this name or id. Raises ``user.not_found``."""
         for user in self.users():
             if name.lower() == user.name or name == user.id:
                 return user
         raise FerretError.of_field("user.not_found", "user", name, "no such user; see `ferret user list`")
 
     def add(self, name: str, role: Role, password: str | None = None) -> User:
-        """A new user; ``user.conflict`` if the name is taken."""
+        """Creates a user. Raises ``user.conflict`` if the name is taken."""
         body = {"name": name, "role": role.value, "password": password}
         return User.read(self._transport.post("/users", body).json())
 
     def change(self, user: User, **values: Any) -> User:
-        """The user with another ``role`` or ``password``, or ``enabled`` or not."""
+        """Changes the user's ``role``, ``password`` or ``enabled``."""
         headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
         answer = self._transport.request(
             "PATCH", f"/users/{user.id}", content=content, headers=headers, repeatable=True
@@ -56,20 +57,24 @@ class People:
         return User.read(answer.json())
 
     def tokens(self, user: User | None = None) -> list[UserToken]:
-        """By name."""
+        """Returns the tokens by name."""
         return [UserToken.read(item) for item in Page.read(self._transport.get(_tokens(user))).items]
 
     def create_token(
         self, name: str, scopes: Sequence[Scope], seconds: int | None, user: User | None = None
     ) -> NewUserToken:
-        """A token with its text, which is shown this once; None ``seconds``: it does not expire. It ends with the token
-        that this service was opened with, if that is a user's: ``expires_at`` says when at the latest."""
+        """Creates a token. Its text is shown once. It does not expire if ``seconds`` is None.
+
+        It ends with the user token that this service was opened with, if any; ``expires_at`` is the latest end.
+        """
         body = {"name": name, "scopes": [scope.value for scope in scopes], "expires_seconds": seconds}
         return NewUserToken.read(self._transport.post(_tokens(user), body).json())
 
     def revoke_token(self, name: str, user: User | None = None) -> UserToken:
-        """Revokes the token of this name or id, with all tokens and sessions that were made with it, and gives what it
-        was; ``token.not_found``."""
+        """Revokes the token with this name or id, with all tokens and sessions made with it, and returns it.
+
+        Raises ``token.not_found``.
+        """
         for token in self.tokens(user):
             if name in {token.name, token.id}:
                 self._transport.request("DELETE", f"{_tokens(user)}/{token.id}")
@@ -77,11 +82,11 @@ class People:
         raise FerretError.of_field("token.not_found", "token", name, "no such token; see `ferret token list`")
 
     def sessions(self, user: User | None = None) -> list[BrowserSession]:
-        """Signed-in browsers and unused sign-in links, the newest first."""
+        """Returns signed-in browsers and unused sign-in links, newest first."""
         return [BrowserSession.read(item) for item in Page.read(self._transport.get(_sessions(user))).items]
 
     def end_session(self, id: str, user: User | None = None) -> None:
-        """Ends the session of this id, or makes the sign-in link useless; ``session.not_found``."""
+        """Ends the session with this id, or revokes the sign-in link. Raises ``session.not_found``."""
         self._transport.request("DELETE", f"{_sessions(user)}/{quote(id, safe='')}")
 
 

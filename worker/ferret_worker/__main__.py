@@ -1,6 +1,6 @@
 """``python -m ferret_worker train|aggregate|playground``: one Celery worker process on one queue.
 
-``torchrun --nproc-per-node N -m ferret_worker train``: N processes that are one worker and hold models together.
+``torchrun --nproc-per-node N -m ferret_worker train``: N processes that form one worker and hold models together.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ALONE = "only workers that train work as a team: start this one without torchrun
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Works until a signal; returns the exit code of what kept it from working."""
+    """Works until a signal. Returns the exit code, an error's if it could not work."""
     parser = argparse.ArgumentParser(prog="python -m ferret_worker", description="Run one of Ferret's workers.")
-    parser.add_argument("queue", choices=[queue.value for queue in Queue], help="which kind of work this process does")
+    parser.add_argument("queue", choices=[queue.value for queue in Queue], help="kind of work for this process")
     queue = Queue(parser.parse_args(arguments).queue)
 
     def run() -> None:
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         if settings.heartbeat and (where is None or where.rank == 0):
             Heartbeat(settings.heartbeat).start()
         if queue == Queue.PLAYGROUND:
-            from ferret_worker.playground.app import serve  # without torch, until it is asked something
+            from ferret_worker.playground.app import serve  # without torch, until the first question
 
             serve(settings)
             return

@@ -1,4 +1,6 @@
-"""``aggregate``: folds a frozen round into the next model: a pure function of the frozen set that anyone may redo."""
+"""``aggregate``: aggregates a frozen round into the next model, a pure function of the frozen set that anyone can
+redo.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +40,11 @@ logger = logging.getLogger(__name__)
 
 
 def aggregate(context: Context, round_id: str) -> None:
-    """Reconstructs, moves and stores the model, then commits; does nothing unless the round is frozen.
+    """Reconstructs, moves and stores the model, then commits. Does nothing unless the round is frozen.
 
-    What follows from the frozen set fails the experiment; with a set that is damaged for good the round is tried again.
-    Raises what may pass, a full disk or a bug, and between two contributions what stops a fold that is no longer wanted
-    or can be left to another worker. A round that another has committed meanwhile is no error.
+    An error that follows from the frozen set fails the experiment. If the set is permanently damaged, the round is
+    retried. Raises temporary errors, such as a full disk or a bug, and, between two contributions, the errors that stop
+    unneeded or transferable work. A round that another worker has committed meanwhile is not an error.
     """
     with context.database.read() as s:
         round_ = rounds.get(s, round_id)
@@ -59,19 +61,19 @@ def aggregate(context: Context, round_id: str) -> None:
             raise
         context.database.transact(partial(_end_by(context, error, frozen), round_id=round_id, error=error))
     finally:
-        if not current:  # half moved, or moved to a model that is not the one that was committed
+        if not current:  # half moved, or moved to another model than the committed one
             context.drop(round_.experiment_id)
 
 
 def _end_by(context: Context, error: FerretError, frozen: list[tables.Contribution]) -> Callable[..., None]:
-    """What an error does to the round: undone, given up, or the experiment's end."""
+    """Returns the transition for an error: the round is undone or given up, or the experiment fails."""
     if error.code == "round.exploded":
         return round_engine.undo
     return round_engine.give_up if _is_lost(context.storage, frozen) else _fail
 
 
 def _is_lost(storage: Storage, frozen: list[tables.Contribution]) -> bool:
-    """Whether a contribution is damaged, which by now means that it cannot be restored."""
+    """Returns True if a contribution is damaged: at this point it cannot be restored."""
     return not all(is_intact(storage, blob_location(FileKind.CONTRIBUTION, row.digest), row.digest) for row in frozen)
 
 
@@ -84,7 +86,7 @@ def _fail(s: Session, round_id: str, error: FerretError) -> None:
 
 
 def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
-    """Whether the kept model is now the round's, whichever worker committed it."""
+    """Returns True if the kept model is now the round's, whichever worker committed it."""
     experiment_id = round_.experiment_id
     kept = context.model_at(experiment_id, round_.number - 1, averaged=True)
     replica = kept.replica
@@ -116,7 +118,7 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
             inside=inside.model_dump(mode="json"),
         )
         if committed:
-            advance(s, experiment_id)  # the next round opens at once, and need not wait for a message
+            advance(s, experiment_id)  # opens the next round immediately, without waiting for a message
         return committed
 
     committed = context.database.transact(commit)
@@ -127,8 +129,9 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
 def _fold(
     context: Context, kept: KeptModel, round_: tables.Round, frozen: list[tables.Contribution]
 ) -> tuple[LedgerEntry, dict[str, float], UpdateStatistics]:
-    """Moves the replica on: the round's ledger entry, its cost with what the guard measured, and what its update was
-    like."""
+    """Moves the replica. Returns the round's ledger entry, its cost with the guard's measurements, and the update
+    statistics.
+    """
     replica, down = kept.replica, kept.replica.numbers
     watch = Watch(context, round_.experiment_id)
     received = Received(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
@@ -144,7 +147,7 @@ def _fold(
 
 
 def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:
-    """Those of real participants; simulated clients are the service's own and sign nothing."""
+    """Returns the signatures of real participants; simulated clients belong to the service and sign nothing."""
     return [
         Signature(row.participant, row.public_key, row.assignment_id, row.signature)
         for row in frozen

@@ -1,4 +1,4 @@
-"""The Celery application's tasks, and one worker process from its first sign of life to its end."""
+"""The Celery application's tasks, and one worker process from its first heartbeat to its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ferret_worker.worker_state import Context
 
 
 def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> None:
-    """Runs one worker process on ``queue`` until it is told to stop; with a ``team``, as its first process.
+    """Runs one worker process on ``queue`` until it is stopped; with a ``team``, as its first process.
 
     The solo pool runs a task in this very process: CUDA does not survive a fork, and the model stays in memory.
     """
@@ -50,11 +50,11 @@ def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> No
         if context.announcer is not None:
             context.announcer.end()
     if context.device_lost or context.team_lost:
-        sys.exit(Exit.FAILURE)  # which Celery keeps to itself
+        sys.exit(Exit.FAILURE)  # Celery does not report its failure
 
 
 def _attend(context: Context, presence: Presence, watchdog: Watchdog) -> None:
-    """Connects what runs beside the tasks to Celery's signals."""
+    """Connects the background threads to Celery's signals."""
     reconciler = Reconciler(context, presence.who.id)
 
     def start() -> None:
@@ -74,7 +74,7 @@ def _attend(context: Context, presence: Presence, watchdog: Watchdog) -> None:
 
 
 def register(celery: Celery, context: Context, presence: Presence, watchdog: Watchdog) -> None:
-    """Makes the tasks known to ``celery`` by their names."""
+    """Registers the tasks in ``celery`` by their names."""
     for name in TASKS:
         celery.task(_bound(context, presence, watchdog, name), name=str(name), Request=Request)
 
@@ -91,14 +91,14 @@ def _bound(context: Context, presence: Presence, watchdog: Watchdog, name: TaskN
         with tracing.received(message_headers()):
             perform(context, presence, name, subject, watchdog)
         if context.device_lost or context.team_lost:
-            # Every other task would fail here too, and be blamed for it; a supervisor starts a new process.
+            # Every other task would fail here too and be blamed for it. A supervisor starts a new process.
             raise WorkerShutdown
 
     return task
 
 
 def dispatcher(celery: Celery) -> Dispatch:
-    """Sends outbox messages by task name; called by the database strictly after a commit."""
+    """Sends outbox messages by task name. The database calls it strictly after a commit."""
     sender = Sender(celery)
 
     def send(messages: list[OutboxMessage]) -> None:

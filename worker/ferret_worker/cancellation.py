@@ -1,4 +1,4 @@
-"""Long work asks now and then whether it is still wanted."""
+"""A periodic check of long work that it is still needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOOK_SECONDS = 5.0
 
 
 class Watch:
-    """Looks at the experiment every few seconds, however often it is asked, and at the process each time."""
+    """Checks the process on every call, the experiment every few seconds."""
 
     def __init__(self, context: Context, experiment_id: str) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""One worker process under Celery, from its first sign of life to its end."""
+"""One worker process under Celery, from its first heartbeat to its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(celery: Celery, queue: Queue, log_level: str) -> None:
     """Works on ``queue`` until a signal. The solo pool runs a task in this very process."""
     celery.worker_main(
         [
-            "--quiet",  # no banner
+            "--quiet",  # suppresses the banner
             "worker",
             "--pool=solo",
             f"--queues={queue}",
@@ -35,10 +35,9 @@ def run(celery: Celery, queue: Queue, log_level: str) -> None:
 
 
 def attend(start: Callable[[], None], stop_soon: Callable[[], None], stop: Callable[[], None]) -> None:
-    """Has these called when the worker is ready, when it is told to end, and after its last task.
+    """Connects the callbacks to Celery's ready, shutting-down and shutdown signals.
 
-    ``stop_soon`` runs between any two instructions of a task. It must wait for nothing: the task may hold what others
-    want.
+    ``stop_soon`` runs between any two instructions of a task. It must not wait: the task may hold a lock.
     """
 
     def on_ready(**_: object) -> None:
@@ -55,7 +54,7 @@ def attend(start: Callable[[], None], stop_soon: Callable[[], None], stop: Calla
         logger.info("stopped")
 
     def keep_our_logging(**_: object) -> None:
-        """That somebody listens keeps Celery from setting up its own."""
+        """A receiver of this signal keeps Celery from setting up its logging."""
 
     for event, listener in {
         setup_logging: keep_our_logging,
@@ -67,5 +66,5 @@ def attend(start: Callable[[], None], stop_soon: Callable[[], None], stop: Calla
 
 
 def _exit_at_once(*_: object) -> None:
-    """On the second signal: what is left undone is found by the others, as after a crash."""
+    """Exits on the second signal. The others find the unfinished work, as after a crash."""
     os._exit(Exit.FAILURE)

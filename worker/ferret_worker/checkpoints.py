@@ -1,4 +1,4 @@
-"""Writes a replica's checkpoint into the storage."""
+"""Writing of a replica's checkpoint to the storage."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from ferret_runtime import tracing
 
 
 def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tuple[Replica, list[ArtifactFile]]:
-    """The replica that ``spec`` starts from, and its stored base model: as loaded, before an algorithm adapts it, with
-    the files that define it as they were read."""
+    """Loads the replica that ``spec`` starts from, and stores its base model.
+
+    The model is stored as loaded, before an algorithm adapts it, with the files that define it unchanged.
+    """
     loaded = load(spec.model)
     with storage.scratch(_size(loaded.model)) as folder:
         try:
             save_base(loaded, folder)
-        except (TypeError, ValueError) as error:  # such as the loading library has about how it is to generate
+        except (TypeError, ValueError) as error:  # such as the loading library's errors about generation settings
             message = f"it can be loaded but not written ({type(error).__name__}): look at its generation_config.json"
             raise FerretError.of_field("model.invalid", "model.source", spec.model.source, message) from error
         failpoint("checkpoints.saved")
@@ -35,7 +37,9 @@ def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tu
 
 
 def store(storage: Storage, replica: Replica, experiment_id: str) -> list[ArtifactFile]:
-    """The files of the checkpoint at the replica's round, durable when this returns, the manifest last."""
+    """Writes the checkpoint of the replica's round and returns its files. It is durable on return; the manifest is
+    last.
+    """
     size = _size(replica.model)
     with tracing.span("checkpoint", bytes=size), storage.scratch(size) as folder:
         checkpoint.write(replica, experiment_id, folder)
@@ -43,7 +47,7 @@ def store(storage: Storage, replica: Replica, experiment_id: str) -> list[Artifa
 
 
 def _size(model: nn.Module) -> int:
-    """The bytes of the weights that are tuned: what is written is little more."""
+    """Returns the bytes of the tuned weights; the checkpoint is little more."""
     return sum(weight.nbytes for weight in model.parameters() if weight.requires_grad)
 
 

@@ -1,4 +1,4 @@
-"""``coordinate``: moves an experiment on by the one step that is due now, or does nothing."""
+"""``coordinate``: takes the next step of an experiment that is due, or does nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ from ferret_worker import checkpoints
 from ferret_worker.worker_state import Context
 
 OPENED_AT_ONCE = 250
-"""A round drawn from more participants is opened in several transactions of so many assignments each."""
+"""Assignments per transaction: a round with more participants is opened in several."""
 BASE_REMEDY = "use a smaller model or less data, or a machine with more memory"
 
 
 def coordinate(context: Context, experiment_id: str) -> None:
-    """queued: prepares the base model and starts; running: opens the next round, or completes after the last."""
+    """Advances the experiment by one step.
+
+    A queued one gets its base model and starts. A running one opens the next round, or completes after the last.
+    """
     with context.database.read() as s:
         experiment = experiments.get(s, experiment_id)
     failpoint("coordinate.begun")
@@ -45,9 +48,9 @@ def coordinate(context: Context, experiment_id: str) -> None:
 
 
 def open_announced(database: Database, experiment_id: str) -> None:
-    """Gives the experiment's opening round, if it has one, all of its assignments, a few per transaction, and opens it.
+    """Fills the experiment's opening round, if it has one, with a few assignments per transaction, and opens it.
 
-    Whoever finds it half filled goes on: who takes part follows from the round alone.
+    A process that finds it half filled continues: the participants follow from the round alone.
     """
     with database.read() as s:
         experiment = experiments.get(s, experiment_id)
@@ -69,7 +72,7 @@ def open_announced(database: Database, experiment_id: str) -> None:
 def _fill(
     database: Database, spec: ExperimentSpec, round_: Round, tasks: list[round_engine.Task], there: Collection[str]
 ) -> None:
-    """Adds the assignments of those who are not ``there`` yet, and has the round begin."""
+    """Adds the assignments of participants that are not ``there`` yet, and starts the round."""
     rows = round_engine.assignment_rows(round_, tasks)
     missing = [row for row in rows if row["participant"] not in there]
     for begin in range(0, len(missing), OPENED_AT_ONCE):
@@ -85,8 +88,10 @@ def _fill(
 
 
 def _start(context: Context, experiment: Experiment) -> None:
-    """Loads model and data once, so that whatever is wrong with them fails the experiment now and not mid-way; so
-    does noise of the projection that would drown the weights."""
+    """Loads model and data once, so that errors in them fail the experiment now and not halfway.
+
+    Projection noise that would drown the weights fails it too.
+    """
     spec = experiments.spec_of(experiment)
     try:
         with memory_checked(BASE_REMEDY):
@@ -106,9 +111,9 @@ def _start(context: Context, experiment: Experiment) -> None:
 
 
 def advance(s: Session, experiment_id: str) -> None:
-    """Does what is due for a running experiment: closes its round, opens the next one, or completes it.
+    """Takes the step that is due for a running experiment: closes its round, opens the next one, or completes it.
 
-    One that may stop early waits for what its last round was worth.
+    With early stopping it first waits for the last round's evaluation.
     """
     experiment = experiments.lock(s, experiment_id)
     if experiment.state != ExperimentState.RUNNING:
@@ -127,9 +132,9 @@ def advance(s: Session, experiment_id: str) -> None:
 
 
 def _open_round(s: Session, experiment: Experiment, number: int) -> None:
-    """The next attempt at the round, by those drawn from simulated clients and the real participants that have joined.
+    """Opens the next attempt at the round, with sampled simulated clients and the joined real participants.
 
-    The first waits until all have joined; later ones do without those that were revoked, but not without anybody.
+    The first round waits until all have joined. Later rounds do without revoked participants, but not without any.
     """
     spec = experiments.spec_of(experiment)
     joined = {site.name: site.id for site in participants.of_experiment(s, experiment.id)}
@@ -150,7 +155,10 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
 
 
 def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked: int, experiment_id: str) -> float:
-    """Seconds that the round stays open. Simulated clients wait for this service alone, whose pace tells nothing."""
+    """Returns the seconds that the round stays open.
+
+    Only real participants' past arrivals count: simulated clients depend on this service's pace alone.
+    """
     if spec.round.deadline_seconds is not None:
         return spec.round.deadline_seconds
     arrivals = rounds.arrivals(s, experiment_id, deadline.RECENT_ROUNDS) if spec.participants.edge else []
@@ -165,7 +173,9 @@ def _tasks(
     joined: Mapping[str, str],
     sitting_out: Collection[str],
 ) -> list[round_engine.Task]:
-    """What those drawn from simulated clients and the real participants that ``joined`` (ids by name) are to do."""
+    """Returns the tasks of the participants drawn from simulated clients and ``joined`` real participants (ids by
+    name).
+    """
     population = [*sampling.client_names(spec.participants.simulated), *joined]
     names = sampling.sample(spec, number, population, attempt, sitting_out)
     base = experiment.digest or ""
@@ -180,5 +190,5 @@ def _tasks(
 
 
 def _evaluated(s: Session, experiment: Experiment) -> bool:
-    """Whether the base model and every round that is due have been evaluated."""
+    """Returns True if the base model and every due round have been evaluated."""
     return bool(metrics.by_round(s, experiment.id, [0])) and not rounds.unevaluated(s, experiment)

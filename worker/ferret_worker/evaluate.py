@@ -23,10 +23,10 @@ from ferret_worker.worker_state import Context
 
 
 def evaluate(context: Context, subject: str) -> None:
-    """Measures the round with the id ``subject``, or the experiment's base model; nothing if that is known or over.
+    """Evaluates the round with the id ``subject``, or the experiment's base model, unless that is done or over.
 
-    What is wrong with the model fails the experiment. Raises what may pass, and what stops a measurement that is no
-    longer wanted or can be left to another worker.
+    An error of the model fails the experiment. Raises temporary errors, and the errors that stop unneeded or
+    transferable work.
     """
     with context.database.read() as s:
         round_ = rounds.get(s, subject) if subject.startswith("rnd_") else None

@@ -1,4 +1,4 @@
-"""A round's contributions as they lie in the storage."""
+"""A round's contributions in the storage."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from ferret_core.storage import FileKind, Storage, blob_location
 
 
 class Received:
-    """The contributions with these digests, in participant order, read anew each time and each checked against its
-    digest; a large one is not held but mapped. ``between`` is called after each is read, and may raise to stop.
-    ``numbers`` says how many each holds."""
+    """The contributions with these digests, in participant order, read again on each use and checked against the
+    digests.
+
+    A large one is memory-mapped. ``between`` is called after each is read, and may raise to stop. ``numbers`` holds the
+    number of values in each.
+    """
 
     def __init__(
         self, storage: Storage, digests: Mapping[str, str], between: Callable[[], None] = lambda: None

@@ -1,4 +1,4 @@
-"""A held lease: a thread extends it, and the work asks between steps whether it is still ours."""
+"""A held lease: a thread extends it, and the work checks it between steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class LeaseKeeper:
     """Extends the assignment's lease each third of ``seconds`` while the block runs.
 
-    ``stopping`` tells whether the process is to end and the work to be given back.
+    ``stopping`` returns True if the process must end and return the work.
     """
 
     def __init__(
@@ -32,13 +32,12 @@ class LeaseKeeper:
         self._seconds = seconds
         self._done = threading.Event()
         self._lost: FerretError | None = None
-        # A thread's context is empty: it is given ours, so that its logs carry the same ids.
+        # A new thread's context is empty: it gets ours, so that its logs carry the same ids.
         extend, name = partial(copy_context().run, self._extend), f"lease-{assignment.id}"
         self._thread = threading.Thread(target=extend, name=name, daemon=True)
 
     def check(self, step: int) -> None:
-        """Raises ``lease.lost`` when the work has been taken away: cancelled, or given to another; and
-        ``worker.stopping``."""
+        """Raises ``lease.lost`` if the work was cancelled or given to another worker, and ``worker.stopping``."""
         if self._lost is not None:
             raise self._lost
         if self._stopping():
@@ -62,5 +61,5 @@ class LeaseKeeper:
             except FerretError as error:
                 self._lost = error
             except Exception:
-                # A heartbeat that fails for the moment may succeed the next time; the lease's end decides.
+                # A heartbeat that fails temporarily may succeed the next time. The lease's end decides.
                 logger.exception("could not extend the lease on %s", self._assignment.id)

@@ -1,4 +1,4 @@
-"""A simulated client's part in a round: by this process, or by every process of a team at once."""
+"""A simulated client's part in a round, trained by this process or by all processes of a team together."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from ferret_worker.repair import recall, repaired
 from ferret_worker.worker_state import Context, KeptModel
 
 Check = Callable[[int], None]
-"""Told the number of local steps done; raises to end the training."""
+"""Callback with the number of completed local steps. It raises to end the training."""
 
 
 def part_alone(context: Context, task: RoundTask, check: Check) -> Part:
-    """Trains in this process; raises as :func:`ferret_core.client.local_round.contribute`, and what ``check``
-    raises."""
+    """Trains in this process. Raises as :func:`ferret_core.client.local_round.contribute`, and the errors of
+    ``check``.
+    """
     with memory_checked():
         kept, memory = repaired(context, task.experiment, lambda: _loaded(context, task))
     return _trained(kept, task, memory, check)
 
 
 def part_together(context: Context, team: Team, work: str, task: RoundTask, check: Check) -> Part:
-    """The same by all processes of ``team``, for ``work``, a name that is used once; ``check`` is the first process'.
+    """Trains in all processes of ``team``, for ``work``, a unique name. ``check`` is the first process'.
 
-    A team repairs nothing: where a file is damaged the first process calls for a repair. Raises ``team.broken`` too.
+    A team repairs nothing: if a file is damaged, the first process requests a repair. Raises ``team.broken`` too.
     """
 
     def do() -> Part:

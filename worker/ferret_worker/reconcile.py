@@ -1,4 +1,6 @@
-"""``reconcile``: re-sends lost work, expires leases, closes due rounds. Any number of copies may run at once."""
+"""``reconcile``: resends lost work, ends expired leases, closes due rounds. Any number of copies may run
+simultaneously.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,24 @@ logger = logging.getLogger(__name__)
 
 
 PATIENCE = 3
-"""Sweeps that may be missed before another process takes over."""
+"""Missed sweeps before another process takes over."""
 
 
 def reconcile(context: Context, drained: Collection[Queue] | None = ()) -> None:
-    """One sweep; ``drained`` are the broker's empty queues, None if it does not answer: then nothing is sent."""
+    """Runs one sweep. ``drained`` are the broker's empty queues, None if it does not answer: then nothing is sent."""
     engine.reconcile(context.database, context.settings.lease_seconds, drained)
 
 
 def collect_daily(context: Context) -> None:
-    """Collects the garbage of the storage, if nobody has done so for a day."""
+    """Collects the storage's garbage, at most daily."""
     collect(context.database, context.storage, every=EVERY_SECONDS)
 
 
 class Reconciler(threading.Thread):
-    """Reconciles every ``reconcile_seconds`` if it is this process's turn, and collects garbage daily. Runs beside the
-    tasks, however long these are."""
+    """Reconciles every ``reconcile_seconds`` if it is this process's turn, and collects garbage daily.
+
+    It runs in parallel to tasks of any length.
+    """
 
     def __init__(self, context: Context, who: str) -> None:
         super().__init__(name="reconciler", daemon=True)
@@ -74,7 +78,9 @@ class Reconciler(threading.Thread):
         collect_daily(self._context)
 
     def _drained(self) -> frozenset[Queue] | None:
-        """The queues without a message, one that a worker works on left out; None where the broker does not answer."""
+        """Returns the queues without a message, not counting one being worked on. None if the broker does not
+        answer.
+        """
         try:
             return frozenset(queue for queue, length in self._lengths.read().items() if not length)
         except ConnectionError as error:

@@ -1,4 +1,4 @@
-"""Where an experiment's weights lie on a worker: in memory, or in files that are mapped."""
+"""Placement of an experiment's weights on a worker: in memory, or in mapped files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from ferret_worker.settings import WorkerSettings
 logger = logging.getLogger(__name__)
 
 COPIES = 3
-"""What aggregation in memory takes: the model, the one to go back to, and the numbers in fp32 of its largest parameter,
-with what else a worker has."""
+"""Copies of the model that in-memory aggregation needs: the model, its base, and the fp32 numbers of its largest
+parameter, with all else in a worker.
+"""
 
 
 def load(settings: WorkerSettings, spec: ExperimentSpec, folder: Path, on_cpu: bool) -> Replica:
-    """A replica at round 0 from the base model's ``folder``, in files if they are to be there."""
+    """Loads a replica at round 0 from the base model's ``folder``, in files if :func:`in_files` selects them."""
     size = sum(path.stat().st_size for path in folder.glob(f"*{SUFFIX}"))
     if on_cpu and in_files(settings, spec, size):
         return MappedReplica(spec, folder, settings.home / "mapped", settings.aggregation_processes)
@@ -27,7 +28,7 @@ def load(settings: WorkerSettings, spec: ExperimentSpec, folder: Path, on_cpu: b
 
 
 def in_files(settings: WorkerSettings, spec: ExperimentSpec, size: int) -> bool:
-    """Whether ``FERRET_WEIGHTS`` asks for files for ``size`` bytes of weights, and nothing is in the way."""
+    """Returns True if ``FERRET_WEIGHTS`` selects files for ``size`` bytes of weights, and they are possible."""
     if settings.weights == "memory" or (settings.weights == "auto" and COPIES * size <= settings.memory_limit):
         return False
     if reason := obstacle(spec):

@@ -1,4 +1,4 @@
-"""The worker's settings: those of the service, and how this process trains."""
+"""The worker's settings: the service's, and this process's training."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class WorkerSettings(ServiceSettings):
         default="auto", description="Device of the models; auto: a GPU if there is one"
     )
     reconcile_seconds: float = Field(default=5, gt=0, description="Seconds between two searches for lost work")
-    kept_models: int = Field(default=2, ge=1, description="Number of experiments whose models a worker keeps in memory")
+    kept_models: int = Field(default=2, ge=1, description="Number of experiments with models in a worker's memory")
     weights: Literal["auto", "memory", "mapped"] = Field(
         default="auto",
-        description="Where a worker on a processor keeps models: in memory, or mapped from files wherever that is "
-        "possible; auto: mapped where three copies would not fit into the memory that it may use",
+        description="Storage of models on a worker with a processor: in memory, or mapped from files where possible; "
+        "auto: mapped if three copies exceed the memory that it may use",
     )
     aggregation_processes: int = Field(
         default=1, ge=1, le=64, description="Number of processes that move a mapped model together"
     )
     task_strikes: int = Field(default=3, ge=1, description="Failed attempts after which a task is given up")
     task_limit_seconds: int = Field(
-        default=6 * 3600, gt=0, description="Seconds that a task may take; one that takes longer is ended"
+        default=6 * 3600, gt=0, description="Maximum seconds of a task; a longer one is ended"
     )
     prepare_limit_seconds: int = Field(
         default=15 * 60,
         gt=0,
-        description="Seconds that preparing an experiment's model and data may take; one that takes longer fails",
+        description="Maximum seconds to prepare an experiment's model and data; a longer preparation fails",
     )
     task_memory_bytes: int = Field(
         default=0, ge=0, description="Memory that a worker may use; 0: 80 % of the machine's or the container's"
@@ -46,18 +46,18 @@ class WorkerSettings(ServiceSettings):
     playground_idle_seconds: float = Field(
         default=300,
         gt=0,
-        description="Seconds without a question after which the playground's worker gives its models' memory back",
+        description="Seconds without a question after which the playground's worker frees its models' memory",
     )
     playground_seconds: int = Field(
-        default=120, ge=1, description="Seconds that one answer in the playground may take, the model's loading aside"
+        default=120, ge=1, description="Maximum seconds of one answer in the playground, without loading the model"
     )
 
     @property
     def memory_limit(self) -> int:
-        """In bytes."""
+        """The limit in bytes."""
         return self.task_memory_bytes or int(memory_limit.SHARE * memory_limit.machine_bytes())
 
     @property
     def gone_seconds(self) -> float:
-        """A worker that has not been seen for this long is considered dead."""
+        """Seconds without a heartbeat after which a worker is considered dead."""
         return gone_after(self.lease_seconds)

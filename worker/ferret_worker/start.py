@@ -1,4 +1,4 @@
-"""Starts a worker alone, or as its place in a team says."""
+"""Start of a worker, alone or as a member of a team."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferret_worker.team_follower import follow
 
 
 def start(settings: WorkerSettings, queue: Queue) -> None:
-    """Runs until it is told to stop. Of a team only the first process takes tasks and speaks to the service."""
+    """Runs until it is stopped. Only a team's first process takes tasks and contacts the service."""
     with started(chosen_device(settings.device).type) as team:
         if team is None or team.is_first:
             work(settings, queue, team)

@@ -1,4 +1,4 @@
-"""The one way a task runs: counted before it begins, logged under its ids, and with its end noted."""
+"""The only way to run a task: counted before it begins, logged under its ids, and with its end recorded."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ TASKS: dict[TaskName, Callable[[Context, str], None]] = {
     TaskName.EVALUATE: evaluate,
     TaskName.REPAIR: repair,
 }
-"""What each message calls, with the one id that it carries."""
+"""The function that each message calls, with its one id."""
 
 
 def perform(
     context: Context, presence: Presence, task: TaskName, argument: str, watchdog: Watchdog | None = None
 ) -> None:
-    """Runs a task, unless it must not run; what it raises is kept for the next attempt and goes no further.
+    """Runs a task, unless it must not run. Its error is stored for the next attempt and not raised.
 
-    A ``watchdog`` ends the process where the task does not end.
+    A ``watchdog`` ends the process if the task does not end.
     """
     settings, database, who = context.settings, context.database, presence.who
     with presence.at(task, argument), logs.bound(worker=who.id, task=str(task)):
@@ -60,7 +60,7 @@ def perform(
 def _run(
     context: Context, task: TaskName, argument: str, subject: task_attempts.Subject
 ) -> Callable[[Session, TaskName, str, Identity], None]:
-    """Does the work; returns how its end is to be noted."""
+    """Does the work. Returns the function that records its end."""
     try:
         with (
             untrusted_files.within(context.settings.readable),
@@ -70,7 +70,7 @@ def _run(
     except FerretError as error:
         if error.code in task_attempts.REFUSED:
             logger.info("%s: %s", argument, error.detail)
-            # An assignment that is given back has its message already.
+            # A returned assignment has its message already.
             return partial(task_attempts.released, again=error.code == "worker.stopping" and task != TaskName.TRAIN)
         logger.warning("%s failed: %s", argument, error.detail)
         context.team_lost = error.code == "team.broken"
@@ -83,5 +83,5 @@ def _run(
 
 
 def _failed(error: Exception) -> Callable[[Session, TaskName, str, Identity], None]:
-    """Keeps what is to be said of the error, and not the frames and tensors that it holds."""
+    """Keeps the reportable part of the error, without the frames and tensors that it holds."""
     return partial(task_attempts.failed, error=task_attempts.described(error), strike=task_attempts.is_strike(error))

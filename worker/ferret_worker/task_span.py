@@ -1,4 +1,4 @@
-"""The span of a task: under its round, or where it is of none, under what called for it."""
+"""The span of a task: under its round, or otherwise under its caller."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_runtime.tracing import Note, RoundTrace
 
 
 def over(database: Database, task: TaskName, argument: str, subject: Subject) -> AbstractContextManager[Note]:
-    """A span over the work on the task, which ``argument`` and ``subject`` stand for."""
+    """Opens a span for the work on the task that ``argument`` and ``subject`` identify."""
     of = _round(database, task, argument) if tracing.on() else None
     return tracing.span(task.removeprefix("ferret."), of, "consumer", **subject._asdict())
 

@@ -1,4 +1,4 @@
-"""How the first process of a team tells the others what they do next: by numbered entries in the team's store."""
+"""Broadcast from a team's first process to the others, as numbered entries in the team's store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ END = "end"
 
 
 class Work(Strict):
-    """A client's part in a round, under a name that is used once."""
+    """A client's part in a round, under a unique name."""
 
     name: str
     task: RoundTask
@@ -31,7 +31,7 @@ class Announcer:
         self._number = 0
 
     def announce(self, task: RoundTask) -> str:
-        """Has the others begin with ``task``; returns the work's name. Raises ``team.broken`` without a store."""
+        """Starts ``task`` on the others and returns the work's name. Raises ``team.broken`` without a store."""
         work = Work(name=f"{self._number}", task=task)
         try:
             self._tell(work.model_dump_json())
@@ -40,7 +40,7 @@ class Announcer:
         return work.name
 
     def end(self) -> None:
-        """Has the others end, if they are there."""
+        """Ends the others, if they are running."""
         try:
             self._tell(END)
         except (distributed.DistError, RuntimeError):
@@ -54,9 +54,9 @@ class Announcer:
 
 
 def heard(team: Team, number: int, stopping: Callable[[], bool]) -> Work | None:
-    """The work of this ``number``, which is waited for; None at the end, and once ``stopping()``.
+    """Waits for the work with this ``number`` and returns it. Returns None at the end, and once ``stopping()``.
 
-    Raises ``team.broken`` if the store is gone with the process that kept it, or holds something else.
+    Raises ``team.broken`` if the store has vanished with its process, or holds something else.
     """
     try:
         while not team.store.check([_key(number)]):
@@ -73,7 +73,7 @@ def _parsed(told: bytes) -> Work:
     try:
         return Work.model_validate_json(told)
     except ValidationError as error:
-        raise team_broken("the team's store holds an announcement that is no work") from error
+        raise team_broken("the team's store holds an invalid announcement") from error
 
 
 def _key(number: int) -> str:

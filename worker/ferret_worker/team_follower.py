@@ -1,4 +1,4 @@
-"""Every process of a team but the first: does what the first one announces, and reports nothing."""
+"""Every process of a team except the first: does the announced work, and reports nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def follow(settings: WorkerSettings, team: Team) -> None:
     """Works until the first process ends, or until a signal between two pieces of work.
 
-    During one, it is the first process that says whether to go on. Raises ``team.broken``.
+    During a piece of work, the first process decides whether to continue. Raises ``team.broken``.
     """
     if settings.threads:
         torch.set_num_threads(settings.threads)

@@ -19,11 +19,10 @@ from ferret_worker.worker_state import Context
 
 
 def train(context: Context, assignment_id: str) -> None:
-    """Leases the assignment, trains, and reports; does nothing when there is nothing left to do. In a team this is the
-    first process, and the others train with it.
+    """Leases the assignment, trains, and reports. Does nothing if the assignment is finished.
 
-    What is wrong with the work itself ends the assignment with that reason. Raises what is not: a lost lease, a worker
-    that stops, a full disk, a team that broke, a bug.
+    In a team this is the first process, and the others train with it. An error of the work itself ends the assignment
+    with that reason. Raises other errors: a lost lease, a stopping worker, a full disk, a broken team, a bug.
     """
     seconds = context.settings.lease_seconds
     assignment = context.database.transact(lambda s: assignments.lease(s, assignment_id, seconds))
@@ -41,7 +40,7 @@ def train(context: Context, assignment_id: str) -> None:
 
 
 GIVEN_BACK = frozenset({"worker.stopping", "team.broken"})
-"""Ends of a training that another worker may begin again at once. So is a damaged file, which no team repairs."""
+"""Ends of a training after which another worker may start immediately; also a damaged file, which no team repairs."""
 
 
 def _end(context: Context, assignment: Assignment, error: FerretError) -> None:

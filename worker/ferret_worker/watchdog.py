@@ -1,8 +1,8 @@
-"""Ends the process where a task does not end: no longer wanted, too long, or with too much memory.
+"""A watchdog that ends the process if its task does not end: not needed, too long, or with too much memory.
 
-Some work cannot be asked to stop: one gigantic step, the reading of a file, a library that hangs. So the process ends
-itself, as in a crash, which every part of the service survives; a supervisor starts it again. Before that the reason is
-put into the database, so that the experiment to blame is told it and no other is.
+Some work cannot be interrupted: a single step, the reading of a file, a library that hangs. So the process ends itself,
+as in a crash, which every part of the service survives; a supervisor starts it again. The reason is first stored in the
+database, so that the responsible experiment, and no other, gets it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
 GRACE_SECONDS = 1.0
-"""For a task to end by itself after its experiment was cancelled."""
+"""Seconds for a task to end after its experiment was cancelled."""
 LATE_GRACE_SECONDS = 30.0
-"""The same after its round was closed: a step of a straggler is waited for, since a new process costs more."""
+"""Seconds for a task to end after its round was closed: finishing a straggler's step costs less than a new process."""
 RECORD_SECONDS = 5.0
-"""The reason is written in this time or not at all: the stuck task may hold the database."""
+"""Seconds to store the reason; then it is skipped: the stuck task may hold the database."""
 STUCK_SECONDS = 120
-"""After so long without a turn, because foreign code holds the interpreter, the process ends without a reason."""
+"""Seconds without a turn, because foreign code holds the interpreter, after which the process ends without a reason."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class _Watched:
 
 
 class Watchdog(threading.Thread):
-    """Looks at the running task four times a second; ``end`` ends the process."""
+    """Checks the running task four times a second; ``end`` ends the process."""
 
     def __init__(self, context: Context, presence: Presence, end: Callable[[int], object] = os._exit) -> None:
         super().__init__(name="watchdog", daemon=True)
@@ -73,7 +73,7 @@ class Watchdog(threading.Thread):
         try:
             yield
         finally:
-            with self._lock:  # a process that is being ended gets no further
+            with self._lock:  # a process that is being ended stops here
                 self._watched = None
 
     def run(self) -> None:
@@ -87,7 +87,7 @@ class Watchdog(threading.Thread):
                 logger.exception("could not look at the running task; will retry")
 
     def look(self) -> None:
-        """Once."""
+        """Checks the task once."""
         if (watched := self._watched) is None:
             return
         error = self._excess(watched)
@@ -109,7 +109,9 @@ class Watchdog(threading.Thread):
         return None
 
     def _is_overdue(self, watched: _Watched) -> bool:
-        """Whether the task goes on although nobody waits for it any more; asks it to stop when that is first seen."""
+        """Returns True if the task continues although it is not needed. Signals it to stop when that is first
+        detected.
+        """
         with self._context.database.read() as s:
             grace = _grace(s, watched)
         if grace is None:
@@ -131,20 +133,20 @@ class Watchdog(threading.Thread):
         logger.error("this process ends, another takes its place: %s", reason)
         held = watched.task, watched.argument, self._presence.who
         endless = watched.task == TaskName.COORDINATE and error is not None and error.code == "task.too_long"
-        strikes = 1 if endless else self._context.settings.task_strikes  # it would hold the next worker as long
+        strikes = 1 if endless else self._context.settings.task_strikes  # it would block the next worker as long
         note = partial(task_attempts.ended_process, error=error, strikes=strikes)
         self._context.database.transact(lambda s: note(s, *held), flush=False)
 
 
 def _limit(settings: WorkerSettings, task: TaskName) -> tuple[int, str]:
-    """Seconds that the task may take, and what to do about more."""
+    """Returns the maximum seconds of the task, and the advice for longer ones."""
     if task == TaskName.COORDINATE:
         return settings.prepare_limit_seconds, "use a smaller model or less data, or raise FERRET_PREPARE_LIMIT_SECONDS"
     return settings.task_limit_seconds, "ask for fewer steps, or raise FERRET_TASK_LIMIT_SECONDS"
 
 
 def _grace(s: Session, watched: _Watched) -> float | None:
-    """How long the task may go on; None where it is wanted. What is gone from the database is not wanted either."""
+    """Returns the seconds that the task may continue, or None if it is needed. A task without a row is not needed."""
     try:
         if experiments.get(s, watched.experiment).state.finished:
             return None if watched.task == TaskName.REPAIR else GRACE_SECONDS

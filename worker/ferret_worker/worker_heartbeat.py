@@ -1,4 +1,6 @@
-"""A worker says every few seconds that it is alive, from a thread: a long task must not make it look dead."""
+"""A worker's heartbeat, sent every few seconds from a thread, so that a worker with a long task is not considered
+dead.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 
 def identity(queue: Queue, device: str) -> Identity:
-    """Who this process is. Pids come again, in containers always the same: a few random digits make it a new one."""
+    """Returns this process's identity. PIDs repeat (always the same in containers); a random suffix makes it unique."""
     host, pid = socket.gethostname(), os.getpid()
     return Identity(f"{queue}-{host}-{pid}-{secrets.token_hex(3)}", queue, host, pid, device)
 
 
 class Presence(threading.Thread):
-    """Notes in the database, every ``seconds``, that ``who`` is alive and what it works on."""
+    """Records in the database, every ``seconds``, that ``who`` is alive, and its task."""
 
     def __init__(self, database: Database, who: Identity, seconds: float) -> None:
         super().__init__(name="presence", daemon=True)
@@ -38,8 +40,8 @@ class Presence(threading.Thread):
 
     @contextmanager
     def at(self, task: TaskName, subject: str) -> Generator[None]:
-        """Reports this task during the block; the caller records it first, in the task's own transaction."""
-        with self._lock:  # what is being said now was true before
+        """Reports this task during the block. The caller records it first, in the task's transaction."""
+        with self._lock:  # a heartbeat in progress reports the previous state
             self._work = task, subject
         try:
             yield
@@ -55,12 +57,12 @@ class Presence(threading.Thread):
                 logger.exception("could not report to the database that this worker is alive; will retry")
 
     def say(self) -> None:
-        """Notes it once."""
+        """Records it once."""
         with self._lock, self._database.begin(flush=False) as s:
             workers.seen(s, self.who, *(self._work or (None, None)))
 
     def stop(self) -> None:
-        """The worker ends: nothing is heard of it any more."""
+        """Ends the heartbeats when the worker ends."""
         self._stopped.set()
         if self.is_alive():
             self.join()

@@ -1,4 +1,4 @@
-"""What a worker process holds between tasks: database, storage, and the models of recent experiments."""
+"""The state of a worker process between tasks: database, storage, and the models of recent experiments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ferret_worker.team_broadcast import Announcer
 
 
 class KeptModel:
-    """One experiment's replica and data on this worker; the data are loaded when first needed.
+    """One experiment's replica and data on this worker. The data are loaded on first use.
 
     ``average`` is the mean of the models of its last rounds, on a worker that has needed it.
     """
@@ -37,7 +37,7 @@ class KeptModel:
         self.average: TailMean | None = None
 
     def begin_average(self) -> bool:
-        """Keeps the mean from here on, if one is asked for; whether no round of it has gone by."""
+        """Starts averaging, if it is specified. Returns True if no round of the average was missed."""
         if self.average is None and (average := TailMean.of(self.replica.spec)) is not None:
             if self.replica.round >= average.begin:
                 return False
@@ -56,10 +56,9 @@ class KeptModel:
 class Context:
     """The process-wide state of one worker.
 
-    ``stopping`` once it was told to end and to give its work back; ``unwanted`` once nobody waits for the running task
-    any more; ``device_lost`` once a kernel has failed on the GPU,
-    which leaves the whole process unable to use it (CUDA's "sticky" errors); ``team_lost`` once the ``team`` in which
-    this process trains has broken.
+    ``stopping`` is set once it was stopped and must return its work; ``unwanted`` once the running task is not needed;
+    ``device_lost`` once a kernel has failed on the GPU, which leaves the whole process unable to use it (CUDA's
+    "sticky" errors); ``team_lost`` once the ``team`` in which this process trains has broken.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class Context:
         return chosen_device(self.settings.device)
 
     def require_wanted(self) -> None:
-        """Raises ``experiment.conflict`` where the running task's experiment is over, or its round."""
+        """Raises ``experiment.conflict`` if the running task's experiment or round is over."""
         if self.unwanted:
             raise FerretError("experiment.conflict", "this work is no longer needed: its experiment or round is over")
 
     def keep(self, experiment_id: str, replica: Replica) -> KeptModel:
-        """Remembers a loaded replica; the least recently used experiment makes room."""
+        """Caches a loaded replica. The least recently used experiment is evicted."""
         place(replica.model, self.device)
         self._models[experiment_id] = kept = KeptModel(replica)
         self._models.move_to_end(experiment_id)
@@ -95,19 +94,19 @@ class Context:
         return kept
 
     def keep_base(self, experiment_id: str, replica: Replica, size: int) -> None:
-        """Keeps a base model with ``size`` bytes of weights, unless they are to be mapped from the storage's files."""
+        """Caches a base model with ``size`` bytes of weights, unless they will be mapped from the storage's files."""
         if not (self._on_cpu and replica_loader.in_files(self.settings, replica.spec, size)):
             self.keep(experiment_id, replica)
 
     def drop(self, experiment_id: str) -> None:
-        """Forgets a replica that may have been left half moved."""
+        """Drops a replica that may be half moved."""
         self._models.pop(experiment_id, None)
 
     def model_at(self, experiment_id: str, round_number: int, averaged: bool = False) -> KeptModel:
-        """The experiment's model at the end of ``round_number``, moved on by the ledger where it was kept; ``averaged``
-        with the mean of its last rounds, if the specification asks for one.
+        """Returns the experiment's model at the end of ``round_number``, advanced by the ledger from the cached one.
 
-        Raises ``storage.missing`` or ``storage.corrupt`` for a damaged file on the way: see ``repair.repaired``.
+        ``averaged`` includes the mean of its last rounds, if the specification sets one. Raises ``storage.missing`` or
+        ``storage.corrupt`` for a damaged file: see ``repair.repaired``.
         """
         kept = self._models.get(experiment_id)
         if kept is None or kept.replica.round > round_number or kept.replica.spec != self._spec(experiment_id):
@@ -124,7 +123,7 @@ class Context:
         return kept
 
     def load_base(self, experiment_id: str) -> Replica:
-        """A replica at round 0, from the stored base model, whose every file is checked first."""
+        """Loads a replica at round 0 from the stored base model, after checking all its files."""
         with self.database.read() as s:
             experiment = experiments.get(s, experiment_id)
             base = artifacts.of_round(s, experiment_id, 0)
@@ -139,7 +138,7 @@ class Context:
         return self.team is None and self.device.type == "cpu"
 
     def _spec(self, experiment_id: str) -> ExperimentSpec:
-        """The specification in force: an experiment may have been given more rounds."""
+        """Returns the current specification: an experiment may have been extended."""
         with self.database.read() as s:
             return experiments.spec_of(experiments.get(s, experiment_id))
 

@@ -1,1 +1,1 @@
-"""What ``ferret bench aggregation`` measures with: a model and updates of random numbers."""
+"""Inputs of ``ferret bench aggregation``: a model and updates of random numbers."""

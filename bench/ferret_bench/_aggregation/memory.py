@@ -1,4 +1,4 @@
-"""Memory of a process and of those that it has started, without the pages of files."""
+"""Memory of a process and its children, without the pages of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def anonymous_bytes(children: Sequence[int]) -> int:
-    """Of this process and ``children``, by /proc's RssAnon."""
+    """Returns the anonymous memory of this process and ``children``, by /proc's RssAnon."""
     return sum(_anonymous(pid) for pid in (os.getpid(), *children))
 
 

@@ -12,11 +12,11 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import encode
 
 SMALL = 1e-4
-"""Of a coordinate: the step is far shorter than the weights."""
+"""Size of a coordinate: the step is far shorter than the weights."""
 
 
 def update(spec: ExperimentSpec, shapes: Mapping[str, tuple[int, ...]], contributions: int) -> bytes:
-    """The blob of a round with this number of contributions, in fp32. Under a shared seed they have been summed."""
+    """Returns the blob of a round with this number of contributions, in fp32. Under a shared seed they are summed."""
     config = catalog.algorithm_config(spec.algorithm)
     assert isinstance(config, Config)
     blocks = config.cut(shapes)

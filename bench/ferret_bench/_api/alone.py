@@ -1,4 +1,4 @@
-"""The API alone, as a process of its own, with one experiment in its database."""
+"""The API alone, in a separate process, with one experiment in its database."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPEC = {
 
 
 class Api(NamedTuple):
-    """Where it listens, its database, and the experiment."""
+    """The API's port and database, and the experiment."""
 
     port: int
     pid: int
@@ -43,7 +43,7 @@ class Api(NamedTuple):
 
 @contextmanager
 def serving(home: Path, **settings: str) -> Generator[Api]:
-    """``settings`` are environment variables."""
+    """Starts the API; ``settings`` are environment variables."""
     home.mkdir(parents=True)
     url = f"sqlite:///{home}/ferret.db"
     migrate.upgrade(url)
@@ -73,7 +73,7 @@ def serving(home: Path, **settings: str) -> Generator[Api]:
 
 
 def get(port: int, path: str = "/api/v1/experiments", timeout: float = 30.0) -> int:
-    """Status of one GET by the administrator, over a connection of its own."""
+    """Sends one GET as the administrator, over a new connection. Returns the status."""
     connection = HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
@@ -95,4 +95,4 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
             except OSError:
                 pass
         time.sleep(0.1)
-    raise FerretError("server.not_ready", f"the API said: {log.read_text()[-1000:]}")
+    raise FerretError("server.not_ready", f"the API's log: {log.read_text()[-1000:]}")

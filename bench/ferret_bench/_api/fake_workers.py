@@ -1,4 +1,4 @@
-"""In place of the workers: commits what is frozen and opens the next round, while the API is under load."""
+"""Fake workers: they commit frozen rounds and open the next ones while the API is under load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEADLINE_SECONDS = 3600
 
 @contextmanager
 def turning(database: Database, cohorts: Sequence[Cohort]) -> Generator[None]:
-    """Has every cohort's first round open at the begin of the block, and the next one whenever one is over."""
+    """Opens every cohort's first round at the start of the block, and the next one whenever one is over."""
     for cohort in cohorts:
         _open(database, cohort, 1)
 

@@ -1,11 +1,11 @@
-"""Participants that ask and upload at a fixed rate: ``python -m ferret_bench._api.load < ORDER``, a process of its own.
+"""Participants that poll and upload at a fixed rate, in a process: ``python -m ferret_bench._api.load < ORDER``.
 
-The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, and ``case_seconds``. Everybody who is
-not drawn asks once, unmeasured. The results are printed as JSON.
+The order is JSON: ``port``, ``cohorts``, ``polls`` and ``uploads`` per second, and ``case_seconds``. Every participant
+that is not drawn polls once, unmeasured. The results are printed as JSON.
 
-An open loop: what is to happen when is fixed beforehand, and a request's time begins when it was due, so that a server
-that stops for a second is charged with every request of that second. Each question comes over a connection of its
-own; who finds work sends its contribution over the same one.
+An open loop: all times are fixed beforehand, and a request's time begins when it was due. So a server that stops for a
+second is charged with every request of that second. Each poll uses a new connection; a participant that finds work
+sends its contribution over the same one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Answered(NamedTuple):
 
 
 class Load:
-    """The participants of ``cohorts``, and what became of their requests."""
+    """The participants of ``cohorts``, and the results of their requests."""
 
     def __init__(self, port: int, cohorts: list[Cohort]) -> None:
         self._port = port
@@ -49,7 +49,7 @@ class Load:
         self.statuses: dict[str, Counter[str]] = {"polls": Counter(), "uploads": Counter()}
 
     async def meet(self) -> None:
-        """Everybody who is not drawn asks once."""
+        """Sends one poll for every participant that is not drawn."""
         others = iter([member for cohort in self._cohorts for member in cohort.others])
 
         async def one_after_another() -> None:
@@ -61,7 +61,7 @@ class Load:
         self.statuses["polls"].clear()
 
     async def run(self, polls: float, uploads: float, seconds: float) -> None:
-        """``polls`` questions per second, those among them that find the work for ``uploads`` contributions."""
+        """Sends ``polls`` polls per second. Some of them find the work for ``uploads`` contributions."""
         others = [member for cohort in self._cohorts for member in cohort.others]
         drawn, choose = self._drawn(), random.Random(0)
         jobs = set[asyncio.Task[None]]()
@@ -84,11 +84,11 @@ class Load:
             await asyncio.wait(jobs, timeout=PATIENCE_SECONDS)
 
     async def poll(self, member: Member, due: float) -> None:
-        """A question that finds no work."""
+        """Sends a poll that finds no work."""
         await self._try("polls", self._poll(member, due))
 
     async def deliver(self, cohort: Cohort, member: Member, due: float) -> None:
-        """A question that finds work, and the contribution."""
+        """Sends a poll that finds work, and the contribution."""
         await self._try("uploads", self._deliver(cohort, member, due))
 
     async def _try(self, kind: str, job: Coroutine[Any, Any, None]) -> None:
@@ -98,7 +98,7 @@ class Load:
             self.statuses[kind][type(error).__name__] += 1
 
     def _drawn(self) -> Iterator[tuple[Cohort, Member]]:
-        """One cohort's workers after another's, again and again."""
+        """Yields one cohort's workers after another's, endlessly."""
         while True:
             for cohort in self._cohorts:
                 for member in cohort.workers:
@@ -159,7 +159,7 @@ class Load:
         headers: dict[str, str],
         body: bytes = b"",
     ) -> Answered:
-        # Each comes from an address of its own, by way of a proxy on this machine.
+        # Each comes from a different address, through a proxy on this machine.
         number = int(member.id.removeprefix("par_")[:6], 16)
         address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
         said = {

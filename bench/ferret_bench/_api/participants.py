@@ -14,7 +14,7 @@ from ferret_db.engine import lifecycle
 from ferret_db.tables import Participant, new_id
 
 WEIGHTS = 2048
-"""Of the model: a contribution of FedAvg has 8 kB."""
+"""Weights of the model: a contribution of FedAvg has 8 kB."""
 SHAPES = {"weight": (WEIGHTS,)}
 ROUNDS = 10_000
 
@@ -28,7 +28,7 @@ class Member(NamedTuple):
 
 
 class Cohort(NamedTuple):
-    """One experiment: its ``workers`` are drawn for every round, the others only ask."""
+    """One experiment: its ``workers`` are drawn for every round, the others only poll."""
 
     experiment: str
     workers: list[Member]
@@ -36,12 +36,12 @@ class Cohort(NamedTuple):
 
 
 def base_digest(number: int) -> str:
-    """Of the model that round ``number`` starts from."""
+    """Returns the digest of the model that round ``number`` starts from."""
     return digest_bytes(f"model before round {number}".encode())
 
 
 def enrol(database: Database, experiments: int, participants: int) -> list[Cohort]:
-    """``participants`` dealt equally to ``experiments``; half of them are asked in a round."""
+    """Enrols ``participants``, distributed equally over ``experiments``. Half of them are drawn for a round."""
     return [_cohort(database, participants // experiments) for _ in range(experiments)]
 
 

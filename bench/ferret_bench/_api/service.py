@@ -1,4 +1,4 @@
-"""The API's processes with a broker, on a database that is there already."""
+"""The API's processes with a broker, on an existing database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BACKLOG = 2048
 
 
 class Service(NamedTuple):
-    """Where it listens, and its processes, of which the figures are the sums."""
+    """The service's port, and its processes; figures are their sums."""
 
     port: int
     pids: tuple[int, ...]
@@ -38,7 +38,7 @@ class Service(NamedTuple):
 
 @contextmanager
 def serving(home: Path, database_url: str, processes: int) -> Generator[Service]:
-    """With its files under ``home``."""
+    """Starts the service with its files under ``home``."""
     home.mkdir(parents=True)
     with ExitStack() as started:
         listener = started.enter_context(socket.create_server(("127.0.0.1", 0), backlog=BACKLOG))
@@ -61,7 +61,7 @@ def serving(home: Path, database_url: str, processes: int) -> Generator[Service]
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Of user and system, proc(5)."""
+    """Returns user and system seconds, proc(5)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -86,10 +86,10 @@ def _running(
 
 
 def _wait_until_complete(process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when the process accepts connections."""
+    """Waits until the process accepts connections."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if "Application startup complete" in log.read_text():
             return
         time.sleep(0.1)
-    raise FerretError("server.not_ready", f"the API said: {log.read_text()[-1000:]}")
+    raise FerretError("server.not_ready", f"the API's log: {log.read_text()[-1000:]}")

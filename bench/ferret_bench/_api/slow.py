@@ -1,4 +1,4 @@
-"""Connections that want to be in the way: their requests arrive a byte a second."""
+"""Slow connections that send a byte of a request per second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DRIP_SECONDS = 1.0
 
 @contextmanager
 def slow_connections(port: int, count: int) -> Generator[None]:
-    """``count`` connections that send a byte of a request every second; whoever is closed comes again."""
+    """Opens ``count`` connections that send a byte of a request every second. A closed one is reopened."""
     with _held(port, count) as peers, repeated(lambda: _drip(port, peers), DRIP_SECONDS):
         yield
 

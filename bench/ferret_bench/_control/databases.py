@@ -1,4 +1,4 @@
-"""Empty databases of each kind that the service runs on."""
+"""Empty databases of each kind that the service supports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = ("sqlite", "postgresql")
 
 
 def missing(name: str) -> str | None:
-    """Why there can be no such database here, or None if there can."""
+    """Returns the reason that such a database is not possible here, or None."""
     if name != "postgresql":
         return None
     if not (server := os.environ.get(SETTING)):
@@ -34,7 +34,7 @@ def missing(name: str) -> str | None:
 
 @contextmanager
 def empty(name: str, folder: Path) -> Generator[str]:
-    """The URL of a database without tables: a file in ``folder``, or one made in the server for the block."""
+    """Yields the URL of a database without tables: a file in ``folder``, or one created in the server for the block."""
     if name == "sqlite":
         yield f"sqlite:///{folder}/ferret.db"
         return
@@ -49,13 +49,13 @@ def empty(name: str, folder: Path) -> Generator[str]:
 
 
 def bytes_of(s: Session) -> int:
-    """What the session's database takes on the disk; of a SQLite file without its log."""
+    """Returns the disk space of the session's database, without a SQLite file's log."""
     if s.get_bind().dialect.name == "sqlite":
         return s.execute(text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")).scalar_one()
     return s.execute(select(func.pg_database_size(func.current_database()))).scalar_one()
 
 
 def _connect(server: str) -> psycopg.Connection:
-    """``server`` is an SQLAlchemy URL, as the service's own setting is: one that names a driver will do too."""
+    """Connects to ``server``, an SQLAlchemy URL as in the service's setting, with or without a driver."""
     url = make_url(server).set(drivername="postgresql")
     return psycopg.connect(url.render_as_string(hide_password=False), autocommit=True, connect_timeout=3)

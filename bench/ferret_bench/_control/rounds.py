@@ -1,4 +1,4 @@
-"""What the service adds to the mathematics of a round: from the last report to the opening of the next round."""
+"""The service's overhead in a round: from the last report to the opening of the next round, without the mathematics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ferret_db.tables import Base, Event, Metric
 from ferret_sdk.service.run import Run
 
 WARM_UP = 5
-"""First rounds that do not count: the workers import and load what they need."""
+"""First rounds, which do not count: the workers import and load modules and models."""
 LOOK_SECONDS = 0.1
 
 
@@ -39,14 +39,16 @@ class Sample(NamedTuple):
 
 
 def measure(name: str, folder: Path, clients: int, rounds: int, max_seconds: float, say: Say) -> dict[str, Any]:
-    """One experiment of ``rounds`` rounds by all ``clients`` in ``ferret serve`` on the database ``name``; raises its
-    error."""
+    """Runs one experiment of ``rounds`` rounds by all ``clients`` in ``ferret serve`` on the database ``name``.
+
+    Raises the experiment's error.
+    """
     spec = Workload(folder / "workload", clients).spec(rounds)
     return {"clients": clients, **of_experiment(spec, name, folder, max_seconds, say)}
 
 
 def of_experiment(spec: ExperimentSpec, name: str, folder: Path, max_seconds: float, say: Say) -> dict[str, Any]:
-    """The same of a given experiment, with the digest of its last model and what the database takes at the end."""
+    """Runs a given experiment in the same way. Adds its last model's digest and the database's size at the end."""
     with databases.empty(name, folder) as url, serving(folder / "home", url) as stack:
         database = Database(url)
         run = stack.service.submit(spec)
@@ -87,7 +89,7 @@ def _follow(run: Run, database: Database, stack: Stack, max_seconds: float, say:
 
 
 def _times(s: Session, experiment_id: str) -> list[dict[str, float]]:
-    """Of every round but the last, seconds of ``control``, of its parts, and of ``mathematics``."""
+    """Returns, for every round except the last, seconds of ``control``, of its parts, and of ``mathematics``."""
     wanted = ("contribution.accepted", "round.committed", "round.opened")
     rows = s.scalars(
         select(Event).where(Event.experiment_id == experiment_id, Event.type.in_(wanted)).order_by(Event.seq)
@@ -118,7 +120,7 @@ def _rows(s: Session) -> int:
 
 
 def _growth(samples: Sequence[Sample], rounds: int) -> dict[str, Any]:
-    """Rows and bytes that a round adds, in the first half of the rounds after the warm-up and in the second."""
+    """Returns rows and bytes that a round adds, in the first and second half of the rounds after the warm-up."""
     middle = (WARM_UP + rounds) / 2
     halves = [
         [sample for sample in samples if WARM_UP <= sample.round <= middle],
@@ -136,6 +138,6 @@ def _growth(samples: Sequence[Sample], rounds: int) -> dict[str, Any]:
 
 
 def _slope(samples: Sequence[Sample], values: Sequence[int]) -> float | None:
-    """None where there are too few rounds to tell."""
+    """Returns the slope, or None if there are too few rounds."""
     numbers = [sample.round for sample in samples]
     return linear_regression(numbers, values).slope if len(set(numbers)) > 1 else None

@@ -1,4 +1,4 @@
-"""``ferret serve`` as a user starts it, for as long as a block runs."""
+"""A ``ferret serve`` as a user starts it, for the length of a block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ferret_sdk.service.service import Service
 
 STOP_SECONDS = 30
 THREADS = 1
-"""Of each worker: what is trained has the same bits elsewhere with the same number of threads."""
+"""Threads of each worker. Training has the same bits elsewhere with the same number of threads."""
 
 
 class Stack(NamedTuple):
@@ -28,7 +28,7 @@ class Stack(NamedTuple):
     pid: int
 
     def resident_bytes(self) -> dict[str, int]:
-        """Memory of each of its processes by name; without /proc there is none to tell."""
+        """Memory of each process by name; empty without /proc."""
         return {_name(pid): _resident(pid) for pid in _children(self.pid)}
 
 
@@ -40,9 +40,9 @@ def serving(
     options: Sequence[str] = (),
     ca: Path | None = None,
 ) -> Generator[Stack]:
-    """Broker, API, one training worker and the aggregation worker; ``server.not_ready`` if they do not start.
+    """Starts broker, API, one training worker and the aggregation worker. Raises ``server.not_ready`` if they fail.
 
-    ``options`` are those of ``ferret serve``, ``ca`` the authority of its certificate.
+    ``options`` belong to ``ferret serve``, ``ca`` is the authority of its certificate.
     """
     home.mkdir(parents=True, exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
@@ -67,7 +67,9 @@ def serving(
         assert process.stdout is not None
         url = process.stdout.readline().strip().partition("/#")[0]
         if not url:
-            raise FerretError("server.not_ready", f"ferret serve said: {(home / 'serve.log').read_text().strip()}")
+            raise FerretError(
+                "server.not_ready", f"the log of ferret serve: {(home / 'serve.log').read_text().strip()}"
+            )
         yield Stack(Service(url, (home / "admin.token").read_text().strip(), ca=ca), process.pid)
     finally:
         process.send_signal(signal.SIGINT)

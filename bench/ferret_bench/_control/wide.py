@@ -1,4 +1,4 @@
-"""One round of many participants: how long its transactions take, with no worker running."""
+"""One round of many participants: the time of its transactions, without workers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ BASE = digest_bytes(b"no model is needed here")
 
 
 def measure(name: str, folder: Path, participants: int) -> dict[str, Any]:
-    """Milliseconds to open the round, to lease and to accept an assignment, and to accept the one that freezes it."""
+    """Returns milliseconds to open the round, to lease and to accept an assignment, and to accept the one that freezes
+    it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with databases.empty(name, folder) as url:
         migrate.upgrade(url)
@@ -64,7 +66,7 @@ def _measure(database: Database, participants: int) -> dict[str, Any]:
 
 
 def _started(database: Database, participants: int) -> Experiment:
-    """A running experiment with that many simulated participants. Its model does not exist."""
+    """Creates a running experiment with that many simulated participants. Its model does not exist."""
     spec = ExperimentSpec.model_validate(
         {
             "name": "a wide round",
@@ -111,7 +113,7 @@ def _timed(act: Callable[[], R]) -> tuple[float, R]:
 
 
 def _ends(seconds: list[float]) -> dict[str, float]:
-    """Median of the first and of the last tenth: equal if the cost does not depend on how many came before."""
+    """Returns the medians of the first and of the last tenth: equal if the cost is independent of earlier ones."""
     tenth = max(1, len(seconds) // 10)
     ordered = sorted(seconds[:tenth]), sorted(seconds[-tenth:])
     first, last = (1000 * part[len(part) // 2] for part in ordered)

@@ -1,7 +1,7 @@
-"""A federated run whose mathematics take next to no time, so that what is left is the service around it.
+"""A federated run with very cheap mathematics, so that the measured time is the service's.
 
-A model of some 20,000 random weights, and one file of examples per owner, so that an owner may be a simulated client
-or a real participant and trains on the same examples.
+A model of some 20,000 random weights, and one file of examples per owner. So an owner may be a simulated client or a
+real participant, and trains on the same examples.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 
 WORDS = ("red", "green", "blue", "fish", "bird", "tree", "sun", "moon", "rain", "snow")
 EXAMPLES = 4
-"""Of each owner."""
+"""Examples per owner."""
 
 
 class Workload:
@@ -34,11 +34,11 @@ class Workload:
 
     @property
     def examples(self) -> Path:
-        """Those of all owners."""
+        """The file with all owners' examples."""
         return self.folder / "train.jsonl"
 
     def deal_out(self, real: int) -> tuple[Path, list[Path]]:
-        """The examples without those of the last ``real`` owners, and theirs, a file for each."""
+        """Returns the examples without the last ``real`` owners', and theirs, one file each."""
         simulated = self.folder / f"train-{self.owners - real}.jsonl"
         _write(simulated, [row for owner in range(self.owners - real) for row in _rows(owner)])
         files = [self.folder / f"owner-{owner}.jsonl" for owner in range(self.owners - real, self.owners)]
@@ -47,7 +47,9 @@ class Workload:
         return simulated, files
 
     def spec(self, rounds: int, *, real: int = 0, **changes: Any) -> ExperimentSpec:
-        """Every owner takes part in every round, the last ``real`` of them at the edge; evaluated at the end alone."""
+        """Every owner takes part in every round, the last ``real`` of them as real participants. Evaluated only at the
+        end.
+        """
         train, _ = self.deal_out(real)
         local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 1, "accumulation": 1}
         given = {
@@ -75,7 +77,7 @@ def _write(file: Path, rows: list[dict[str, str]]) -> None:
 
 
 def _write_model(folder: Path) -> None:
-    """The demo's tokenizer, and random weights for it."""
+    """Writes the demo's tokenizer with random weights."""
     from transformers import LlamaConfig, LlamaForCausalLM
     from transformers.utils.logging import disable_progress_bar
 

@@ -1,4 +1,4 @@
-"""A site that was away for many rounds: what it costs to be back."""
+"""A site that was away for many rounds: the cost of its return."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ferret_bench._edge.testbed import World
 from ferret_bench._edge.waiting import LOOK_SECONDS, Deadline, await_round
 
 EITHER = {"participants": {"edge": 2, "fraction": 0.5}, "round": {"over_selection": 1.0}}
-"""Both sites are asked for every round, which closes with the first contribution."""
+"""Both sites are drawn for every round, which closes with the first contribution."""
 
 
 def measure(world: World, missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
-    """Two sites begin, one leaves, the other goes on alone for ``missed`` rounds; then only the first is there.
+    """Two sites begin, one leaves, the other continues alone for ``missed`` rounds; then only the first is there.
 
-    ``bytes`` and ``seconds`` are all from its start until its next contribution is acknowledged; ``following``, of
-    these the seconds in which it followed the ledger.
+    ``bytes`` and ``seconds`` count from its start until its next contribution is acknowledged. ``following`` is the
+    part of the seconds in which it followed the ledger.
     """
     run = world.submit("a long absence", missed + 50, **EITHER)
     away, busy = world.site(run, "away"), world.site(run, "busy")
@@ -47,13 +47,13 @@ def measure(world: World, missed: int, say: Say, deadline: Deadline) -> dict[str
 
 
 def _await_base(site: Site, deadline: Deadline) -> None:
-    """Until the site has the base model, and trains."""
+    """Waits until the site has the base model and trains."""
     while not any("training" in line.text for line in site.said):
         deadline.left()
         time.sleep(LOOK_SECONDS)
 
 
 def _following(site: Site, begin: float) -> float:
-    """Between the first and the last word of catching up since ``begin``."""
+    """Returns the seconds between the first and the last report of catching up since ``begin``."""
     said = [line.at for line in site.said if line.at > begin and line.text.startswith("catching up")]
     return said[-1] - said[0]

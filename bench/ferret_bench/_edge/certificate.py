@@ -1,4 +1,4 @@
-"""A certificate authority for one run, and a certificate of it for the server."""
+"""A certificate authority for one run, and the server's certificate from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import trustme
 
 
 class Certificate(NamedTuple):
-    """PEM files: the server's chain and key, and the authority that clients have to trust."""
+    """PEM files: the server's chain and key, and the authority that clients must trust."""
 
     chain: Path
     key: Path
@@ -18,7 +18,7 @@ class Certificate(NamedTuple):
 
 
 def issue(folder: Path, hosts: Sequence[str]) -> Certificate:
-    """For the names and addresses ``hosts``; the key is its owner's alone."""
+    """Issues a certificate for the names and addresses ``hosts``. Only its owner can read the key."""
     authority = trustme.CA()
     issued = authority.issue_cert(*hosts)
     certificate = Certificate(folder / "server.crt", folder / "server.key", folder / "authority.crt")

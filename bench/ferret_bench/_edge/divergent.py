@@ -1,7 +1,7 @@
-"""``ferret join`` of a site whose model diverges in round 3, as by a fault of its memory.
+"""``ferret join`` of a site with a model that diverges in round 3, as after a memory fault.
 
-One weight changes after the ledger was followed, and the site takes the model that it then has for the round's. So it
-sends a contribution to another base model than the server's.
+One weight changes after the ledger was followed, and the site takes the resulting model for the round's. So it sends a
+contribution to another base model than the server's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROUND = 3
 
 
 def diverge() -> None:
-    """From now on, and once."""
+    """Diverges once, from the next round on."""
     contribute = local_round.contribute
     healthy = True
 

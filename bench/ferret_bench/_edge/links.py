@@ -1,4 +1,4 @@
-"""The ways between sites and server."""
+"""The network links between sites and server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lossy() -> Generator[Place]:
 
 @contextmanager
 def proxied() -> Generator[Place]:
-    """Through an HTTP proxy (CONNECT); the server has an address that clients do not take for their own machine's."""
+    """Through an HTTP proxy (CONNECT). Clients do not take the server's address for their machine's."""
     port = free_port()
     command = [
         sys.executable,
@@ -68,16 +68,16 @@ WAYS: dict[str, Callable[[], AbstractContextManager[Place]]] = {"direct": direct
 
 
 def missing(way: str) -> str | None:
-    """Why this way cannot be taken on this machine; None if it can."""
+    """Returns the reason that this link is not possible on this machine, or None."""
     if way == "lossy" and not lossy_link.is_permitted():
         return "needs root, /dev/net/tun and the command ip"
     if way == "proxied" and ipaddress.ip_address(_address()).is_loopback:
-        return "needs an address beside the loopback's"
+        return "needs an address other than the loopback's"
     return None
 
 
 def _address() -> str:
-    """This machine's own, as others see it: nothing is sent to find it out. The loopback's if it has no other."""
+    """Returns this machine's external address, without sending anything, or the loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(ELSEWHERE)

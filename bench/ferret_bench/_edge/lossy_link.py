@@ -37,7 +37,7 @@ class Link(NamedTuple):
 
 
 def prefix(namespace: str) -> Sequence[str]:
-    """Before a command that is to run in the namespace."""
+    """Returns the prefix of a command that runs in the namespace."""
     return ("ip", "netns", "exec", namespace)
 
 
@@ -47,7 +47,7 @@ def is_permitted() -> bool:
 
 @contextmanager
 def lossy(namespace: str, link: Link, seed: int = 0) -> Generator[None]:
-    """``namespace`` for the length of a ``with`` block; from it, ``HERE`` is reached over the link and nothing else."""
+    """Creates ``namespace`` for the ``with`` block. From it only ``HERE`` can be reached, over the link."""
     here, there = _device("ferret-here"), _device("ferret-there")
     ended = threading.Event()
     carrier = threading.Thread(target=_carry, args=(here, there, link, Random(seed), ended))
@@ -82,7 +82,7 @@ def _ip(*arguments: str) -> None:
 
 
 def _carry(here: int, there: int, link: Link, draw: Random, ended: threading.Event) -> None:
-    """Passes packets on, each ``link.delay`` seconds after it came."""
+    """Passes each packet on, ``link.delay`` seconds after it arrived."""
     other = {here: there, there: here}
     under_way = list[tuple[float, int, int, bytes]]()
     number = 0

@@ -23,7 +23,7 @@ class Bytes(NamedTuple):
 class Relay:
     """Listens on ``host`` and passes everything on to ``target``, for the length of a ``with`` block.
 
-    It counts the payload of TCP: TLS records and HTTP headers are in it, the headers of IP and TCP are not.
+    It counts TCP payload: TLS records and HTTP headers count, the headers of IP and TCP do not.
     """
 
     def __init__(self, host: str, target: tuple[str, int]) -> None:
@@ -48,7 +48,7 @@ class Relay:
         return self
 
     def __exit__(self, *ended: object) -> None:
-        """Ends every connection; the threads that served them end by that."""
+        """Ends every connection, and thereby the threads that serve them."""
         with self._lock:
             self._ended = True
         self.cut()
@@ -57,7 +57,7 @@ class Relay:
         self._listener.close()
 
     def cut(self) -> None:
-        """Ends the connections that there are."""
+        """Ends the current connections."""
         with self._lock:
             held = [*self._held]
         for connection in held:
@@ -87,7 +87,7 @@ class Relay:
             return not self._ended
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, up: bool) -> None:
-        """Until the source has ended, of which the sink is told."""
+        """Passes bytes on until the source has ended, and then closes the sink."""
         with suppress(OSError):
             while chunk := source.recv(CHUNK):
                 self._count(len(chunk), up)

@@ -1,4 +1,4 @@
-"""Five sites of one experiment, four of which have trouble on the way."""
+"""Five sites of one experiment, four of them with trouble on the way."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ferret_bench._edge.waiting import Deadline, await_round
 
 ROUNDS = 10
 KILLED_AFTER = "participant.spooled:3"
-"""The third contribution is made and kept, and nothing of it is sent."""
+"""The third contribution is made and stored, and nothing of it is sent."""
 REVOKED_AFTER = 3
-"""Rounds; round 4 is under way by then, and the site that joins instead takes part from round 5 on."""
+"""Rounds before the revocation. Round 4 is then in progress, and the replacement takes part from round 5 on."""
 DIVERGENT = ("-m", "ferret_bench._edge.divergent", "join", "--yes")
 
 
 def play(world: World, say: Say, deadline: Deadline) -> dict[str, Any]:
-    """Runs it to the end; raises the experiment's error, and ``experiment.timeout`` past the deadline."""
+    """Runs the scenario. Raises the experiment's error, and ``experiment.timeout`` after the deadline."""
     begin = time.perf_counter()
     run = world.submit("five sites", ROUNDS, participants={"edge": 4})
     steady, killed, revoked = (world.site(run, name) for name in ("steady", "killed", "revoked"))
@@ -54,7 +54,7 @@ def play(world: World, say: Say, deadline: Deadline) -> dict[str, Any]:
 
 
 def _found(site: Site, status: int) -> dict[str, Any]:
-    """What became of a site; its rounds are those that follow another of its own."""
+    """Returns a site's result. Its rounds are the ones directly after another of its rounds."""
     rounds = [bytes for _, bytes in site.rounds] or [Bytes()]
     joining = site.sent[0].at if site.sent else Bytes()
     return {

@@ -1,4 +1,4 @@
-"""A site: ``ferret join`` as a process, with a folder, an environment and a relay of its own."""
+"""A site: ``ferret join`` in a process with a separate folder, environment and relay."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ WAIT_SECONDS = 0.05
 
 
 class Place(NamedTuple):
-    """How a site reaches the server: the ``host`` that its relay listens on, settings, and what stands before its
-    command, such as ``ip netns exec``."""
+    """A site's connection to the server: the ``host`` of its relay, settings, and a prefix of its command, such as ``ip
+    netns exec``.
+    """
 
     host: str
     settings: Mapping[str, str] = MappingProxyType({})
@@ -31,14 +32,14 @@ class Place(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A contribution that was accepted: its round, and the site's bytes when it had been."""
+    """An accepted contribution: its round, and the site's bytes at that time."""
 
     round: int
     at: Bytes
 
 
 class Line(NamedTuple):
-    """Something that the site said, and when (``time.monotonic``)."""
+    """A line of the site's output, and its time (``time.monotonic``)."""
 
     text: str
     at: float
@@ -70,7 +71,7 @@ class Site:
         self._readers = list[threading.Thread]()
 
     def start(self, **settings: str) -> None:
-        """Starts it, or starts it again."""
+        """Starts or restarts it."""
         self._process = subprocess.Popen(
             self._command,
             env={**self._environment, **settings},
@@ -84,7 +85,7 @@ class Site:
             self._readers[-1].start()
 
     def wait(self, seconds: float) -> int:
-        """Its exit status; ``experiment.timeout`` with its last words if it takes longer than ``seconds``."""
+        """Returns its exit status. Raises ``experiment.timeout``, with its last output, after ``seconds``."""
         assert self._process is not None
         try:
             status = self._process.wait(seconds)
@@ -95,7 +96,7 @@ class Site:
         return status
 
     def end(self) -> None:
-        """Kills it if it still runs."""
+        """Kills it if it is running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -108,19 +109,21 @@ class Site:
 
     @property
     def rounds(self) -> list[tuple[int, Bytes]]:
-        """The bytes of each round after the first, from one acknowledgement to the next: polls, update, upload."""
+        """Returns the bytes of each round after the first, from one acknowledgement to the next: polls, update,
+        upload.
+        """
         pairs = zip(self.sent, self.sent[1:], strict=False)
         return [(now.round, now.at.since(before.at)) for before, now in pairs if now.round == before.round + 1]
 
     @property
     def digest(self) -> str | None:
-        """Of the model that it rebuilt at the end; None if it kept none."""
+        """Returns the digest of the model that it rebuilt at the end, or None."""
         manifest = self.kept / MANIFEST
         return Manifest.model_validate_json(manifest.read_bytes()).digest if manifest.exists() else None
 
     def _report(self, line: str) -> None:
         report: dict[str, Any] = json.loads(line)
-        # The last line may be the error that it ended with.
+        # The last line may be its final error.
         if "round" in report and report["error"] is None:
             self.sent.append(Sent(report["round"], self.relay.bytes))
 

@@ -1,4 +1,4 @@
-"""What the sites of one run share: a server over TLS, the demo's model, and examples for each of them."""
+"""The shared environment of one run's sites: a server over TLS, the demo's model, and examples for each site."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ferret_sdk.service.service import Service
 
 LOOPBACK = "127.0.0.1"
 EXAMPLES = 100
-"""Of each site."""
+"""Examples per site."""
 LOCAL = {"optimizer": "adam", "learning_rate": 1e-3, "steps": 4, "batch_size": 8}
 
 
 class World(NamedTuple):
-    """A running service, and what makes sites of it; ``held`` ends relays and sites with the block."""
+    """A running service that creates sites; ``held`` ends relays and sites with the block."""
 
     service: Service
     place: Place
@@ -35,7 +35,9 @@ class World(NamedTuple):
     held: ExitStack
 
     def submit(self, name: str, rounds: int, **changes: Any) -> Run:
-        """An experiment with Ferret's defaults on the demo's tasks; ``changes`` are members of its specification."""
+        """Submits an experiment with Ferret's defaults on the demo's tasks. ``changes`` are members of its
+        specification.
+        """
         given = {
             "name": name,
             "seed": 7,
@@ -49,7 +51,7 @@ class World(NamedTuple):
         return self.service.submit(ExperimentSpec.model_validate(given | changes))
 
     def site(self, run: Run, name: str, program: Sequence[str] = JOIN) -> Site:
-        """Enrolled, but not started: it has a code for ``run``."""
+        """Creates a site with a code for ``run``, but does not start it."""
         folder = self.folder / f"{run.id}-{name}"
         folder.mkdir()
         data = folder / "examples.jsonl"
@@ -68,7 +70,7 @@ class World(NamedTuple):
 
 @contextmanager
 def inhabited(place: Place) -> Generator[World]:
-    """``ferret serve`` with a certificate for ``place``, for the length of a ``with`` block."""
+    """Runs ``ferret serve`` with a certificate for ``place``, for the length of a ``with`` block."""
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="ferret-bench-")))
         tasks.write(folder)

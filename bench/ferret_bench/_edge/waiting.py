@@ -1,4 +1,4 @@
-"""Waiting for what happens in a run, but not for ever."""
+"""Waiting for events of a run, with a deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Deadline(NamedTuple):
         return cls(time.monotonic() + seconds)
 
     def left(self) -> float:
-        """Seconds; ``experiment.timeout`` if there are none."""
+        """Returns the remaining seconds. Raises ``experiment.timeout`` after the deadline."""
         left = self.at - time.monotonic()
         if left <= 0:
             raise FerretError("experiment.timeout", "there is no time left: raise --max-seconds")
@@ -27,7 +27,7 @@ class Deadline(NamedTuple):
 
 
 def await_round(run: Run, number: int, deadline: Deadline) -> None:
-    """Until round ``number`` is committed; raises the error of a run that ends before."""
+    """Waits until round ``number`` is committed. Raises the error of a run that ends before."""
     while run.refresh().experiment.round < number:
         if run.state.finished:
             run.require_completed()

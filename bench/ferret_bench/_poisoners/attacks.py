@@ -1,8 +1,8 @@
-"""What poisoners send in place of their honest contribution; who sends it is up to the benchmark.
+"""Poisoned contributions. The benchmark decides who sends them.
 
 A little is enough: Baruch et al., "A Little Is Enough: Circumventing Defenses For Distributed Learning", NeurIPS 2019,
-https://arxiv.org/abs/1902.06156. The colluders know what all others sent in the round before, and send its mean less
-``DEVIATIONS`` standard deviations, in every coordinate.
+https://arxiv.org/abs/1902.06156. The colluders know all other contributions of the previous round, and send their mean
+minus ``DEVIATIONS`` standard deviations, in every coordinate.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ SIGNS = "coordinates"
 
 
 def sign_flip(sent: Contribution) -> Contribution:
-    """The update with its sign turned, at its own length."""
+    """Returns the update with its sign flipped, at the same length."""
     return _changed(sent, lambda values: -values, flipped=True)
 
 
 def scaled(doublings: int) -> Attack:
-    """The update times 2ⁿ."""
+    """Multiplies the update by 2ⁿ."""
     return lambda sent: _changed(sent, lambda values: np.ldexp(values, doublings), doublings=doublings)
 
 
 def flipped_and_scaled(doublings: int) -> Attack:
-    """The update times −2ⁿ."""
+    """Multiplies the update by −2ⁿ."""
     return lambda sent: scaled(doublings)(sign_flip(sent))
 
 
 def noise(sent: Contribution) -> Contribution:
-    """Random numbers, others for each participant and round, with the update's own scales."""
+    """Returns random numbers with the update's scales, different for each participant and round."""
     draws = np.random.default_rng([sent.meta.round, *sent.meta.participant.encode()])
     arrays = dict(sent.arrays)
     for name, array in sent.arrays.items():
@@ -62,7 +62,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 def absent(names: Collection[str]) -> Participate:
-    """Those ``names`` send nothing."""
+    """Removes the contributions of ``names``."""
 
     def participate(replica: Replica, client: Client) -> Part:
         if client.task.participant in names:
@@ -73,7 +73,7 @@ def absent(names: Collection[str]) -> Participate:
 
 
 def poisoned(names: Collection[str], attack: Attack) -> Participate:
-    """Those ``names`` send what ``attack`` makes of what they trained."""
+    """Applies ``attack`` to the contributions of ``names``."""
 
     def participate(replica: Replica, client: Client) -> Part:
         part = contribute(replica, client)
@@ -83,7 +83,9 @@ def poisoned(names: Collection[str], attack: Attack) -> Participate:
 
 
 def a_little(names: Collection[str]) -> Participate:
-    """A little is enough, by colluders who send the same; for whole updates, whose coordinates are comparable."""
+    """Sends the same "a little is enough" update from all colluders. Whole updates only: they are comparable by
+    coordinate.
+    """
     before: list[Array] = []
     now: list[Array] = []
     current = 0
@@ -113,7 +115,7 @@ def _resealed(replica: Replica, client: Client, part: Part, attack: Attack) -> P
 def _changed(
     sent: Contribution, change: Callable[[Array], Array], *, flipped: bool = False, doublings: int = 0
 ) -> Contribution:
-    """``change`` of numbers in fp32; of one-bit coordinates the bits and the exponent of their scales."""
+    """Applies ``change`` to fp32 numbers, or to the bits and the scales' exponents of one-bit coordinates."""
     arrays = {name: change(array) if array.dtype == np.float32 else array for name, array in sent.arrays.items()}
     if SIGNS in arrays and arrays[SIGNS].dtype == np.uint8 and flipped:
         arrays[SIGNS] = np.packbits(1 - np.unpackbits(arrays[SIGNS], count=sum(sent.meta.K or ())))

@@ -1,4 +1,4 @@
-"""The ratios that have a bound: exactly these seven. The two sides of a ratio are measured in turns.
+"""The seven ratios with a bound. The two sides of a ratio are measured in turns.
 
 Sizes are in Mi = 2²⁰ and Ki = 2¹⁰, vectors in fp32. A time is one call over one block of d elements; project reads the
 block before and after training (8 bytes per element), apply moves the weights in place.
@@ -8,9 +8,9 @@ g_project_vs_sum       G's project over torch.sum of one vector, d = 64 Mi, K = 
                        ``vs_sum_of_as_many_bytes`` is its time over the sums of both
 g_apply_vs_add         G's apply of one contribution over w.add_(x), d = 64 Mi, K = 64 Ki
 g_k_flat               time with K = 4 Mi over that with K = 4 Ki, less 1, d = 64 Mi: project's or apply's, the larger
-g_apply10_vs_average   G's apply of 10 contributions with seeds of their own, K = 64 Ki each, over averaging 10 vectors
+g_apply10_vs_average   G's apply of 10 contributions with separate seeds, K = 64 Ki each, over averaging 10 vectors
                        and moving the weights by the mean, d = 64 Mi: the faster way that takes updates as they come.
-                       Also measured: a way that reads less, but needs all whole updates at once (see ``_averages``)
+                       Also measured: a way that reads less, but needs all whole updates in memory (see ``_averages``)
 projection_share       see ``share.py``
 extra_memory_mb        G's project or apply, the larger, d = 256 Mi, K = 64 Ki, in 10⁶ bytes: peak of anonymous memory
                        in a fresh process, less vectors and result
@@ -66,10 +66,11 @@ class Sizes(NamedTuple):
 
 
 def measure(sizes: Sizes, shapes: Sequence[Shape], max_seconds: float, say: Say) -> dict[str, Any]:
-    """``ratios``: value by key; ``bounds``: value, bound and whether it holds; ``measured``: what lies behind each.
+    """Returns ``ratios``: value by key; ``bounds``: value, bound and whether it holds; ``measured``: the times behind
+    each.
 
     ``max_seconds`` is for the training of one of ``shapes``. A value is None, with the ``reason`` under ``measured``,
-    where memory is short or the system does not tell it.
+    if memory is short or the system does not report it.
     """
     vector = WEIGHT_BYTES * sizes.elements
     measurements: dict[str, tuple[int, Callable[[], Found]]] = {
@@ -160,8 +161,9 @@ def _action(vectors: Vectors, way: Way, operation: str, K: int, contributions: i
 
 
 def _averages(weights: Tensor, updates: Sequence[Tensor]) -> dict[str, Action]:
-    """Ways to subtract the mean: a running sum, as FedAvg's server keeps it; each update's part as it comes; and
-    sums by stretches that stay in the cache."""
+    """Returns ways to subtract the mean: a running sum, as on FedAvg's server; each update's part as it arrives; and
+    sums by stretches that stay in the cache.
+    """
     share, sums = 1 / len(updates), torch.zeros_like(weights)
 
     def running_sum(weights: Tensor, updates: Sequence[Tensor]) -> None:

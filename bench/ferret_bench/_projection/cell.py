@@ -14,7 +14,7 @@ WEIGHT_BYTES = 4
 
 
 class Cell(NamedTuple):
-    """``contributions`` is 1 for projecting, which knows no others."""
+    """A cell. ``contributions`` is 1 for projecting."""
 
     way: Way
     operation: str
@@ -24,15 +24,15 @@ class Cell(NamedTuple):
 
     @property
     def work(self) -> int:
-        """What its time grows with."""
+        """The quantity that its time is proportional to."""
         return self.elements * self.contributions * (self.K if self.way.dense else 1)
 
     @property
     def bytes_per_element(self) -> int:
-        """What must move between processor and memory.
+        """The bytes that must move between processor and memory.
 
-        Two vectors are read to project, one is read and written to apply, however many contributions. The naive way
-        also writes each vector that it draws, reads it, and reads the update again or reads and writes the weights.
+        Projecting reads two vectors; applying reads and writes one, however many contributions. The naive way also
+        writes each vector that it draws, reads it, and reads the update again or reads and writes the weights.
         """
         if self.way.name != "naive":
             return 2 * WEIGHT_BYTES
@@ -41,7 +41,9 @@ class Cell(NamedTuple):
 
     @property
     def scratch_bytes(self) -> int:
-        """About what it needs besides ``before`` and ``after``: the naive way holds Δ, a vector and five to draw it."""
+        """The approximate bytes in addition to ``before`` and ``after``: the naive way holds Δ, a vector and five to
+        draw it.
+        """
         return self.elements * WEIGHT_BYTES * 7 if self.way.name == "naive" else 1 << 28
 
     def to_json(self) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""What a round costs: the paper's tables of local update and global aggregation, on a LLaMA with random weights.
+"""The cost of a round: the paper's tables of local update and global aggregation, on a LLaMA with random weights.
 
-Every elementary piece of work is measured in the same run; a method's cost is how often it does each, as the paper's
-appendix counts. FedZO and FedKSeed take 200 local steps: two forward passes, and the random direction drawn three
-times, to go there, to come back and to move. FedAvg and Ferret take 10 steps of plain gradient descent; Ferret then
-projects. FedKSeed's server draws 4,096 directions; Ferret's applies each participant's coordinates under its own seed;
-FedZO's and FedAvg's average whole updates. The naive way is the authors' own projection.
+Every elementary piece of work is measured in the same run. A method's cost is the number of times it does each, as
+counted in the paper's appendix. FedZO and FedKSeed take 200 local steps: two forward passes, and the random direction
+drawn three times, to go there, to come back and to move. FedAvg and Ferret take 10 steps of plain gradient descent;
+Ferret then projects. FedKSeed's server draws 4,096 directions; Ferret's applies each participant's coordinates under
+its own seed; FedZO's and FedAvg's average whole updates. The naive way is the authors' own projection.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ ZEROTH_ORDER_STEPS, FIRST_ORDER_STEPS, KSEED_SEEDS = 200, 10, 4096
 FORWARD_PASSES, DRAWS = 2, 3
 CONTRIBUTIONS = 4
 MODELS_HELD = 4
-"""Weights, the weights before, a copy's target, and an update to average; or weights and gradients."""
+"""Model copies in memory: weights, previous weights, a copy's target, and an update; or weights and gradients."""
 WIDE_K, NARROW_K = 1024, 16
-"""K_l of G, whose cost does not depend on it, and of T and the naive way, whose cost grows with it."""
+"""K_l of G (its cost does not depend on K), and K_l of T and the naive way (their cost grows with K)."""
 BOUNDS = {
     "g_project_vs_copy": Bound("<=", 2),
     "g_apply_vs_copy": Bound("<=", 2),
@@ -46,8 +46,11 @@ TOKENS = 256
 def costs(
     shape: Shape, device: torch.device, dtype: torch.dtype, say: Say, turns: Turns | None = None
 ) -> dict[str, Any]:
-    """``work_seconds``: of each piece; ``ratios`` and ``bounds``: G over a copy of the model, the naive way over T;
-    ``methods``: the table. Only ``skipped``, with the reason, where memory is short."""
+    """Returns the costs, or only ``skipped``, with the reason, if memory is short.
+
+    ``work_seconds``: of each piece; ``ratios`` and ``bounds``: G over a copy of the model, the naive way over T;
+    ``methods``: the table.
+    """
     if reason := short_of(MODELS_HELD * shape.elements * dtype.itemsize, device):
         return {"model": shape.name, "skipped": reason}
     say(f"{shape.name}, {shape.elements:,} parameters, on {device}")
@@ -95,7 +98,7 @@ def _measure(
 
 def _on_weights(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> dict[str, Action]:
     target = {name: torch.empty_like(weights) for name, weights in after.items()}
-    # One stands for all: each is far larger than any cache, so that reading it again moves as many bytes.
+    # One represents all: each is far larger than any cache, so reading it again moves as many bytes.
     update = {name: torch.full_like(weights, 1e-6) for name, weights in after.items()}
     generator = torch.Generator(next(iter(after.values())).device)
 
@@ -123,7 +126,7 @@ def _on_weights(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> di
 
 
 def _of_way(way: Way, K: int, before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> dict[str, Action]:
-    """Projecting, applying one contribution, and applying all of a round."""
+    """Returns projecting, applying one contribution, and applying all of a round."""
     blocks = blocks_of(after)
     counts = [min(K, block.size) for block in blocks]
     device = next(iter(after.values())).device

@@ -1,4 +1,4 @@
-"""Extra memory of G over one large block, in a process of its own.
+"""Extra memory of G over one large block, in a separate process.
 
 Run as ``python -m ferret_bench._projection.extra_memory D K THREADS``.
 
@@ -22,14 +22,14 @@ WARM_UP = 1 << 16
 
 
 def in_a_fresh_process(elements: int, K: int) -> dict[str, int] | None:
-    """The peaks by operation; None where the system does not tell them."""
+    """Returns the peaks by operation, or None if the system does not report them."""
     command = [sys.executable, "-m", __name__, str(elements), str(K), str(torch.get_num_threads())]
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return None if None in found.values() else found
 
 
 def peaks(elements: int, K: int) -> dict[str, int | None]:
-    """Beyond the vectors and coefficients, which are there before, and the result; code is compiled by then."""
+    """Returns the peaks without the existing vectors and coefficients and the result. Code is compiled beforehand."""
     device, family = torch.device("cpu"), Family("G")
     small, large = Vectors.random(WARM_UP, device), Vectors.random(elements, device)
     found: dict[str, int | None] = {}

@@ -1,7 +1,7 @@
 """The grid: every way, size, K and number of contributions that memory and time allow, each compared with a copy.
 
-Before a cell is measured its cost is estimated from the last one of its way and operation; what would take too long
-or does not fit is left out, with the reason.
+Before a cell is measured its cost is estimated from the last one of its way and operation. Cells that would take too
+long or do not fit are left out, with the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ferret_bench.measure.memory import extra_bytes, short_of
 UNTIMED = 2
 """Calls per cell that are not timed: one measures memory, one warms up."""
 SHARE = 1 / 30
-"""The part of the whole time that one cell may take."""
+"""Maximum share of the whole time for one cell."""
 PROBE_ELEMENTS, PROBE_K = 1 << 16, 16
 
 
@@ -39,7 +39,9 @@ class Sizes(NamedTuple):
 
 
 def measure(sizes: Sizes, device: torch.device, max_seconds: float, say: Say) -> dict[str, Any]:
-    """``copy``: the yardstick for each d; ``cells``: what was measured; ``skipped``: what was not, and why."""
+    """Returns ``copy``: the yardstick for each d; ``cells``: the measurements; ``skipped``: the others, with
+    reasons.
+    """
     found = _Grid(sizes, device, max_seconds, say)
     for elements in sizes.elements:
         found.measure(elements)
@@ -48,7 +50,7 @@ def measure(sizes: Sizes, device: torch.device, max_seconds: float, say: Say) ->
 
 
 class _Grid:
-    """What has been measured so far, at what pace, and how much time is left."""
+    """The measurements so far, their pace, and the remaining time."""
 
     def __init__(self, sizes: Sizes, device: torch.device, max_seconds: float, say: Say) -> None:
         self.sizes, self.device, self.say = sizes, device, say
@@ -60,7 +62,7 @@ class _Grid:
         """Seconds per unit of work of each way and operation, as last measured."""
 
     def measure(self, elements: int) -> None:
-        """All cells of blocks with ``elements`` elements."""
+        """Measures all cells of blocks with ``elements`` elements."""
         cells = list(_cells(self.sizes, elements))
         if reason := short_of(3 * elements * WEIGHT_BYTES, self.device):
             self.skipped += [cell.to_json() | {"reason": reason} for cell in cells]
@@ -97,7 +99,7 @@ def _cells(sizes: Sizes, elements: int) -> Iterator[Cell]:
 
 
 def _probe(way: Way, device: torch.device) -> dict[tuple[str, str], float]:
-    """Seconds per unit of work of both operations on a small block; compiles what must be compiled."""
+    """Returns seconds per unit of work of both operations on a small block. Compiles code."""
     vectors = Vectors.random(PROBE_ELEMENTS, device)
     cells = [Cell(way, operation, PROBE_ELEMENTS, PROBE_K, 1) for operation in ("project", "apply")]
     timings = in_turns({cell.operation: vectors.action(cell) for cell in cells}, device, Turns(3, 3))

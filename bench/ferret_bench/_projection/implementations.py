@@ -1,6 +1,6 @@
-"""Ways to project an update and to apply it: the project's own families, and the paper's published code.
+"""Ways to project an update and to apply it: the project's families, and the paper's published code.
 
-All stand behind one interface over a model's parameters cut into blocks, so that they are measured by the same code.
+All have one interface over a model's parameters cut into blocks, so that the same code measures them.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class Contribution(NamedTuple):
 
 
 class Way(Protocol):
-    """``dense``: whether a call costs d·K; else it costs d, whatever K."""
+    """A way. ``dense``: a call costs d·K; otherwise it costs d, whatever K."""
 
     name: str
     dense: bool
 
     def kernel(self, device: torch.device) -> str:
-        """What computes there."""
+        """Returns the name of the kernel on the device."""
         ...
 
     def project(
         self, before: Parameters, after: Parameters, blocks: Sequence[Block], K: Sequence[int], seed: int
     ) -> Sequence[Tensor]:
-        """γ_l of before_l − after_l for every block."""
+        """Returns γ of before_l − after_l for every block l."""
         ...
 
     def apply_(self, parameters: Parameters, blocks: Sequence[Block], contributions: Sequence[Contribution]) -> None:
-        """w_l ← w_l − V_l·c_l for each contribution."""
+        """Computes w_l ← w_l − V_l·c_l for each contribution."""
         ...
 
 
@@ -73,10 +73,10 @@ class Family:
 
 @final
 class Naive:
-    """As the authors compute: for each column a generator with a seed of its own fills a vector as long as the block.
+    """The authors' algorithm: for each column a generator with a separate seed fills a vector as long as the block.
 
-    Projecting takes its dot product with the update, reconstructing adds its multiple to the weights. Moments are
-    the paper's ρ, so that γ is unbiased like that of T, whose entries have the same distribution.
+    Projecting takes its dot product with the update, reconstructing adds its multiple to the weights. Moments are the
+    paper's ρ, so that γ is unbiased like T's, which has entries with the same distribution.
     """
 
     name = "naive"
@@ -111,12 +111,12 @@ class Naive:
 
 
 def ways() -> list[Way]:
-    """The naive way, then the families that project (the identity only copies)."""
+    """Returns the naive way, then the families that project (the identity only copies)."""
     return [Naive(), *(Family(letter) for letter in ("T", "R", "G", "H"))]
 
 
 def one_block(size: int) -> Block:
-    """A whole parameter called ``w``."""
+    """Returns a whole parameter called ``w``."""
     return Block(0, "w", size, (Piece("w", 0, 0, size),))
 
 

@@ -42,7 +42,7 @@ SMALL = (
     Shape("LLaMA-340M", 1024, 24, 16, 2816, 32_000, tied=True),
     Shape("LLaMA-1.3B", 2048, 24, 16, 5504, 32_000),
 )
-"""What may be trained where there is no GPU, in ascending size."""
+"""Models to train without a GPU, in ascending size."""
 THREE_BILLION = Shape("LLaMA-3B", 3200, 26, 32, 8640, 32_000)
 SEVEN_BILLION = Shape("LLaMA-7B", 4096, 32, 32, 11008, 32_000)
 
@@ -64,13 +64,13 @@ def random_llama(shape: Shape, device: torch.device, dtype: torch.dtype = torch.
 
 
 def random_batches(shape: Shape, sequences: int, tokens: int) -> Iterator[Batch]:
-    """The same random batch again and again, with a loss on every token."""
+    """Yields the same random batch endlessly, with a loss on every token."""
     ids = torch.randint(shape.vocabulary, (sequences, tokens))
     return repeat(Batch(ids, torch.ones_like(ids), ids))
 
 
 def seconds_per_step(model: nn.Module, batches: Iterator[Batch], config: LocalConfig) -> float:
-    """Trains ``config.steps`` steps, at least 2; the mean over all but the first, which warms up."""
+    """Trains ``config.steps`` steps, at least 2. Returns the mean over all except the first, which warms up."""
     ends: list[float] = []
     train(model, batches, config, lambda _: ends.append(perf_counter()))
     return (ends[-1] - ends[0]) / (len(ends) - 1)

@@ -1,4 +1,4 @@
-"""What projecting costs compared with the local update before it, for the largest LLaMA that trains here in time."""
+"""The cost of projecting relative to the local update before it, for the largest LLaMA that trains here in time."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ STEPS, SEQUENCES, TOKENS = 10, 4, 256
 MEASURED_STEPS = 3
 K = 65_536
 BYTES_PER_ELEMENT = 24
-"""Weights, gradients, Adam's two moments and the weights before, in fp32, and as much again as one of them."""
+"""Weights, gradients, Adam's two moments and the previous weights, in fp32, and one more."""
 ACTIVATION_BYTES = 2 * 10**9
 EFFICIENCY = 0.4
-"""Floating-point operations per second of training over those of one large product of matrices, about."""
+"""Ratio of training's floating-point operations per second to those in one large product of matrices, about."""
 
 
 def projection_share(shapes: Sequence[Shape], max_seconds: float, say: Say) -> dict[str, Any]:
-    """``value``: seconds of norms, projection (G, K = 65,536) and 1-bit quantisation over those of the local update.
+    """Returns ``value``: seconds of norms, projection (G, K = 65,536) and 1-bit quantisation over the local update's.
 
-    The update is 10 steps of Adam on 4 sequences of 256 tokens each; 3 of them are timed after one that warms up,
-    and scaled to 10.
+    The update is 10 steps of Adam on 4 sequences of 256 tokens each; 3 of them are timed after one that warms up, and
+    scaled to 10.
     """
     shape = largest(shapes, max_seconds)
     say(f"training {shape.name}, {shape.elements:,} parameters, for {1 + MEASURED_STEPS} steps")
@@ -58,7 +58,7 @@ def projection_share(shapes: Sequence[Shape], max_seconds: float, say: Say) -> d
 
 
 def largest(shapes: Sequence[Shape], max_seconds: float) -> Shape:
-    """The last of ``shapes`` that fits into memory and trains its steps in ``max_seconds``; else the first."""
+    """Returns the last of ``shapes`` that fits into memory and trains its steps in ``max_seconds``, or the first."""
     rate = EFFICIENCY * _operations_per_second()
 
     def fits(shape: Shape) -> bool:

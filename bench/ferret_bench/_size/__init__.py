@@ -1,1 +1,1 @@
-"""A study over the size of a model at fixed bytes: what noise does, and what the guard refuses."""
+"""A study over the size of a model at fixed bytes: the effect of noise, and the guard's refusals."""

@@ -1,10 +1,10 @@
-"""Small models of a wanted size, trained from scratch on instruction data: what the study over size tunes.
+"""Small models of a given size, trained from scratch on instruction data, for the study over size.
 
     python -m ferret_bench._size.pretrain 15M --data DIR --tokenizer FOLDER --out FOLDER --minutes 25
 
 The text is Natural Instructions, CodeAlpaca and Dolly, prompts and answers one after the other, cut into windows. GSM8K
 is left out: it is what the study tunes on. Products are taken in bfloat16. Nothing but the time limits the training, so
-a run is not repeated to the bit; the number of tokens and the loss it ended with go into ``pretrain.json`` beside the
+a run is not repeated to the bit; the number of tokens and its final loss go into ``pretrain.json`` next to the
 weights.
 """
 
@@ -57,9 +57,9 @@ SIZES = {"toy": Size(32, 1, 64, 2), "15M": Size(384, 8, 1024, 6), "60M": Size(76
 def main(
     size: Annotated[str, typer.Argument(help=f"One of {', '.join(SIZES)}")],
     data: Annotated[Path, typer.Option(help="Folder with the official files")],
-    tokenizer: Annotated[Path, typer.Option(help="Folder of a model whose tokenizer is taken")],
+    tokenizer: Annotated[Path, typer.Option(help="Folder of a model with the tokenizer to use")],
     out: Annotated[Path, typer.Option(help="Folder for the model")],
-    minutes: Annotated[float, typer.Option(help="How long to train")] = 25,
+    minutes: Annotated[float, typer.Option(help="Minutes to train")] = 25,
     threads: Annotated[int, typer.Option()] = 1,
     batch: Annotated[int, typer.Option(help="Windows of 256 tokens per step")] = BATCH,
 ) -> None:
@@ -79,7 +79,7 @@ def instructions(data: Path) -> list[Choice]:
 def pretrain(
     size: str, sources: Sequence[Choice], tokenizer: Path, out: Path, seconds: float, batch: int
 ) -> dict[str, Any]:
-    """Trains on these datasets' texts where ``FERRET_DEVICE`` says; what goes into ``pretrain.json``."""
+    """Trains on these datasets' texts on ``FERRET_DEVICE``. Returns the content of ``pretrain.json``."""
     torch.manual_seed(SEED)
     words: Any = AutoTokenizer.from_pretrained(tokenizer)
     model = LlamaForCausalLM(_config(SIZES[size], words))
@@ -108,7 +108,7 @@ def _config(size: Size, words: Any) -> LlamaConfig:
 
 
 def _text(sources: Sequence[Choice], words: Any) -> torch.Tensor:
-    """All tokens, int64, example after example, these in an order of their own."""
+    """Returns all tokens, int64, example after example, in random order of the examples."""
     examples = [example for source in sources for example in catalog.dataset(source).train()]
     order = np.random.default_rng(SEED).permutation(len(examples))
     texts = [f"{prompt_of(examples[index])} {examples[index].output}" for index in order]

@@ -1,4 +1,4 @@
-"""Ways to train all parameters of a model, from the one that needs most memory to the one that needs least."""
+"""Ways to train all parameters of a model, from the largest memory to the smallest."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ MOST_COPIES = 5
 """Weights, gradients, Adam's two moments, and on the CPU the originals."""
 
 SMALL = Shape("LLaMA-91M", 768, 12, 12, 2048, 4096)
-"""For a CPU. So few tokens are known that embedding and output have the part that they have of LLaMA-3B."""
+"""A model for a CPU. Its vocabulary is small, so that embedding and output have the same share as in LLaMA-3B."""

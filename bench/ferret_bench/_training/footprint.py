@@ -1,7 +1,7 @@
-"""Memory of one way to train, in a process of its own: ``python -m ferret_bench._training.footprint ARGUMENTS``.
+"""Memory of one way to train, in a separate process: ``python -m ferret_bench._training.footprint ARGUMENTS``.
 
-Takes ``Arguments`` as JSON and prints the peak in bytes, as JSON. What one way leaves in the heap would be room for
-the next.
+Takes ``Arguments`` as JSON and prints the peak in bytes, as JSON. In a shared process, one way's freed heap would be
+room for the next.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 
 STEPS = 2
-"""An optimizer makes its state in the first step, and has it beside the gradients in the second."""
+"""An optimizer creates its state in the first step, and has it together with the gradients in the second."""
 AS_IS: Mapping[str, str] = {}
 GIVEN_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
-"""Tells the GNU C library to return every larger block when it is freed: it begins so, but soon keeps some."""
+"""Makes the GNU C library return every larger block when it is freed: it begins so, but soon keeps some."""
 
 
 class Arguments(NamedTuple):
-    """``options`` are those of ``LocalConfig``; every step trains on one sequence of ``tokens`` tokens."""
+    """``options`` are the ``LocalConfig``'s; every step trains on one sequence of ``tokens`` tokens."""
 
     shape: Shape
     options: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Arguments(NamedTuple):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the global model."""
+        """The dtype of the global model."""
         return torch.bfloat16 if self.config.pure else torch.float32
 
     @property
@@ -53,16 +53,16 @@ class Arguments(NamedTuple):
 
 
 def in_a_fresh_process(arguments: Arguments, environment: Mapping[str, str]) -> int | None:
-    """``peak_bytes`` where also these variables are set."""
+    """Returns ``peak_bytes`` with these variables set."""
     command = [sys.executable, "-m", __name__, json.dumps(arguments)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **environment})
     return json.loads(done.stdout)
 
 
 def peak_bytes(arguments: Arguments) -> int | None:
-    """What the device that trains holds at most during one local update, its model counted; None if unknown."""
+    """Returns the peak memory of the training device during one local update, with the model; None if unknown."""
     device = torch.device(arguments.device)
-    # The first step of a process imports and allocates what has nothing to do with the model.
+    # The first step of a process imports and allocates things unrelated to the model.
     _update(arguments, TOY, random_llama(TOY, device, arguments.dtype))
     model = random_llama(arguments.shape, device, arguments.dtype)
     extra = extra_bytes(lambda: _update(arguments, arguments.shape, model), device)

@@ -1,4 +1,4 @@
-"""A link that breaks once: while the contribution passes, and from then on it holds."""
+"""A link that breaks once, during the contribution, and then holds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ferret_bench._edge.relay import Relay
 
 @final
 class Link(Relay):
-    """Ends all connections when ``after`` bytes have gone up; ``outage_seconds`` from then until somebody comes back,
-    None as long as nobody has."""
+    """Ends all connections when ``after`` bytes have gone up. ``outage_seconds`` count from then until the next
+    connection; None before it.
+    """
 
     def __init__(self, target: tuple[str, int], after: int) -> None:
         super().__init__("127.0.0.1", target)

@@ -1,4 +1,4 @@
-"""A contribution of any size that waits at a site, for a model that nobody has to train."""
+"""A contribution of any size that waits at a site, for an untrained model."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ SPEC = ExperimentSpec.model_validate(
 
 
 class Opened(NamedTuple):
-    """A round that waits for the site with this token, and for another, so that it goes on waiting."""
+    """A round that waits for the site with this token, and for another, so that it stays open."""
 
     token: str
     round_id: str
 
 
 def opened(database: Database, weights: int) -> Opened:
-    """The first round of an experiment whose contributions are as many ``weights``."""
+    """Opens the first round of an experiment with contributions of ``weights`` weights."""
     with database.begin() as s:
         experiment = lifecycle.submit(s, SPEC)[0].id
         lifecycle.start(s, experiment, BASE_DIGEST, {"weight": (weights,)}, ())
@@ -60,7 +60,7 @@ def opened(database: Database, weights: int) -> Opened:
 
 
 def kept(url: str, token: str, weights: int, folder: Path) -> Upload:
-    """What waits in the spool in ``folder``, under a lease of the server at ``url``."""
+    """Stores the upload in the spool in ``folder``, under a lease of the server at ``url``."""
     lease = Lease.read(Transport(url, token).get("/participant/assignment")["assignment"])
     sealed = _sealed(lease.task, weights)
     upload = Upload.of(lease, sealed, 1.0, new_key())
@@ -69,7 +69,7 @@ def kept(url: str, token: str, weights: int, folder: Path) -> Upload:
 
 
 def accepted(database: Database, round_id: str) -> Sequence[str]:
-    """Digests of the contributions that the round has."""
+    """Returns the digests of the round's contributions."""
     with database.read() as s:
         return [row.digest for row in contributions.of_round(s, round_id)]
 

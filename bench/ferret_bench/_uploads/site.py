@@ -1,7 +1,7 @@
-"""A site that sends what waits in its spool, as a process of its own: ``python -m ferret_bench._uploads.site``.
+"""A site that sends the upload in its spool, in a separate process: ``python -m ferret_bench._uploads.site``.
 
 Its arguments are the server's address, its token and its folder. When the contribution has arrived it prints the
-seconds and the bytes of bodies that this took, as JSON, and lives on until it is killed: to be looked at.
+seconds and the bytes of bodies, as JSON, and stays alive for inspection until it is killed.
 """
 
 from __future__ import annotations

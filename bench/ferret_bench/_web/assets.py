@@ -1,4 +1,4 @@
-"""What of the dashboard goes over the network."""
+"""The dashboard's network traffic."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from ferret_api.http.dashboard import ASSETS, STATIC
 
 
 def javascript() -> list[Path]:
-    """All scripts of the built dashboard, those that are loaded later too."""
+    """Returns all scripts of the built dashboard, including lazily loaded ones."""
     return sorted((STATIC / ASSETS).glob("*.js"))
 
 
 def measured(port: int, first: set[str]) -> dict[str, Any]:
-    """``gzip_bytes`` of all scripts together, and of those named ``first`` alone; and the share of them, 0 to 1, that
-    the API on ``port`` compresses."""
+    """Returns ``gzip_bytes`` of all scripts together, and of the ones named ``first`` alone, and the share of them, 0
+    to 1, that the API on ``port`` compresses.
+    """
     scripts = javascript()
     sizes = {script.name: len(gzip.compress(script.read_bytes(), 9)) for script in scripts}
     return {
@@ -30,7 +31,7 @@ def measured(port: int, first: set[str]) -> dict[str, Any]:
 
 
 def _is_compressed(port: int, script: Path) -> bool:
-    """Whether a browser gets it smaller than it is, or it is too small to gain from that."""
+    """Returns True if a browser receives it compressed, or it is too small to gain from that."""
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("GET", f"/{ASSETS}/{script.name}", headers={"Accept-Encoding": "gzip, br"})

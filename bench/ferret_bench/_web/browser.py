@@ -17,7 +17,7 @@ SIZE = {"width": 1440, "height": 900}
 
 @contextmanager
 def started() -> Generator[Browser]:
-    """Raises ``setup.missing`` without Chromium."""
+    """Starts Chromium. Raises ``setup.missing`` without it."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         raise FerretError("setup.missing", "no Chromium on PATH; install it with: apt-get install chromium")
@@ -43,7 +43,7 @@ def url(api: Api) -> str:
 
 
 def experiment(api: Api, tab: str = "overview") -> str:
-    """Address of its page, at a tab."""
+    """Returns the address of its page, at a tab."""
     return f"{url(api)}/experiments/{api.experiment}" + ("" if tab == "overview" else f"?tab={tab}")
 
 

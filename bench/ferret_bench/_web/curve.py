@@ -1,4 +1,4 @@
-"""How long until the first curve is drawn, from the moment at which somebody opens an experiment's address."""
+"""Time until the first curve is drawn, after an experiment's address is opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WATCH = """window.firstCurve = new Promise((resolve) => {
 
 
 def measured_rounds(api: Api, rounds: int) -> None:
-    """Makes the experiment a running one that has committed ``rounds`` rounds."""
+    """Sets the experiment to running, with ``rounds`` committed rounds."""
     begin = datetime.now(UTC) - timedelta(minutes=rounds)
     with api.database.begin() as s:
         experiment = s.get_one(Experiment, api.experiment)
@@ -50,7 +50,7 @@ def measured_rounds(api: Api, rounds: int) -> None:
 
 
 def first_curve_seconds(browser: Browser, api: Api) -> float:
-    """With nothing in the browser's cache."""
+    """Returns the seconds with an empty browser cache."""
     with chromium.signed_in(browser, api) as context:
         page = context.new_page()
         page.add_init_script(WATCH)
@@ -59,7 +59,7 @@ def first_curve_seconds(browser: Browser, api: Api) -> float:
 
 
 def scripts_loaded(browser: Browser, api: Api) -> set[str]:
-    """Names of the scripts that the browser has loaded when the first curve is there."""
+    """Returns the names of the loaded scripts when the first curve is drawn."""
     with chromium.signed_in(browser, api) as context:
         page = context.new_page()
         page.add_init_script(WATCH)

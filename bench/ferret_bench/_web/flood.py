@@ -1,4 +1,4 @@
-"""A page that is left open while very much happens: whether its memory grows."""
+"""Memory growth of a page that stays open during many events."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ LOOK_MILLISECONDS = 1000
 
 
 def heaps(browser: Browser, api: Api, tab: str, seconds: float) -> dict[str, Any]:
-    """Bytes in use at the ``start``, at ``half`` of the time and in the ``end``, each after collecting garbage.
+    """Returns bytes in use at the ``start``, at ``half`` of the time and at the ``end``, each after collecting garbage.
 
-    Each is the median of a few looks: requests that are under way at one of them hold half a megabyte."""
+    Each is the median of a few readings: requests in progress at one of them hold half a megabyte.
+    """
     with chromium.signed_in(browser, api) as context:
         page = context.new_page()
         page.goto(chromium.experiment(api, tab))

@@ -1,4 +1,4 @@
-"""How long the dashboard's own drawing takes, called from a page without anything else."""
+"""Time of the dashboard's drawing functions, called from an otherwise empty page."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ WEB = Path(__file__).parents[3] / "web"
 
 
 def milliseconds(browser: Browser, kind: str, sizes: tuple[int, int], times: int) -> list[float]:
-    """Of each of ``times`` redraws of ``lines`` (series, points) or ``cells`` (rows, columns), until the pixels are
-    there."""
+    """Returns the milliseconds of each of ``times`` redraws of ``lines`` (series, points) or ``cells`` (rows, columns),
+    until the pixels are there.
+    """
     with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.add_style_tag(path=WEB / "src" / "app" / "styles" / "tokens.css")
@@ -26,7 +27,7 @@ def milliseconds(browser: Browser, kind: str, sizes: tuple[int, int], times: int
 
 
 def _built(folder: Path) -> Path:
-    """Raises ``setup.missing`` outside of a checkout whose dashboard can be built."""
+    """Builds the page. Raises ``setup.missing`` outside a checkout with a buildable dashboard."""
     if not (WEB / "node_modules").is_dir():
         raise FerretError("setup.missing", f"{WEB} has no node_modules; in a checkout run: make web")
     command = [

@@ -37,13 +37,11 @@ def bench(
         typer.Argument(metavar="[FILE]", help="For noise: the experiment to measure.", show_default=False),
     ] = None,
     assignments: options.Assignments = None,
-    bounds: Annotated[
-        bool, typer.Option("--bounds", help="Measure only what has a bound, and say whether it holds.")
-    ] = False,
+    bounds: Annotated[bool, typer.Option("--bounds", help="Measure only ratios with a bound, and check it.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that everything works.")] = False,
     max_seconds: Annotated[
         float,
-        typer.Option("--max-seconds", min=1, help="About how long it may take; the rest is skipped."),
+        typer.Option("--max-seconds", min=1, help="Approximate time limit; the rest is skipped."),
     ] = 600,
     json: options.Json = False,
 ) -> None:
@@ -65,7 +63,7 @@ def bench(
 
 
 def _made(benchmark: Any, name: str, file: Path | None, assignments: Sequence[str]) -> Benchmark:
-    """Of the experiment in ``file``, if one is given."""
+    """Creates the benchmark, with the experiment in ``file`` if given."""
     if file is None:
         return benchmark()
     if "experiment" not in signature(benchmark).parameters:

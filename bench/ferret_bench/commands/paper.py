@@ -43,7 +43,7 @@ Datasets = Annotated[str | None, typer.Option("--datasets", metavar="A,B", help=
 Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Runs per cell, with seeds 1 to N.")]
 Rounds = Annotated[int | None, typer.Option("--rounds", min=1, help="Rounds of every run; default the paper's.")]
 Examples = Annotated[int | None, typer.Option("--examples", min=1, help="Held-out examples for the loss.")]
-Generate = Annotated[int | None, typer.Option("--generate", min=0, help="Of these, how many to answer for Rouge-L.")]
+Generate = Annotated[int | None, typer.Option("--generate", min=0, help="Number of these to answer for Rouge-L.")]
 Assignments = Annotated[
     list[str] | None,
     typer.Option(
@@ -55,7 +55,7 @@ SettingsFile = Annotated[
     typer.Option("--settings", metavar="FILE", help="TOML with options of rows and datasets.", dir_okay=False),
 ]
 Together = Annotated[int, typer.Option("--together", min=1, help="Number of runs at the same time.")]
-Retry = Annotated[bool, typer.Option("--retry", help="Run again what failed before.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Run failed runs again.")]
 Simulate = Annotated[bool, typer.Option("--simulate", help="Run in this process, without a service; same figures.")]
 Url = Annotated[
     str | None,
@@ -179,7 +179,7 @@ app.command("figure", cls=_Named)(
 
 @app.command()
 def tune(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The figure whose rows are tuned, e.g. frontier.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The figure with the rows to tune, e.g. frontier.")],
     out: Out,
     model: Models = None,
     shape: Shapes = None,
@@ -219,7 +219,7 @@ def tune(
 
 @app.command()
 def page(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The table or figure whose page is written.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The table or figure of the page.")],
     out: Out,
     settings: SettingsFile = None,
     json: options.Json = False,

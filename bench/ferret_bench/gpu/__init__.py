@@ -1,5 +1,5 @@
-"""Everything that is asked of a GPU, in parts that each fit into some minutes of one that is lent: ``make gpu``.
+"""All measurements on a GPU, in parts of a few minutes each, for a machine on loan: ``make gpu``.
 
-A part is a file in ``parts``; its steps run in processes of their own, so that one that fails, hangs or breaks the GPU
-costs the others nothing. What a step found is in the part's JSON file as soon as it has ended, and is not done again.
+A part is a file in ``parts``. Its steps run in separate processes, so that one that fails, hangs or breaks the GPU does
+not affect the others. A step's result is written to the part's JSON file as soon as it ends, and is not measured again.
 """

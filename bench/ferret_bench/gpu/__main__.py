@@ -1,4 +1,4 @@
-"""``python -m ferret_bench.gpu [PART]``, which ``make gpu`` runs: a part, or all, and the page of what was found."""
+"""``python -m ferret_bench.gpu [PART]``, which ``make gpu`` runs: a part, or all, and the page of results."""
 
 from __future__ import annotations
 
@@ -32,15 +32,13 @@ ALL = "all"
 def main(
     part: Annotated[str, typer.Argument(help=f"{', '.join(runner.PARTS)}, or {ALL}.")] = ALL,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the JSON files and the page; what stands there is not run again.")
+        Path | None, typer.Option(help="Folder of the JSON files and the page; steps with results there are skipped.")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder with the official datasets.")] = None,
     scratch: Annotated[Path, typer.Option(help="Folder for models, 50 GB in all.")] = SCRATCH,
     miniature: Annotated[bool, typer.Option("--miniature", help="Toy sizes, on any machine.")] = False,
-    seconds: Annotated[
-        float, typer.Option(help="What all may take together; a step that is running then is ended.")
-    ] = math.inf,
-    again: Annotated[bool, typer.Option("--again", help="Run what has been run, too.")] = False,
+    seconds: Annotated[float, typer.Option(help="Time limit of all; a step in progress is ended then.")] = math.inf,
+    again: Annotated[bool, typer.Option("--again", help="Repeat finished steps.")] = False,
     only: Annotated[str | None, typer.Option("--step", hidden=True)] = None,
     result: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -67,7 +65,7 @@ def main(
 
 
 def _places(out: Path | None, setup: Setup) -> tuple[Path, Path]:
-    """The folder of the JSON files and the page: the results', unless another is asked for or sizes are a toy's."""
+    """Returns the folder of the JSON files and the page: the results', unless another is given or sizes are a toy's."""
     if out is None and not setup.miniature:
         return RESULTS, RESULTS.with_suffix(".md")
     folder = out or setup.scratch / "miniature"

@@ -1,4 +1,4 @@
-"""``docs/results/gpu.md``: what the parts' JSON files say."""
+"""``docs/results/gpu.md``: the content of the parts' JSON files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ asked there, and writes this page.
 
 
 def markdown(out: Path) -> str:
-    """The page of the documents in ``out``."""
+    """Renders the page of the documents in ``out``."""
     documents = [json.loads(file.read_bytes()) for name in PARTS if (file := file_of(name, out)).exists()]
     if not documents:
         return f"{TITLE}\n{NOTHING}"

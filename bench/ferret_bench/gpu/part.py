@@ -1,4 +1,4 @@
-"""What a part is: a file in ``parts`` with one final class ``Part``."""
+"""The interface of a part: a file in ``parts`` with one final class ``Part``."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ferret_bench.gpu.setup import Setup
 Found = dict[str, Any]
 Step = Callable[[Setup], Found]
 Done = Mapping[str, Found]
-"""What steps found, by name; those that failed or were not run are left out."""
+"""Results of steps by name, without failed and skipped ones."""
 
 
 class Part(Protocol):
-    """``title`` and ``lead`` stand on the page. ``seconds`` is how long all steps together may take."""
+    """A part. ``title`` and ``lead`` are printed on the page. ``seconds`` is the time limit of all steps together."""
 
     title: str
     lead: str
     seconds: float
 
     def steps(self, setup: Setup) -> Mapping[str, Step]:
-        """The steps by name, in order; what one finds is what JSON can hold."""
+        """Returns the steps by name, in order. A step's result is JSON."""
         ...
 
     def tables(self, done: Done) -> Sequence[Table]:
-        """What was found, for people."""
+        """Returns the results as tables for people."""
         ...

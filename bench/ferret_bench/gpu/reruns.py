@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 
 
 def rerun(study: Study, asked: Asked, quantities: Sequence[Quantity]) -> Found:
-    """``values`` by the quantities' labels, as they are shown, of each run of the row by its label."""
+    """Returns ``values``, formatted, by the quantities' labels, for each run of the row by its label."""
     known = settings.read(None, asked.given, study, absolute_paths=True)
     cells = grid.grid(
         study,
@@ -44,7 +44,7 @@ def rerun(study: Study, asked: Asked, quantities: Sequence[Quantity]) -> Found:
 
 
 def table(title: str, done: Done) -> Table:
-    """What ``rerun`` found in each step, a line for each run."""
+    """Returns the results of ``rerun`` in each step, one line per run."""
     runs = [(step, label, values) for step, found in done.items() for label, values in found["runs"].items()]
     names = list(dict.fromkeys(name for _, _, values in runs for name in values))
     rows = [[step.partition(",")[0], label, *(values.get(name) for name in names)] for step, label, values in runs]

@@ -1,4 +1,4 @@
-"""Runs a part's steps one after the other and keeps each as it ends; what has ended well is not run again."""
+"""Runs a part's steps one after the other and stores each at its end. Successful steps are not repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def file_of(name: str, out: Path) -> Path:
 
 
 def run(name: str, setup: Setup, out: Path, *, again: bool = False, seconds: float = math.inf) -> Document:
-    """The part's document, also in ``out``: ``steps`` by name, and where they ran. It takes ``seconds`` at most."""
+    """Returns the part's document, also in ``out``: ``steps`` by name, and the machine. It takes at most
+    ``seconds``.
+    """
     chosen, file, machine = part(name), file_of(name, out), described()
     steps = {} if again else _kept(file, setup.miniature, machine["gpu"])
     document = {"part": name, "miniature": setup.miniature, "machine": machine, "steps": steps}
@@ -50,7 +52,7 @@ def run(name: str, setup: Setup, out: Path, *, again: bool = False, seconds: flo
 
 
 def _kept(file: Path, miniature: bool, gpu: str | None) -> dict[str, Ended]:
-    """The steps of an earlier run of the same size on the same kind of GPU."""
+    """Returns the steps of an earlier run of the same size on the same kind of GPU."""
     if not file.exists():
         return {}
     before = json.loads(file.read_bytes())

@@ -1,4 +1,4 @@
-"""What a step is told, and what is known of the machine it runs on."""
+"""The input of a step, and the description of its machine."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ GSM8K = ("gsm8k_train.jsonl", "gsm8k_test.jsonl")
 
 
 class Setup(NamedTuple):
-    """``miniature``: every size is a toy's, and a CPU will do. ``data``: a folder with the official files, if there is
-    one. ``scratch``: a folder for models, which may be as large as tens of gigabytes."""
+    """A step's input.
+
+    ``miniature``: every size is a toy's, and a CPU suffices. ``data``: a folder with the official files, if any.
+    ``scratch``: a folder for models, of up to tens of gigabytes.
+    """
 
     miniature: bool
     data: Path | None
@@ -46,7 +49,7 @@ class Setup(NamedTuple):
 
 
 def described() -> dict[str, Any]:
-    """The machine as every benchmark tells it, and the GPU's driver and memory."""
+    """Returns the machine as in every benchmark, and the GPU's driver and memory."""
     here = machine()
     if here["gpu"] is None:
         return {**here, "driver": None, "gpu_memory_bytes": None}

@@ -1,4 +1,4 @@
-"""One step of a part: in this process, or in one of its own with a limit."""
+"""One step of a part: in this process, or in a separate one with a limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Runner = Callable[[str, str, Setup, float], Ended]
 
 
 def here(step: Step, setup: Setup) -> Ended:
-    """Runs the step; whatever it raises is its end."""
+    """Runs the step; an exception is its result."""
     gpu = torch.cuda.is_available()
     if gpu:
         torch.cuda.reset_peak_memory_stats()
@@ -39,7 +39,7 @@ def here(step: Step, setup: Setup) -> Ended:
 
 
 def apart(part: str, name: str, setup: Setup, seconds: float) -> Ended:
-    """Runs the step of this name in a process of its own, which is ended after ``seconds``."""
+    """Runs the step of this name in a separate process, which is ended after ``seconds``."""
     result = setup.scratch / "step.json"
     result.unlink(missing_ok=True)
     command = [sys.executable, "-m", "ferret_bench.gpu", part, "--step", name, "--result", str(result)]
@@ -63,5 +63,5 @@ def _failed(detail: str, begin: float) -> Ended:
 
 
 def keep(ended: Ended, file: Path) -> None:
-    """Where the process that asked looks for it."""
+    """Writes the result for the parent process."""
     file.write_text(json.dumps(ended, allow_nan=False))

@@ -1,1 +1,1 @@
-"""How every benchmark measures: time, memory, and the machine they belong to."""
+"""Measurements of all benchmarks: time, memory, and the machine."""

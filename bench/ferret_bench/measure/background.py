@@ -1,4 +1,4 @@
-"""Something that goes on beside what is measured."""
+"""A repeated action in the background of a measurement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 def repeated(act: Callable[[], None], seconds: float) -> Generator[None]:
     """Calls ``act`` every ``seconds`` in a thread, for the length of a ``with`` block.
 
-    The times are those of a clock that starts with the block: however long ``act`` takes, it is called as often.
+    The times are counted from the start of the block: the number of calls does not depend on the duration of ``act``.
     """
     over = threading.Event()
 

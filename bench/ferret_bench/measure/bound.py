@@ -1,4 +1,4 @@
-"""Bounds: what a measured ratio must reach."""
+"""Bounds of measured ratios."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Bound(NamedTuple):
 
 
 def against(bounds: Mapping[str, Bound], ratios: Mapping[str, float | None]) -> dict[str, dict[str, Any]]:
-    """By key: the ratio, its bound, and whether it holds; None for a ratio that could not be measured."""
+    """Returns by key the ratio, its bound, and whether it holds; None for a ratio that could not be measured."""
     return {
         key: {"value": ratios[key], "bound": str(bound), "holds": _holds(ratios[key], bound)}
         for key, bound in bounds.items()

@@ -13,7 +13,7 @@ Action = Callable[[], object]
 
 
 class Turns(NamedTuple):
-    """How often: at least ``least`` times, then until ``seconds`` have passed, but at most ``most`` times."""
+    """Number of repetitions: at least ``least``, then until ``seconds`` have passed, but at most ``most``."""
 
     least: int = 3
     most: int = 15
@@ -32,7 +32,7 @@ class Timings(NamedTuple):
         return median(self.seconds[side])
 
     def ratio(self, side: str, other: str) -> float:
-        """``side``'s time over ``other``'s: the median over the turns of the two times of one turn."""
+        """Returns ``side``'s time over ``other``'s: the median over the turns of the ratio within one turn."""
         return median(a / b for a, b in zip(self.seconds[side], self.seconds[other], strict=True))
 
     def to_json(self) -> dict[str, Any]:

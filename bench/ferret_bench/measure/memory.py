@@ -1,4 +1,4 @@
-"""Memory: how much there is, and how much a call takes beyond its arguments and its result."""
+"""Memory: the available amount, and a call's peak without its arguments and its result."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ STATUS = Path("/proc/self/status")
 MEMORY = Path("/proc/meminfo")
 PERIOD = 0.001
 ROOM = 0.8
-"""The part of the available memory that may be used."""
+"""The usable share of the available memory."""
 
 Result = Tensor | Sequence[Tensor] | None
 
 
 def available_bytes(device: torch.device) -> int:
-    """What can still be allocated on ``device`` without swapping."""
+    """Returns the bytes that can be allocated on ``device`` without swapping."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     if MEMORY.exists():
@@ -33,7 +33,7 @@ def available_bytes(device: torch.device) -> int:
 
 
 def short_of(needed: int, device: torch.device) -> str | None:
-    """Why ``needed`` bytes should not be asked for on ``device``, or None if a good part stays free."""
+    """Returns the reason not to allocate ``needed`` bytes on ``device``, or None if a good part stays free."""
     available = available_bytes(device)
     if needed <= ROOM * available:
         return None
@@ -41,14 +41,14 @@ def short_of(needed: int, device: torch.device) -> str | None:
 
 
 def most_resident_bytes(pid: int) -> int:
-    """The most that the process had in memory at a time so far, pages of mapped files included."""
+    """Returns the process's peak resident memory so far, pages of mapped files included."""
     return _kilobytes(Path(f"/proc/{pid}/status"), "VmHWM")
 
 
 def extra_bytes(action: Callable[[], Result], device: torch.device) -> int | None:
-    """Peak memory during one call, less what was there before and less its result; None if unknown.
+    """Returns the peak memory during one call, minus the memory before it and its result; None if unknown.
 
-    On the CPU: the anonymous memory of this process, read every millisecond by a thread, so the call must let
+    On the CPU this is the anonymous memory of this process, read every millisecond by a thread, so the call must let
     other threads run. Memory that was freed earlier is first returned to the system: reused memory would not be seen.
     """
     if device.type == "cuda":
@@ -72,7 +72,7 @@ def _extra_on_gpu(action: Callable[[], Result], device: torch.device) -> int:
 
 @contextmanager
 def _watched() -> Generator[list[int]]:
-    """A list that fills with the process's anonymous memory: first the level before, last that at the end."""
+    """Yields a list that fills with the process's anonymous memory: first the level before, last the one at the end."""
     seen: list[int] = []
     started, over = Event(), Event()
 

@@ -1,4 +1,4 @@
-"""How measured values are spread."""
+"""Percentiles of measured values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from statistics import median
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, 99th percentile by nearest rank, and largest."""
+    """Returns median, 99th percentile by nearest rank, and maximum."""
     ordered = sorted(values)
     return {"p50": median(ordered), "p99": ordered[-(-99 * len(ordered) // 100) - 1], "max": ordered[-1]}

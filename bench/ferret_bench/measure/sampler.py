@@ -1,4 +1,4 @@
-"""A figure that is looked at all the time while something else happens."""
+"""Periodic sampling of a figure in the background."""
 
 from __future__ import annotations
 

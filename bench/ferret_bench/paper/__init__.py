@@ -1,1 +1,1 @@
-"""The paper's tables and figures, measured again with this code, and those that the paper leaves out."""
+"""The paper's tables and figures, measured again with this code, and others that are not in the paper."""

@@ -1,4 +1,4 @@
-"""The two functions whose gradients the paper reconstructs, and points to take them at."""
+"""The two functions with the gradients that the paper reconstructs, and points to take them at."""
 
 from __future__ import annotations
 

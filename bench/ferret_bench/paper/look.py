@@ -80,7 +80,7 @@ def line(axes: Axes, rows: Sequence[Row], x: str, y: str, label: str | None = No
 
 
 def legend(*together: Axes) -> None:
-    """One legend above the lines of axes that lie over each other, drawn by the topmost."""
+    """Draws one legend above the lines of overlaid axes, with the topmost."""
     entries = [entry for axes in together for entry in zip(*axes.get_legend_handles_labels(), strict=True)]
     together[-1].legend(*zip(*entries, strict=True), loc="upper center", ncols=len(together))
 

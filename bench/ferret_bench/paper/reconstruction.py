@@ -15,7 +15,7 @@ FIGURES = (rho, cosine_k, cosine_t, cosine_d, cosine_l, error_per_byte, seeds)
 
 
 class Drawn(NamedTuple):
-    """One figure's two files, and what it says in numbers."""
+    """One figure's two files, and its summary in numbers."""
 
     name: str
     png: Path

@@ -1,7 +1,6 @@
-"""What a figure shows, as rows: one row per point, columns named with their units.
+"""The data of a figure as rows: one row per point, columns named with their units.
 
-A point measured over several seeds has ``<name>_mean`` and ``<name>_std``, and ``<name>_theory`` where there is a
-formula.
+A point measured over several seeds has ``<name>_mean`` and ``<name>_std``, and ``<name>_theory`` if there is a formula.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the measurements should give, in closed form.
+"""The measurements' expected values, in closed form.
 
-An unbiased Δ~ with E‖Δ~ − Δ‖² = error·‖Δ‖² has ‖Δ~‖² ≈ (1 + error)·‖Δ‖² and ⟨Δ~, Δ⟩ ≈ ‖Δ‖². So its cosine with Δ is
-(1 + error)^(−½), and the share of Δ's energy that it captures, scaled at best, is the square of that.
+An unbiased Δ~ with E‖Δ~ − Δ‖² = error·‖Δ‖² has ‖Δ~‖² ≈ (1 + error)·‖Δ‖² and ⟨Δ~, Δ⟩ ≈ ‖Δ‖². So its cosine with Δ is (1
++ error)^(−½), and the share of Δ's energy that it captures, scaled optimally, is the square of that.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ def bound(d: int, K: int) -> float:
 
 
 def mean_error(seeds: str, d: int, K: int, N: int, c: float) -> float:
-    """E‖mean of N reconstructions − mean of N updates‖² over the mean ‖Δᵢ‖², orthogonal columns, pairwise cosine c.
+    """Returns E‖mean of N reconstructions − mean of N updates‖² over the mean ‖Δᵢ‖², orthogonal columns, pairwise
+    cosine c.
 
-    With own seeds errors are independent, with one shared seed they are those of the mean update.
+    With own seeds errors are independent, with one shared seed they equal the mean update's.
     """
     alone = d / K - 1
     return alone / N if seeds == "own" else alone * (1 + (N - 1) * c) / N

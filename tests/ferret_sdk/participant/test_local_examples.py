@@ -80,7 +80,7 @@ def test_what_is_no_row_is_said() -> None:
     assert "row 2 is a tuple, not a mapping" in refused([ROWS[0], ("a", "b")])
     assert "is a mapping of train, test" in refused({"train": ROWS, "test": ROWS})
     assert "holds no examples" in refused(iter([]))
-    assert "'int': is no path" in refused(7)
+    assert "'int': is neither a path" in refused(7)
 
 
 def test_rows_without_end_end(monkeypatch: pytest.MonkeyPatch) -> None:

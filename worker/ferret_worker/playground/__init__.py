@@ -1,5 +1,5 @@
-"""The playground's worker: it answers questions to checkpoints, one at a time, and holds up no round.
+"""The playground's worker: it answers questions to checkpoints, one at a time, and delays no round.
 
-It is a process of its own with a low priority for the CPU. Torch is loaded with the first question, so that a service
-in which nobody asks pays little for it.
+It is a separate process with a low CPU priority. Torch is loaded with the first question, so an unused playground costs
+little.
 """

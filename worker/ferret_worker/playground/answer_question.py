@@ -1,4 +1,4 @@
-"""One question: the answer of each model that is asked, token by token, or an example to ask about."""
+"""One question: each selected model's answer, token by token, or an example question."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REMEDY = "choose a smaller model, or give the playground's worker more memory: F
 
 
 class Answering:
-    """What is loaded with the first question."""
+    """State that is loaded with the first question."""
 
     def __init__(self, settings: WorkerSettings, database: Database, storage: Storage) -> None:
         if settings.threads:
@@ -48,7 +48,7 @@ class Answering:
         self._held_out = lru_cache(maxsize=1)(self._read_held_out)
 
     def answer(self, question: Question, asker: Asker) -> None:
-        """Says everything there is to say about ``question``: last ``end``, or ``problem``."""
+        """Sends all messages of the answer to ``question``; the last is ``end`` or ``problem``."""
         try:
             with self._idle, memory_checked(REMEDY), untrusted_files.within(self._settings.readable):
                 if question.kind == "example":

@@ -1,4 +1,4 @@
-"""The process: it waits for questions, and says that it is there."""
+"""The playground's process: it waits for questions and reports that it is alive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NICE = 10
-"""What trains and aggregates on the same machine goes first."""
+"""Low priority: training and aggregation on the same machine go first."""
 
 
 def serve(settings: WorkerSettings) -> None:
@@ -34,14 +34,14 @@ def serve(settings: WorkerSettings) -> None:
     os.nice(NICE)
     celery = create_celery(settings)
     playground = Playground(settings)
-    # Acknowledged before it begins: whoever asked learns that a worker was killed, and nobody waits for another try.
+    # Acknowledged before it begins: the requester learns that a worker was killed, and nobody waits for a retry.
     celery.task(playground.answer, name=str(TaskName.ANSWER), Request=Request, acks_late=False)
     celery_process.attend(playground.start, playground.stop_soon, playground.stop)
     celery_process.run(celery, Queue.PLAYGROUND, settings.log_level)
 
 
 class Playground:
-    """What the process holds between questions."""
+    """The process's state between questions."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
@@ -70,7 +70,7 @@ class Playground:
         self._database.dispose()
 
     def answer(self, question_id: str) -> None:
-        """Answers the question of whoever waits under ``question_id``; nothing where nobody does (any more)."""
+        """Answers the question ``question_id`` if its requester still waits."""
         asker = Asker(self._redis, question_id, lambda: self._stopping)
         with (
             tracing.received(message_headers()),
@@ -83,7 +83,7 @@ class Playground:
                     self._presence.say()
                     self._answering.answer(question, asker)
             except Gone as gone:
-                logger.info("nobody waits for the answer any more: %s", gone)
+                logger.info("the requester has gone: %s", gone)
             except redis.RedisError as error:
                 logger.warning("the answer breaks off, Redis does not answer: %s", error)
         self._presence.say()

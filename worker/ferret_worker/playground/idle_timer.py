@@ -1,4 +1,4 @@
-"""Lets go of what nobody has used for a while."""
+"""A timer that releases an unused resource."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Idle:
-    """``with idle:`` is a use; ``let_go`` is called, in a thread, ``seconds`` after the last, and never during one."""
+    """``with idle:`` is a use. A thread calls ``let_go`` ``seconds`` after the last use, and never during one."""
 
     def __init__(self, seconds: float, let_go: Callable[[], None]) -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""The models of checkpoints, a few of which stay in memory."""
+"""The cache of checkpoints' models. It keeps a few in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Subject(NamedTuple):
 
 
 class Models:
-    """At most ``most`` models on ``device``; the one that was asked least recently makes room, before another loads."""
+    """At most ``most`` models on ``device``. The least recently used one is unloaded before another loads."""
 
     def __init__(self, database: Database, storage: Storage, most: int, device: torch.device) -> None:
         self._database = database
@@ -38,10 +38,10 @@ class Models:
         self._kept: OrderedDict[tuple[str, int], LoadedModel] = OrderedDict()
 
     def at(self, experiment_id: str, round: int) -> LoadedModel:
-        """The model after ``round``, ready to be asked.
+        """Returns the model after ``round``, ready for questions.
 
-        Raises ``experiment.not_found`` or ``artifact.not_found`` where it was deleted meanwhile, ``storage.missing`` or
-        ``storage.corrupt`` for a damaged file, and ``model.invalid`` for one that cannot be asked.
+        Raises ``experiment.not_found`` or ``artifact.not_found`` if it was deleted meanwhile, ``storage.missing`` or
+        ``storage.corrupt`` for a damaged file, and ``model.invalid`` for a model that cannot generate.
         """
         subject = self._subject(experiment_id, round)
         key = experiment_id, round
@@ -53,7 +53,7 @@ class Models:
         return self._kept[key]
 
     def forget(self) -> None:
-        """Gives every model's memory back."""
+        """Releases the memory of all models."""
         self._kept.clear()
         gc.collect()
         if self._device.type == "cuda":

@@ -1,4 +1,4 @@
-"""Whoever asked a question, as the worker that answers it knows them: by two channels of Redis."""
+"""The requester of a question, connected to the answering worker by two Redis channels."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ferret_core.protocol.playground import ALIVE_SECONDS, Kind, Question, Word,
 logger = logging.getLogger(__name__)
 
 QUESTION_SECONDS = 10.0
-"""For the question to come once its worker is ready."""
+"""Seconds for the question to arrive once its worker is ready."""
 GRACE_SECONDS = 60.0
-"""For the work to end by itself after its asker is gone: loading, or one gigantic step, cannot be asked to stop."""
+"""Seconds that work may continue after its requester has gone: loading and a single step cannot be interrupted."""
 
 
 class Gone(Exception):
-    """Nobody listens any more."""
+    """Raised when nobody receives the answer."""
 
 
 class Asker:
-    """Hears what is said about the question with this id. For two threads: one works, one is alive."""
+    """Receives the messages about the question with this id. Two threads use it: one works, one sends heartbeats."""
 
     def __init__(self, client: redis.Redis, question_id: str, stopping: Callable[[], bool] = lambda: False) -> None:
         self._client = client
@@ -39,7 +39,7 @@ class Asker:
         self._lock = threading.Lock()
 
     def say(self, kind: Kind, **data: Any) -> None:
-        """Raises :class:`Gone` where nobody hears it."""
+        """Sends a message. Raises :class:`Gone` if nobody receives it."""
         with self._lock:
             word = Word(self._number, kind, data)
             self._number += 1
@@ -49,17 +49,17 @@ class Asker:
             raise Gone(f"{kind} was not heard")
 
     def check(self) -> None:
-        """Raises :class:`Gone`, and ``worker.stopping`` once this process was told to end."""
+        """Raises :class:`Gone`, and ``worker.stopping`` once this process was stopped."""
         if self._gone:
             raise Gone("a sign of life was not heard")
         if self._stopping():
             raise FerretError("worker.stopping", "the worker that answered is being stopped: ask again")
 
     def question(self) -> Question:
-        """Says that a worker is there, and waits for the question."""
+        """Announces a worker and waits for the question."""
         with self._client.pubsub(ignore_subscribe_messages=True) as channel:
             channel.subscribe(to_worker(self._id))
-            channel.get_message(timeout=QUESTION_SECONDS)  # that it is subscribed
+            channel.get_message(timeout=QUESTION_SECONDS)  # confirmation of the subscription
             self.say("ready")
             deadline = time.monotonic() + QUESTION_SECONDS
             while (left := deadline - time.monotonic()) > 0:
@@ -70,9 +70,10 @@ class Asker:
 
     @contextmanager
     def kept_company(self) -> Generator[None]:
-        """Says every second of the block that the work goes on.
+        """Sends a heartbeat every second of the block.
 
-        Ends the process where it goes on for a minute after its asker is gone; a supervisor starts another.
+        If the work continues for a minute after its requester has gone, this ends the process; a supervisor starts
+        another.
         """
         over = threading.Event()
         thread = threading.Thread(target=self._keep_alive, args=(over,), name="alive", daemon=True)

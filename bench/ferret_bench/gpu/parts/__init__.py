@@ -1,1 +1,1 @@
-"""What is asked of a GPU, one file for each part; ``ferret_bench/gpu/runner.py`` has their order."""
+"""The GPU measurements, one file per part; ``ferret_bench/gpu/runner.py`` has their order."""

@@ -1,4 +1,4 @@
-"""What projecting costs beside copying the model, and what a round costs with each method: one run on one model."""
+"""The cost of projecting relative to a copy of the model, and of a round with each method: one run on one model."""
 
 from __future__ import annotations
 

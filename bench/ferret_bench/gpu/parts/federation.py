@@ -68,7 +68,7 @@ class Part:
 
 
 def spec(shape: str, setup: Setup) -> ExperimentSpec:
-    """GSM8K where the official files are there, else the demo's tasks."""
+    """Returns the specification: GSM8K if the official files are there, otherwise the demo's tasks."""
     folder = setup.official or setup.toy_data()
     dataset: dict[str, Any] = {"name": "jsonl", "train": "train.jsonl", "test": "test.jsonl"}
     if setup.official is not None:
@@ -91,7 +91,7 @@ def spec(shape: str, setup: Setup) -> ExperimentSpec:
 
 
 def _run(shape: str, setup: Setup) -> Found:
-    """Raises ``ledger.broken`` where the processor comes to another model than the GPU."""
+    """Runs it. Raises ``ledger.broken`` if the processor's model differs from the GPU's."""
     asked, entries = spec(shape, setup), list[LedgerEntry]()
     begin = perf_counter()
     result = simulate(asked, on_update=entries.append, on_round=lambda done: say(f"round {done.number}: {done.digest}"))
@@ -111,7 +111,7 @@ def _run(shape: str, setup: Setup) -> Found:
 
 
 def _service(setup: Setup) -> Found:
-    """``ferret demo --once`` in a home of its own."""
+    """Runs ``ferret demo --once`` in a new home."""
     require_server()
     begin = perf_counter()
     with tempfile.TemporaryDirectory(prefix="ferret-gpu-") as home:

@@ -1,4 +1,4 @@
-"""Whether the GPU's kernels compute what the processor's do: weights and entries to the bit."""
+"""A bitwise comparison of the GPU's kernels with the processor's: weights and entries."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class Size(NamedTuple):
 
 
 def size_of(letter: str, setup: Setup) -> Size:
-    """Across element 2³¹, but of I, which has as many coordinates as its block has elements, and H, which has few there
-    unless it has as many."""
+    """Returns a size across element 2³¹. I, which has a coordinate per element of its block, and H, which has few there
+    unless it has as many, get other sizes.
+    """
     start = 0 if letter in "HI" else 2**31 - 4000
     if setup.miniature:
         return Size(5001, 3 if letter in DENSE else 256, start)
@@ -97,7 +98,7 @@ def _contract(setup: Setup) -> Found:
 
 
 def _alike(letter: str, setup: Setup) -> Found:
-    """Weights, coordinates and entries on the device and on the processor."""
+    """Compares weights, coordinates and entries on the device and on the processor."""
     size, device, family = size_of(letter, setup), setup.device, basis(letter)
     block = Block(7, "w", size.start + size.elements)
     before, after = _vector(size.elements, 1), _vector(size.elements, 2).bfloat16()
@@ -129,7 +130,9 @@ def _applied(
 
 
 def _large(setup: Setup) -> Found:
-    """One tensor with more elements than 32 bits count, moved at once; its ends and its middle on the processor."""
+    """Moves one tensor with more elements than 32 bits count, and compares its ends and its middle with the
+    processor's.
+    """
     elements, K = (3 * 4096 + 5, 64) if setup.miniature else (LARGE, 1 << 16)
     width = min(STRETCH, elements)
     block, device = Block(3, "w", elements), setup.device
@@ -148,7 +151,7 @@ def _large(setup: Setup) -> Found:
 
 
 def _digest(setup: Setup) -> Found:
-    """Of one linear layer without a bias, there and here."""
+    """Compares the digests of one linear layer without a bias on both devices."""
     layer = torch.nn.Linear(
         64 if setup.miniature else 1 << 15, 64 if setup.miniature else 1 << 16, bias=False
     ).bfloat16()
@@ -167,7 +170,7 @@ def _digest(setup: Setup) -> Found:
 
 
 def _projections(kernel: Kernel, weights: Tensor, block: Block, K: int) -> tuple[Tensor, Tensor]:
-    """Of the weights at once, and of their halves one after the other."""
+    """Projects the weights whole, and in two halves."""
     half, after = block.size // 2 + 3, torch.zeros_like(weights)
     whole = kernel.project(weights, after, block, K, SEEDS[1])
     first = kernel.project(weights[:half], after[:half], block, K, SEEDS[1])

@@ -18,7 +18,7 @@ LEAN = ("algorithm.local.activation_checkpointing=true", "algorithm.local.in_bac
 HALF = "algorithm.local.precision=bfloat16"
 ALWAYS = ("model.dtype=bfloat16", "participants.simulated=2")
 UNGUARDED = "algorithm.guard=false"
-"""Random weights mean nothing, so that noise cannot spoil them."""
+"""Random weights mean nothing, so noise cannot spoil them."""
 FIRST_ORDER = (HALF, UNGUARDED)
 PURE = ("algorithm.local.precision=pure_bfloat16", UNGUARDED, *LEAN)
 ROWS: Mapping[str, tuple[str, str, Sequence[str]]] = {
@@ -33,8 +33,9 @@ ROWS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "llama-3b, fedmezo": ("llama-3b", "fedmezo", ()),
     "llama2-7b, fedkseed": ("llama2-7b", "fedkseed", ()),
 }
-"""Shape, row and what is set for it; what takes minutes comes last. FedAvg at 7B would send 28 GB, which a host of
-128 GB holds four times at most; at 13B an fp32 copy of the weights leaves no room on 80 GB."""
+"""Shape, row and its settings; the slowest comes last. FedAvg at 7B would send 28 GB, which a host of 128 GB holds four
+times at most; at 13B an fp32 copy of the weights leaves no room on 80 GB.
+"""
 TOYS: Mapping[str, tuple[str, str, Sequence[str]]] = {"64/1, ferret": ("64/1", "ferret", (UNGUARDED,))}
 
 

@@ -1,4 +1,4 @@
-"""Loss with K split by the length of the update alone, and by the curvature of the loss too, at three budgets."""
+"""Loss with K allocated by the length of the update alone, and by the curvature of the loss too, at three budgets."""
 
 from __future__ import annotations
 

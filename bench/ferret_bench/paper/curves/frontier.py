@@ -7,12 +7,14 @@ from ferret_bench.paper.reruns.study import AT_THE_END, Panel, Study, Variant
 from ferret_core.protocol.formatting import size
 
 BUDGETS = (1000, 7400, 64_000, 250_000)
-"""In two of three bands: up to 10 kB, and from there to 1 MB. The third, 1 to 50 MB of a model of 10⁹ weights, is for
-methods whose bytes grow with the model's d weights: 0.001 to 0.05 bytes a weight, which on stories3M are 7,400 (2.4 MB
-of 10⁹ weights) and 64,000 (20 MB)."""
+"""Budgets in two of three bands: up to 10 kB, and from there to 1 MB.
+
+The third band, 1 to 50 MB of a model of 10⁹ weights, is for methods with bytes that grow with the model's d weights:
+0.001 to 0.05 bytes a weight, which on stories3M are 7,400 (2.4 MB of 10⁹ weights) and 64,000 (20 MB).
+"""
 SPARSE = {"coordinates": "sparse_sign", "basis": "H", "bytes_per_round": BUDGETS[1]}
 PER_CHUNK = BUDGETS[1:]
-"""For what sends at least one entry of every chunk of 4,096: 0.0004 to 0.0007 bytes a weight."""
+"""Budgets for methods with at least one entry of every chunk of 4,096: 0.0004 to 0.0007 bytes a weight."""
 
 
 def _of(budget: int) -> Variant:

@@ -1,4 +1,6 @@
-"""What the step guard saves at 128 bytes a round, where noise is most of an update, at rates a hundredfold apart."""
+"""The benefit of the step guard at 128 bytes a round, where noise is most of an update, at rates a hundredfold
+apart.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ RATES = 0.005, 0.015, 0.05, 0.15, 0.5
 
 def _of(step: str, rate: float) -> Variant:
     local = {"optimizer": "normalized", "learning_rate": rate}
-    # 128 bytes do not hold a scale for every tensor. The algorithm's own guard refuses what is to be seen here.
+    # 128 bytes do not hold a scale for every tensor. The algorithm's own guard would refuse the effect to be shown.
     algorithm = {"bytes_per_round": BYTES, "blocks": 8, "guard": False, "local": local}
     return Variant(f"{rate:g}, {step}", {"algorithm": algorithm, "server": {"step": step}})
 

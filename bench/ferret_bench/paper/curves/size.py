@@ -1,4 +1,4 @@
-"""What the noise of a projection does to models of several sizes at the same bytes, and what the guard refuses."""
+"""The effect of projection noise on models of several sizes at the same bytes, and the guard's refusals."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The figures, one file each: what it measures, what follows from that, how it is drawn."""
+"""The figures, one file each: measurement, derived numbers, drawing."""

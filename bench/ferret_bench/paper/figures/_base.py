@@ -1,4 +1,6 @@
-"""What a figure is: one file, one final class ``Plot`` whose fields are the set-up, and ``QUICK``, a small one."""
+"""The interface of a figure: one file, one final class ``Plot`` with the set-up in its fields, and a small
+``QUICK``.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ class Plot(Protocol):
     """The defaults of the fields are the paper's set-up; seeds are fixed, so that only times differ between runs."""
 
     def measure(self) -> list[Row]:
-        """One row per point."""
+        """Returns one row per point."""
         ...
 
     def numbers(self, rows: Sequence[Row]) -> dict[str, float]:
-        """What the figure says, in a few numbers."""
+        """Returns the figure's summary in a few numbers."""
         ...
 
     def draw(self, rows: Sequence[Row]) -> Figure: ...

@@ -1,4 +1,4 @@
-"""Cosine against d at fixed K, for a gradient of Σ sin² xᵢ; and the error beside the bound of the paper's theorem 2."""
+"""Cosine against d at fixed K, for a gradient of Σ sin² xᵢ; and the error with the bound of the paper's theorem 2."""
 
 from __future__ import annotations
 

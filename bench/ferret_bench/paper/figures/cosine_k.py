@@ -1,4 +1,4 @@
-"""Cosine against K, for a gradient of Σ xᵢ²: reconstruction beside the zeroth-order method at several ε."""
+"""Cosine against K, for a gradient of Σ xᵢ²: reconstruction and the zeroth-order method at several ε."""
 
 from __future__ import annotations
 
@@ -141,5 +141,7 @@ QUICK = Plot(d=2048, K=(16, 64, 256), epsilons=(10.0, 0.1, 0.001), seeds=3)
 
 
 def _truncation(epsilon: float) -> float:
-    """Of ε/2·vᵀ∇²F·v = ε‖v‖² = ε/3 beside vᵀ∇F, of variance 4d·ρ = 4/3 for a standard normal x, in energy."""
+    """Returns the energy of ε/2·vᵀ∇²F·v = ε‖v‖² = ε/3 relative to vᵀ∇F, of variance 4d·ρ = 4/3 for a standard normal
+    x.
+    """
     return (epsilon / 3) ** 2 / (4 / 3)

@@ -1,8 +1,8 @@
-"""Cosine against the number T of gradient steps on Σ sin² xᵢ: one reconstruction of their sum beside T estimates.
+"""Cosine against the number T of gradient steps on Σ sin² xᵢ: one reconstruction of their sum, and T estimates.
 
-The paper does not say where its zeroth-order method takes the T gradients. Both ways are here: *following*, at the
+The paper does not define the points of the zeroth-order method's T gradients. Both ways are here: *following*, at the
 points of the exact descent and along the same K directions, where errors ε/2·vᵀ∇²F·v add up in K scalars; and
-*walking*, on a descent of its own with a new unbiased estimate at each step.
+*walking*, on a separate descent with a new unbiased estimate at each step.
 """
 
 from __future__ import annotations

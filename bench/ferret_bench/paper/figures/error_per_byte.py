@@ -34,14 +34,14 @@ COLOURS: dict[Precision, str] = {
 DENSE = frozenset("TR")
 DASHES: dict[str, LineStyleType] = {"G": "-", "T": "--"}
 LINES = {"G": "orthogonal columns (G, H)", "T": "independent entries (T, R)"}
-# Families with the same error at the same place: their marks stand side by side.
+# Families with the same error at the same place: their marks are drawn side by side.
 ASIDE = {"T": 0.86, "R": 0.95, "G": 1.05, "H": 1.16}
 
 
 @final
 @dataclass(frozen=True)
 class Plot:
-    """Δ is standard normal. Dense families, whose cost is d·K, stop at ``most_entries`` of it."""
+    """Δ is standard normal. Dense families, with cost d·K, stop at ``most_entries`` of it."""
 
     d: int = 65_536
     budgets: tuple[int, ...] = (128, 512, 2048, 8192)

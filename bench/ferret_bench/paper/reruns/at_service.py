@@ -1,4 +1,4 @@
-"""Runs cells at a service: submitted under their keys, followed to their ends, several at a time if asked."""
+"""Runs cells at a service: submitted under their keys, followed to their ends, optionally several in parallel."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ PATIENCE_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Place:
-    """A service to run at, ``together`` runs at a time. ``tend`` is called again and again meanwhile; ``machine`` is
-    where they run."""
+    """A service to run at, ``together`` runs at a time.
+
+    ``tend`` is called repeatedly meanwhile; ``machine`` is the one that runs them.
+    """
 
     service: Service
     machine: dict[str, Any]
@@ -36,10 +38,10 @@ class Place:
 
 
 def served(place: Place, cells: Iterable[Cell], attempts: Callable[[Cell], int]) -> Iterator[tuple[Cell, Record]]:
-    """Each cell with how it ended, as it ends.
+    """Yields each cell with its result, as it ends.
 
-    A cell's key and how often it was tried before are its idempotency key: a run that was under way when the command
-    was interrupted continues where it is. A server that does not answer is waited for, 10 minutes at most.
+    A cell's key and the number of earlier attempts are its idempotency key: a run in progress continues when the
+    command was interrupted. A server that does not answer is waited for, 10 minutes at most.
     """
     waiting, flying = deque(cells), list[_Flight]()
     patience = _Patience()
@@ -84,7 +86,7 @@ class _Patience:
 
 @dataclass
 class _Flight:
-    """A run under way, and how much of it has been told."""
+    """A run in progress, and the number of its events already printed."""
 
     cell: Cell
     run: Run
@@ -94,7 +96,7 @@ class _Flight:
     _over: bool = False
 
     def ended(self) -> bool:
-        """Prints what happened since the last call; whether the run is over."""
+        """Prints the events since the last call. Returns True if the run is over."""
         while not self._over and (events := self.run.past_events(self._told)):
             for event in events:
                 number = measured(self.run, event)
@@ -123,7 +125,7 @@ class _Flight:
 
 
 def _submit(place: Place, cell: Cell, attempt: int) -> _Flight | Record:
-    """The run, or the record of why the service does not take it."""
+    """Returns the run, or the record with the reason that the service refuses it."""
     try:
         run = place.service.submit(cell.spec, f"{cell.key}-{attempt}")
     except FerretError as error:

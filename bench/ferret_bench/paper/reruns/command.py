@@ -30,7 +30,7 @@ CHOSEN = "chosen.toml"
 
 
 class Where(NamedTuple):
-    """Where the runs go: into this process, to the service at ``url``, or else to one of the command's own."""
+    """The place of the runs: this process, the service at ``url``, or a service that the command starts."""
 
     simulate: bool
     url: str | None
@@ -50,7 +50,7 @@ class Where(NamedTuple):
 
 
 class Over(NamedTuple):
-    """What is laid over the shipped settings: a file, and ``--set`` values over that."""
+    """Overrides of the shipped settings: a file, and ``--set`` values over that."""
 
     file: Path | None
     assignments: Sequence[str]
@@ -68,7 +68,7 @@ def rerun(
     retry: bool,
     json: bool,
 ) -> None:
-    """Runs what has not run yet and writes the files; interrupted, it writes what there is.
+    """Runs what has not run yet and writes the files. After an interrupt it writes the available results.
 
     Ends the command with exit code 1 if a run failed.
     """
@@ -104,7 +104,7 @@ def rerun(
 def tune(
     kind: Kind, name: str, out: Path, asked: Asked, over: Over, *, seeds: int, shapes: Sequence[str], json: bool
 ) -> None:
-    """Runs every candidate for every row on the validation split, in this process, and writes what was chosen."""
+    """Runs every candidate for every row on the validation split, in this process, and writes the chosen settings."""
     study = studies.study(kind, name)
     folder = writable(out, "--out")
     known = settings.read(over.file, over.assignments, study, absolute_paths=True)
@@ -122,7 +122,7 @@ def tune(
 
 
 def rewrite(name: str, folder: Path, over: Over, *, json: bool) -> None:
-    """Writes the page of the runs that are recorded in ``folder`` again."""
+    """Rewrites the page of the runs recorded in ``folder``."""
     study = studies.study(studies.kind_of(name), name)
     known = settings.read(over.file, over.assignments, study, absolute_paths=False)
     results = recorded.results(study, known, Store(folder))
@@ -158,7 +158,7 @@ def _document(name: str, study: Study, results: Results, written: dict[str, Path
 
 
 def _command() -> str:
-    """As it was given, without the token."""
+    """Returns the command line without the token."""
     words = ["ferret", *sys.argv[1:]]
     shown = ["…" if before == "--token" else word for before, word in zip(["", *words], words, strict=False)]
     return shlex.join(word.split("#token=")[0] for word in shown if not word.startswith("--token="))

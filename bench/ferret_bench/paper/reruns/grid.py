@@ -24,7 +24,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line asks for; None and () leave it to the study and its settings."""
+    """The command line's selection. None and () leave it to the study and its settings."""
 
     models: Sequence[str]
     data: Path | None = None
@@ -38,14 +38,14 @@ class Asked:
 
     @property
     def part(self) -> Tree:
-        """The part of every specification."""
+        """Returns the part of every specification."""
         evaluation = {"examples": self.examples, "generate": self.generate}
         given = {name: value for name, value in evaluation.items() if value is not None}
         return {"evaluation": given} | ({} if self.rounds is None else {"rounds": self.rounds})
 
 
 class Column(NamedTuple):
-    """A dataset and a model, by names and as they are shown."""
+    """A dataset and a model, with their names and labels."""
 
     dataset: str
     title: str
@@ -54,7 +54,7 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One run of the grid. ``key`` names it for good: the digest of its specification, every default filled in."""
+    """One run of the grid. ``key`` identifies it permanently: the digest of its specification with all defaults."""
 
     row: Row
     column: Column
@@ -67,7 +67,7 @@ class Cell(NamedTuple):
         return f"{self.row.label} · {self.column.title} · {self.column.model} · seed {self.seed}"
 
     def record(self, via: str, seconds: float, machine: dict[str, Any], **ended: Any) -> Record:
-        """How this cell's run ended."""
+        """Creates the record of this cell's run."""
         return Record(
             key=self.key,
             row=self.row.name,
@@ -83,7 +83,7 @@ class Cell(NamedTuple):
 
 
 def _without_folders(spec: ExperimentSpec) -> Tree:
-    """The specification with the names of its files alone: where they lie is this machine's."""
+    """Returns the specification with only the names of its files: their folders differ between machines."""
     tree = spec.model_dump(mode="json")
     for field, value in catalog.paths(spec):
         section, _, option = field.partition(".")
@@ -92,7 +92,7 @@ def _without_folders(spec: ExperimentSpec) -> Tree:
 
 
 class Grid(NamedTuple):
-    """``skipped`` says what is not run because this installation does not have it."""
+    """A grid. ``skipped`` names plug-ins that this installation lacks."""
 
     rows: list[Row]
     columns: list[Column]
@@ -101,9 +101,9 @@ class Grid(NamedTuple):
 
 
 def grid(study: Study, settings: Settings, asked: Asked) -> Grid:
-    """The cells in the order they are run: seed by seed, so that a grid that is interrupted has whole rows early.
+    """Returns the cells in the order they are run: seed by seed, so that an interrupted grid has whole rows early.
 
-    Raises ``spec.invalid`` about the first row whose specification is wrong, ``request.invalid`` if nothing is left.
+    Raises ``spec.invalid`` for the first row with a wrong specification, ``request.invalid`` if nothing is left.
     """
     rows = shortly(_rows(study, settings, asked))
     names = _known(asked.datasets or study.datasets, settings.datasets, "--datasets")
@@ -151,7 +151,7 @@ def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
 
 
 def _rows(study: Study, settings: Settings, asked: Asked) -> list[Row]:
-    """The study's rows, those asked for, or every one there is; a variant can be asked for by its own name."""
+    """Returns the study's rows, the requested or all. A variant can be requested by its name."""
     families = {name: _variants(study, settings, name) for name in settings.families}
     known = families | {row.name: [row] for rows in families.values() for row in rows}
     names = list(families) if asked.rows == (ALL,) else _known(asked.rows or study.rows, known, "--algorithms")
@@ -159,13 +159,13 @@ def _rows(study: Study, settings: Settings, asked: Asked) -> list[Row]:
 
 
 def rows_of(study: Study, settings: Settings) -> list[Row]:
-    """Every row there is, in the order of the study and then of the file, each variant by itself."""
+    """Returns every row, in the order of the study and then of the file, with separate variants."""
     names = dict.fromkeys((*study.rows, *settings.families))
     return [row for name in names for row in _variants(study, settings, name)]
 
 
 def shortly(rows: list[Row]) -> list[Row]:
-    """The rows; where all are variants of one, by what tells them apart alone."""
+    """Returns the rows. If all are variants of one row, only the distinguishing part is shown."""
     if len({row.family for row in rows}) != 1:
         return rows
     return [row._replace(label=row.variant.label) if row.variant else row for row in rows]
@@ -184,7 +184,7 @@ def _known(names: Sequence[str], known: Mapping[str, Any], option: str) -> list[
 
 
 def _labels(models: Sequence[str]) -> list[tuple[str, str]]:
-    """A model's last name where that tells them apart, and its source; a folder is made absolute."""
+    """Returns each model's label, its last name if that is unique, and its source; a folder is made absolute."""
     short = [Path(model).name for model in models]
     labels = short if len(set(short)) == len(short) else list(models)
     sources = [str(Path(model).resolve()) if Path(model).exists() else model for model in models]
@@ -192,7 +192,7 @@ def _labels(models: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _lacks(tree: Tree) -> str | None:
-    """The first plug-in of the specification that is not installed here."""
+    """Returns the first plug-in of the specification that is not installed here."""
     for section, kind in PLUG_INS.items():
         name = tree.get(section, {}).get("name")
         if name is not None and name not in catalog.names(kind):
@@ -201,7 +201,9 @@ def _lacks(tree: Tree) -> str | None:
 
 
 def _official_files(folder: Path | None, dataset: str, wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The dataset's options that name files, as they lie in ``folder``; {} without one: then from the hub."""
+    """Returns the dataset's options that name files, with the paths in ``folder``; {} without one: then from the
+    hub.
+    """
     if folder is None:
         return {}
     return {option: _file(folder, dataset, names) for option, names in wanted.items()}

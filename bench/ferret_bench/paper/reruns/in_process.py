@@ -23,8 +23,9 @@ VIA = "simulate"
 
 
 class _Kept:
-    """What the next run would find again: the last run's data, as long to read and tokenise as a round, and the base
-    models' metrics, which take longer than a round where many examples are held out.
+    """A cache between runs: the last run's data, and the base models' metrics.
+
+    Reading and tokenising the data takes as long as a round, and the metrics longer if many examples are held out.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class _Kept:
 
 
 def simulated(cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
-    """Each cell with how it ended; a failure is recorded and the next one runs."""
+    """Yields each cell with its result. A failure is recorded and the next one runs."""
     here, kept = machine(), _Kept()
     for cell in cells:
         started = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a few seeds allow to be said: a mean with the interval that holds the true one 19 times out of 20."""
+"""Confidence intervals from a few seeds: a mean with the interval that holds the true one 19 times out of 20."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ NORMAL = 1.960
 
 
 class Interval(NamedTuple):
-    """``mean`` ± ``half``: of 95 such intervals in 100 the true mean lies inside."""
+    """``mean`` ± ``half``: 95 of 100 such intervals contain the true mean."""
 
     mean: float
     half: float
 
     @property
     def decided(self) -> bool:
-        """Whether zero lies outside."""
+        """True if zero is outside."""
         return abs(self.mean) > self.half
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """Student's; None of fewer than two values."""
+    """Returns Student's interval, or None with fewer than two values."""
     if len(values) < 2:
         return None
     freedom = len(values) - 1

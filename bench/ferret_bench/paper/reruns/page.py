@@ -1,4 +1,4 @@
-"""One page in Markdown: our figures with the paper's, and all that is needed to judge or repeat them."""
+"""One page in Markdown: our figures with the paper's, and all information to judge or repeat them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ PAPER = (
 
 @dataclass(frozen=True)
 class Page:
-    """``picture`` is the name of a file beside the page, None where the study has none. ``remarks`` is what a reader of
-    the figures wrote about them, in Markdown."""
+    """A page. ``picture`` is the name of a file next to it, None if the study has no picture.
+
+    ``remarks`` are a reader's remarks on the figures, in Markdown.
+    """
 
     study: Study
     paper: Printed
@@ -67,7 +69,7 @@ class Page:
                 yield from self._compared(dataset, found, self.study.reference)
 
     def _compared(self, dataset: str, found: Sequence[Line], reference: str) -> Iterable[str]:
-        """Model by model, as figures of two models have nothing to do with each other."""
+        """Compares model by model, as figures of two models are unrelated."""
         columns = [column for column in self.results.grid.columns if column.dataset == dataset]
         for column in columns:
             if len(columns) > 1:
@@ -86,7 +88,7 @@ class Page:
 
 
 def _alert(results: Results) -> str:
-    """What is missing; at the top, so that nobody takes the page for complete."""
+    """Returns the list of missing runs, for the top, so that nobody takes the page for complete."""
     waiting = len(results.grid.cells) - len(results.ended)
     said = [f"Not in this installation: {', '.join(results.grid.skipped)}."] if results.grid.skipped else []
     if waiting:
@@ -143,7 +145,7 @@ def _scored(spec: ExperimentSpec) -> str:
 
 
 def _options(results: Results) -> str:
-    """What each row was run with on each dataset, every default filled in; where models differ, on each of these."""
+    """Returns the options of each row on each dataset with all defaults; for each model if these differ."""
     places: dict[tuple[str, str], dict[str, Cell]] = {}
     for cell in results.grid.cells:
         places.setdefault((cell.row.name, cell.column.dataset), {}).setdefault(_written(cell), cell)
@@ -167,7 +169,7 @@ def _written(cell: Cell) -> str:
 
 
 def _choice(options: dict[str, Any]) -> str:
-    """``dirichlet, alpha = 0.5``; what is not set is left out."""
+    """Formats ``dirichlet, alpha = 0.5`` without unset values."""
     named = dict(options)
     name = str(named.pop("name"))
     return ", ".join([name, *(f"{key} = {_value(value)}" for key, value in named.items() if value is not None)])

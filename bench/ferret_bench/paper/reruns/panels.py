@@ -21,7 +21,7 @@ from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, S
 
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, GREY)
 MARKS = "osD^vPX*hp<>d"
-"""As many as have no factor in common with the colours: no two of 91 series look the same."""
+"""Marks. Their number and the colours' are coprime: no two of 91 series look the same."""
 DASHES = ("-", "--", ":")
 WIDTH, HEIGHT, TITLE, LEGEND_ROW = 6.4, 4.2, 0.8, 0.3
 """Inches: a panel, the title above all, a row of the legend below."""
@@ -37,7 +37,7 @@ class Drawing(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A mark with the standard deviations of its two values, 0 where there are none."""
+    """A mark with the standard deviations of its two values, 0 if unknown."""
 
     x: float
     y: float
@@ -76,7 +76,7 @@ def draw(study: Study, results: Results) -> Figure | None:
 
 
 def _drawings(study: Study, results: Results) -> list[Drawing]:
-    """The panels in which there is something to show, column by column: not those where all rows share one x."""
+    """Returns the panels with data, column by column, without those in which all rows share one x."""
     found = [Drawing(column, panel) for column in results.grid.columns for panel in study.panels]
     return [drawing for drawing in found if _tells(results, drawing)]
 
@@ -88,7 +88,7 @@ def _tells(results: Results, drawing: Drawing) -> bool:
 
 
 def _is_drawn(results: Results, series: Series, drawings: Sequence[Drawing]) -> bool:
-    """Whether the series has a place anywhere: one whose runs all failed does not."""
+    """Returns True if the series appears in a panel. A series with only failed runs does not."""
     return any(_points(results, row, drawing) for row in series.rows for drawing in drawings)
 
 
@@ -103,13 +103,13 @@ def _series(results: Results, panel: Panel) -> list[Series]:
 
 
 def _of_family(number: int, rows: Sequence[Row]) -> Style:
-    """Variants are joined; ours stand out among their rivals."""
+    """Returns the style: variants are joined, and our rows are highlighted among their rivals."""
     style = _style(number)._replace(dash="-" if len(rows) > 1 else "")
     return style._replace(colour=BLACK) if rows[0].group == OURS else style
 
 
 def _style(number: int) -> Style:
-    """The look of the series with this number, the same in every panel: dashes change when colours are used up."""
+    """Returns the style of the series with this number in every panel: dashes change when colours are used up."""
     turn, place = divmod(number, len(COLOURS))
     return Style(COLOURS[place], MARKS[number % len(MARKS)], DASHES[turn % len(DASHES)])
 

@@ -1,4 +1,4 @@
-"""Where a study's runs go: a service of the command's own, one that runs elsewhere, or this process."""
+"""The places of a study's runs: a service that the command starts, an existing one, or this process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def own_service(home: Path, store: Store, together: int) -> Generator[Runner]:
 
 @contextmanager
 def service_at(url: str, token: str | None, home: Path, store: Store, together: int) -> Generator[Runner]:
-    """A service that runs already; ``home`` keeps a second command from running the same cells."""
+    """Uses a running service; ``home`` keeps a second command from running the same cells."""
     with locked(home):
         service = Service(url, token)
         place = Place(service, {"server": service.info().model_dump(mode="json")}, together=together)

@@ -1,4 +1,4 @@
-"""What can be read from a run: one number per round, and one for the whole run."""
+"""Quantities of a run: one number per round, and one for the whole run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CONVERGED_WITHIN = 0.05
 
 @dataclass(frozen=True)
 class Quantity:
-    """``at`` reads a round (None: not measured there), ``over`` makes one number of the rounds' values in order.
+    """A quantity. ``at`` reads a round (None: not measured there), ``over`` reduces the rounds' values in order.
 
-    ``better`` says which end of a column is marked as the best, as the paper does with scores.
+    ``better`` is the end of a column that is marked as the best, as the paper does with scores.
     """
 
     name: str
@@ -28,10 +28,10 @@ class Quantity:
     over: Callable[[Sequence[float]], float]
     better: Literal["low", "high"] | None = None
     given: Callable[[Record], float | None] | None = None
-    """What follows from the run's specification; then no round is read."""
+    """Function of the run's specification; if set, no round is read."""
 
     def of(self, run: Record) -> float | None:
-        """The run's number; None if no round has measured it."""
+        """Returns the run's number, or None if no round has measured it."""
         if self.given is not None:
             return self.given(run)
         found = [value for done in run.rounds if (value := self.at(done)) is not None]
@@ -47,12 +47,14 @@ def last(values: Sequence[float]) -> float:
 
 
 def typical(values: Sequence[float]) -> float:
-    """The median of all rounds but the first, which compiles kernels and starts from the base model itself."""
+    """Returns the median of all rounds except the first, which compiles kernels and starts from the base model
+    itself.
+    """
     return median(values[1:] or values)
 
 
 def rounds_to_converge(losses: Sequence[float]) -> float:
-    """The first round whose loss is within 5 % of the way that the best one lies below the base model's."""
+    """Returns the first round with a loss within 5 % of the way from the base model's to the best one."""
     best = min(losses)
     near = best + CONVERGED_WITHIN * (losses[0] - best)
     return next(number for number, loss in enumerate(losses) if loss <= near)
@@ -72,12 +74,12 @@ def bytes_both(done: RoundRecord) -> float | None:
 
 
 def overall_seconds(done: RoundRecord) -> float | None:
-    """As the paper counts a round: one participant's local update and the global aggregation."""
+    """Returns the paper's time of a round: one participant's local update and the global aggregation."""
     return _sum(done, "local_seconds", "aggregate_seconds")
 
 
 def parameters(done: RoundRecord) -> float | None:
-    """As the paper counts them: the numbers that one participant sends and receives."""
+    """Returns the paper's count of parameters: the numbers that one participant sends and receives."""
     return _sum(done, "parameters_up", "parameters_down")
 
 
@@ -87,9 +89,10 @@ def _sum(done: RoundRecord, *names: str) -> float | None:
 
 
 def passes(run: Record) -> float | None:
-    """One participant's computation in a round, in forward passes of one sequence: a backward pass counts as two.
+    """Returns one participant's computation in a round, in forward passes of one sequence; a backward pass counts as
+    two.
 
-    None for training by epochs, whose steps follow from the data.
+    Returns None for training by epochs, with steps that follow from the data.
     """
     local = run.spec["algorithm"]["local"]
     if local["steps"] is None:
@@ -99,12 +102,12 @@ def passes(run: Record) -> float | None:
 
 
 def noise_in(number: int) -> Callable[[RoundRecord], float | None]:
-    """The noise of the projection in one round: expected in round 0, measured in the others."""
+    """Returns the projection's noise in one round: expected in round 0, measured in the others."""
     return lambda done: done.metrics.get("weight_noise") if done.number == number else None
 
 
 def left(losses: Sequence[float]) -> float:
-    """The last over the base model's."""
+    """Returns the last value over the base model's."""
     return losses[-1] / losses[0]
 
 
@@ -113,12 +116,12 @@ def digits(count: int) -> Callable[[float], str]:
 
 
 def seconds(value: float) -> str:
-    """Three digits."""
+    """Formats three digits."""
     return f"{value:.{3 if value < 1 else 2 if value < 10 else 1}f}"
 
 
 def scientific(value: float) -> str:
-    """``7.8×10³``; small numbers as they are."""
+    """Formats ``7.8×10³``; small numbers as they are."""
     if value < 1000:
         return f"{value:.0f}"
     mantissa, _, exponent = f"{value:.1e}".partition("e")
@@ -127,7 +130,7 @@ def scientific(value: float) -> str:
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-# As the paper's code scores it: docs/metrics.md, "Rouge-L, twice".
+# Scored by the paper's code: docs/metrics.md, "Rouge-L, twice".
 ROUGE_L = Quantity("rouge_l", "Rouge-L, %", digits(2), metric("rouge_l_paper"), last, METRICS["rouge_l_paper"].better)
 EXACT_MATCH = Quantity(
     "exact_match", "Exact match, %", digits(1), metric("exact_match"), last, METRICS["exact_match"].better

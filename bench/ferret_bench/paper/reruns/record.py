@@ -1,4 +1,4 @@
-"""A finished run as it is kept: what was asked for, what every round measured, and where it ran."""
+"""A finished run as it is stored: its specification, every round's measurements, and its machine."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class RoundRecord(Frozen):
 
 
 class Record(Frozen):
-    """A run that has ended: ``error`` says why it failed, and is None where it completed.
+    """A run that has ended. ``error`` is its failure, None if it completed.
 
-    ``key`` is the digest of ``spec`` with every default filled in. ``via`` is the server's address, or ``simulate``;
-    ``machine`` is where the command ran, which is where an embedded server trained.
+    ``key`` is the digest of ``spec`` with all defaults. ``via`` is the server's address, or ``simulate``; ``machine``
+    is the command's machine, on which an embedded server trained.
     """
 
     key: str
@@ -44,5 +44,5 @@ class Record(Frozen):
 
     @property
     def on_validation(self) -> bool:
-        """Whether it was a trial of a search, which no result is read from."""
+        """True if it was a trial of a search, which does not count as a result."""
         return self.spec["evaluation"].get("split") == "validation"

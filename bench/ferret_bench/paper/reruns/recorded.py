@@ -1,4 +1,4 @@
-"""A study's results from its recorded runs alone: no model, no data, nothing is run."""
+"""A study's results from its recorded runs alone: without models and data, nothing is run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from ferret_core.protocol.spec import ExperimentSpec
 
 
 def results(study: Study, settings: Settings, store: Store) -> Results:
-    """What the store holds of the study's rows on the test split, in its order; ``request.invalid`` if nothing.
+    """Returns the stored runs of the study's rows on the test split, in its order. Raises ``request.invalid`` without
+    any.
 
-    Models come in the order in which they were run. Runs of other rows, of studies that share the folder, are left out.
+    Models come in the order in which they were run. Runs of other rows, from studies in the same folder, are left out.
     """
     rows = {row.name: row for row in shortly([row for row in rows_of(study, settings) if row.family in study.rows])}
     known = [run for runs in store.runs.values() for run in runs[-1:] if run.row in rows]
@@ -47,7 +48,7 @@ def _cell(run: Record, row: Row, settings: Settings) -> Cell:
 
 
 def _columns(cells: Iterable[Cell]) -> Iterable[Column]:
-    """By dataset, in the order in which these are met."""
+    """Returns the columns by dataset, in order of first appearance."""
     columns = dict.fromkeys(cell.column for cell in cells)
     datasets = list(dict.fromkeys(column.dataset for column in columns))
     return sorted(columns, key=lambda column: datasets.index(column.dataset))

@@ -18,13 +18,13 @@ from ferret_cli.files import to_csv, write
 from ferret_cli.output import say
 
 REMARKS = "-remarks.md"
-"""What the name of a page's remarks ends with."""
+"""Suffix of the file with a page's remarks."""
 
 Runner = Callable[[Sequence[Cell]], Iterator[tuple[Cell, Record]]]
 
 
 def open_cells(grid: Grid, store: Store, *, retry: bool) -> list[Cell]:
-    """The cells that have not ended yet, and with ``retry`` those that failed."""
+    """Returns the cells that have not ended, and with ``retry`` the failed ones."""
     waiting = [cell for cell in grid.cells if _open(store.last(cell.key), retry=retry)]
     if done := len(grid.cells) - len(waiting):
         say(f"{done} of {len(grid.cells)} runs have ended already: {store.path}")
@@ -32,7 +32,7 @@ def open_cells(grid: Grid, store: Store, *, retry: bool) -> list[Cell]:
 
 
 def finish(waiting: Sequence[Cell], total: int, store: Store, run: Runner) -> None:
-    """Runs the cells, the last ones of ``total``; each is kept as it ends."""
+    """Runs the cells, the last ones of ``total``. Each is stored as it ends."""
     for number, (cell, record) in enumerate(run(waiting), total - len(waiting) + 1):
         store.add(record)
         say(f"{number} of {total}: {cell.title} {_ending(record)}")
@@ -41,10 +41,10 @@ def finish(waiting: Sequence[Cell], total: int, store: Store, run: Runner) -> No
 def write_all(
     name: str, study: Study, results: Results, folder: Path, command: str, written: str | None = None
 ) -> dict[str, Path]:
-    """Writes what has ended so far; the files by kind: ``csv``, ``rounds``, ``page``, and ``png`` of a figure.
+    """Writes the results so far. Returns the files by kind: ``csv``, ``rounds``, ``page``, and ``png`` of a figure.
 
-    ``written`` is the page's date; now, if not given. What stands in the folder's ``NAME-remarks.md`` becomes part of
-    the page.
+    ``written`` is the page's date (default: now). The content of the folder's ``NAME-remarks.md`` becomes part of the
+    page.
     """
     paper = printed(name)
     found = lines(study, results, paper)

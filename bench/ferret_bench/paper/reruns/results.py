@@ -1,4 +1,4 @@
-"""What the runs say: mean and standard deviation over the seeds of every row and column, and what the paper prints."""
+"""Results of the runs: mean and standard deviation over the seeds of every row and column, and the paper's figures."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Point(NamedTuple):
 class Line(NamedTuple):
     """A row on a dataset and a model, as it ran here or as the paper prints it.
 
-    ``seeds`` and ``failed`` count the runs that completed and those that failed, None for the paper's; ``values`` are
-    by the name of the quantity, None where there is none.
+    ``seeds`` and ``failed`` count completed and failed runs, None for the paper's. ``values`` are by the name of the
+    quantity, None if unknown.
     """
 
     source: Literal["here", "paper"]
@@ -47,7 +47,7 @@ class Line(NamedTuple):
     values: Mapping[str, Spread | None]
     intervals: Mapping[str, Interval | None] = {}
     differences: Mapping[str, Interval | None] = {}
-    """To the study's reference, in percent of it, seed by seed."""
+    """Differences to the study's reference, in percent of it, seed by seed."""
 
 
 class Results(NamedTuple):
@@ -58,7 +58,7 @@ class Results(NamedTuple):
     trials: Sequence[Record] = ()
 
     def runs(self, row: Row, column: Column) -> list[Record]:
-        """The completed runs of this place, by seed."""
+        """Returns the completed runs of this row and column, by seed."""
         found = (self.ended.get(cell.key) for cell in self.cells(row, column))
         return [run for run in found if run and run.error is None]
 
@@ -73,14 +73,14 @@ class Results(NamedTuple):
         return [cell for cell in self.grid.cells if (cell.row, cell.column) == (row, column)]
 
     def value(self, row: Row, column: Column, quantity: Quantity) -> Spread | None:
-        """Over the completed runs that have measured it; None if there is none."""
+        """Returns the spread over the completed runs that have measured it, or None without any."""
         return spread_of([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
 
     def interval(self, row: Row, column: Column, quantity: Quantity) -> Interval | None:
         return interval([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
 
     def difference(self, row: Row, reference: Row, column: Column, quantity: Quantity) -> Interval | None:
-        """How far the row lies above the reference, in percent of it; over the seeds that both have completed."""
+        """Returns the row's excess over the reference, in percent of it, over the seeds that both have completed."""
         ours, theirs = (
             {run.seed: value for run in self.runs(each, column) if (value := quantity.of(run)) is not None}
             for each in (row, reference)
@@ -88,7 +88,7 @@ class Results(NamedTuple):
         return interval([100 * (ours[seed] / theirs[seed] - 1) for seed in sorted(ours.keys() & theirs.keys())])
 
     def curve(self, row: Row, column: Column, quantity: Quantity) -> list[Point]:
-        """By round, where all completed runs have measured it."""
+        """Returns the points by round, where all completed runs have measured it."""
         runs = self.runs(row, column)
         by_round: dict[int, list[float]] = {}
         for done in _rounds(runs):
@@ -102,7 +102,7 @@ class Results(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What the paper says of a study; ``values`` by quantity, dataset, model and row."""
+    """The paper's figures of a study; ``values`` by quantity, dataset, model and row."""
 
     where: str
     says: Sequence[str]
@@ -110,7 +110,7 @@ class Printed(NamedTuple):
     values: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Spread]]]]
 
     def models(self, dataset: str) -> list[str]:
-        """The models for which the paper prints anything on this dataset, in its order."""
+        """Returns the models with printed figures on this dataset, in the paper's order."""
         return list(dict.fromkeys(model for by in self.values.values() for model in by.get(dataset, {})))
 
     def value(self, quantity: str, dataset: str, model: str, row: Row) -> Spread | None:
@@ -118,12 +118,12 @@ class Printed(NamedTuple):
 
 
 def collect(grid: Grid, store: Store) -> Results:
-    """The grid with what the store holds of it."""
+    """Returns the grid with its stored runs."""
     return Results(grid, {cell.key: run for cell in grid.cells if (run := store.last(cell.key))})
 
 
 def printed(study: str) -> Printed:
-    """The part of ``printed.toml`` about this table or figure."""
+    """Returns the part of ``printed.toml`` about this table or figure."""
     entry = shipped("printed.toml")[study]
     values = {
         quantity: {
@@ -137,11 +137,11 @@ def printed(study: str) -> Printed:
 
 
 def lines(study: Study, results: Results, paper: Printed) -> list[Line]:
-    """Our means and deviations, one line per place, then the paper's."""
+    """Returns our means and deviations, one line per row and column, then the paper's."""
     grid = results.grid
     datasets = dict.fromkeys(column.dataset for column in grid.columns)
     places = [(row, column) for column in grid.columns for row in grid.rows if results.cells(row, column)]
-    # The paper prints an algorithm once, also where several rows run it: the first of them stands for it.
+    # The paper prints an algorithm once, even if several rows run it: the first of them represents it.
     printed_rows = reversed({row.printed: row for row in reversed(grid.rows)}.values())
     papers = [_printed(study, paper, row, place) for place, row in product(_models(paper, datasets), [*printed_rows])]
     ours = [_measured(study, results, row, column) for row, column in places]

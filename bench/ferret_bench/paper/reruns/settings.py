@@ -1,4 +1,4 @@
-"""How rows and datasets are run: the files next to this one, a file of the user over them, single values over all."""
+"""Settings of rows and datasets: the files next to this one, a user's file over them, single values over all."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ DASH = "-"
 """Between a row's name and its variant's."""
 NOT_SPEC = frozenset({"label", "group", "printed", "files", "tuned_with"})
 OURS = "ferret"
-"""The group of the rows that are held against their rivals."""
+"""The group of our rows, which are compared with their rivals."""
 
 
 class Row(NamedTuple):
-    """A row as it is run. ``family`` and ``called`` are its name and label in ``rows.toml``; ``name`` and ``label`` say
-    the variant too. ``printed`` is the name of its figures in ``printed.toml``."""
+    """A row as it is run. ``family`` and ``called`` are its name and label in ``rows.toml``.
+
+    ``name`` and ``label`` include the variant. ``printed`` is the name of its figures in ``printed.toml``.
+    """
 
     name: str
     label: str
@@ -40,7 +42,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """``rows`` and ``datasets`` by name, as in the files; ``over`` are single values by name, those for all by ""."""
+    """``rows`` and ``datasets`` by name, as in the files. ``over`` are single values by name, under "" for all."""
 
     rows: Mapping[str, Tree]
     datasets: Mapping[str, Tree]
@@ -48,11 +50,11 @@ class Settings:
 
     @property
     def families(self) -> list[str]:
-        """The rows by themselves: a table named after a variant only adds to its row's."""
+        """Returns the rows without variants: a table named after a variant only adds to its row's."""
         return [name for name, entry in self.rows.items() if "label" in entry]
 
     def row(self, name: str, variant: str = "", way: Variant | None = None) -> Row:
-        """The row ``name`` of ``rows.toml``, run as it is or in the ``way`` of a variant."""
+        """Returns the row ``name`` of ``rows.toml``, as it is or as a variant."""
         entry = self.rows[name]
         return Row(
             name=f"{name}{DASH}{variant}" if way else name,
@@ -66,8 +68,11 @@ class Settings:
         )
 
     def part(self, study: Study, row: Row, dataset: str, asked: Tree) -> Tree:
-        """The part of a specification that this row on this dataset has, later layers winning: the dataset's, the
-        row's, the row's for the dataset, the study's, the variant's, what was ``asked`` for all, single values."""
+        """Returns the part of a specification for this row on this dataset.
+
+        Later layers win: the dataset's, the row's, the row's for the dataset, the study's, the variant's, the
+        command line's for all, single values.
+        """
         entry, own = self.rows[row.family], self.rows.get(row.name, {}) if row.variant else {}
         layers = [
             self.datasets[dataset],
@@ -87,7 +92,9 @@ class Settings:
 
 
 def read(file: Path | None, assignments: Sequence[str], study: Study, *, absolute_paths: bool) -> Settings:
-    """What ships, ``file`` laid over it, and the ``--set`` values; ``spec.invalid`` for names there are not."""
+    """Reads the shipped settings, ``file`` over them, and the ``--set`` values. Raises ``spec.invalid`` for unknown
+    names.
+    """
     rows, datasets = shipped("rows.toml"), shipped("datasets.toml")
     known = {*rows, *datasets, *(f"{row}{DASH}{variant}" for row in rows for variant in _variants(rows, row, study))}
     for name, entry in (spec_file.read(file) if file else {}).items():
@@ -100,7 +107,7 @@ def read(file: Path | None, assignments: Sequence[str], study: Study, *, absolut
 
 
 def variants_of(study: Study, algorithm: str) -> Mapping[str, Variant]:
-    """Those of the algorithm; a preset is run in its algorithm's ways."""
+    """Returns the algorithm's variants; a preset has its algorithm's."""
     return study.variants.get(catalog.base(algorithm), {})
 
 

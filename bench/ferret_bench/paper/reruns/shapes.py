@@ -21,7 +21,7 @@ HEAD = 64
 
 
 def model_of(name: str, folder: Path) -> Path:
-    """The folder of a model of this shape below ``folder``, made unless it is there.
+    """Returns the folder of a model of this shape below ``folder``, creating it if needed.
 
     ``name`` is one of ``LLAMAS``, or ``HIDDEN/LAYERS`` such as ``512/8``. Weights are random and stored as bfloat16,
     which loses nothing; the tokenizer is that of Ferret's demo. Raises ``request.invalid`` for another name.
@@ -62,8 +62,10 @@ def config_of(shape: Llama) -> LlamaConfig:
 
 
 def _make(shape: Llama, path: Path) -> None:
-    """Written as a draft and renamed: a folder that exists is complete. A GPU, if there is one, draws the weights: a
-    processor takes minutes for billions."""
+    """Creates the folder as a draft and renames it: an existing folder is complete.
+
+    A GPU, if present, draws the weights: a processor takes minutes for billions.
+    """
     import torch
     from transformers import LlamaForCausalLM
     from transformers.utils.logging import disable_progress_bar

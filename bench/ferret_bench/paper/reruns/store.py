@@ -13,7 +13,7 @@ FILE = "runs.jsonl"
 
 
 class Store:
-    """The runs in a folder. A line that was cut off while it was written counts as never written."""
+    """The runs in a folder. A truncated line counts as never written."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
@@ -25,14 +25,14 @@ class Store:
                 continue
 
     def last(self, key: str) -> Record | None:
-        """How the run with this key ended the last time."""
+        """Returns the latest record of the run with this key."""
         return self.runs[key][-1] if key in self.runs else None
 
     def attempts(self, key: str) -> int:
         return len(self.runs.get(key, []))
 
     def add(self, run: Record) -> None:
-        """Appends ``run``; when this returns it is on disk."""
+        """Appends ``run`` durably."""
         with self.path.open("a+b") as file:
             if file.tell() and _last_byte(self.path) != b"\n":
                 file.write(b"\n")

@@ -20,14 +20,14 @@ def names(kind: Kind) -> list[str]:
 
 
 def study(kind: Kind, name: str) -> Study:
-    """The table or figure with this name; ``request.invalid`` with the names there are."""
+    """Returns the table or figure with this name. ``request.invalid`` lists the existing names."""
     if name not in names(kind):
         raise FerretError.of_field("request.invalid", "NAME", name, f"unknown; choose one of {', '.join(names(kind))}")
     return discovery.load(PACKAGES[kind], name, "NAME").STUDY
 
 
 def kind_of(name: str) -> Kind:
-    """Whether this is a table or a figure; ``request.invalid`` with the names there are if it is neither."""
+    """Returns the kind of this study, table or figure. ``request.invalid`` lists the existing names."""
     for kind in PACKAGES:
         if name in names(kind):
             return kind

@@ -1,4 +1,4 @@
-"""A table or figure of the paper as runs: rows by columns, what is read from each, and how it is drawn."""
+"""A table or figure of the paper as runs: rows, columns, quantities, and panels."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ferret_bench.paper.reruns.quantity import Quantity
 from ferret_core.protocol.spec_file import Tree
 
 AT_THE_END: Tree = {"every": 1_000_000}
-"""Evaluates the base model and the last round alone, which are always evaluated."""
+"""Evaluates only the base model and the last round, which are always evaluated."""
 
 
 class Variant(NamedTuple):
-    """A row run in another way: how it is called, and its part of a specification."""
+    """A variant of a row: its label, and its part of a specification."""
 
     label: str
     part: Tree
 
 
 class Panel(NamedTuple):
-    """One set of axes: ``y`` against the round, or against what another quantity says of the whole run.
+    """One set of axes: ``y`` against the round, or against another quantity of the whole run.
 
-    ``joined``: a line leads through the variants of a row, as they differ in one thing alone.
+    ``joined``: a line connects the variants of a row, as they differ in one thing alone.
     """
 
     title: str
@@ -35,8 +35,11 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """``rows`` are names in ``rows.toml``. A row whose algorithm has ``variants`` comes once per variant, whose part of
-    a specification is laid over it; ``parts`` is laid over all. A table has no panels, and so no picture."""
+    """``rows`` are names in ``rows.toml``. A row with an algorithm in ``variants`` appears once per variant.
+
+    The variant's part of a specification overrides it; ``parts`` overrides all. A table has no panels, and so no
+    picture.
+    """
 
     title: str
     lead: str
@@ -48,6 +51,6 @@ class Study:
     variants: Mapping[str, Mapping[str, Variant]] = field(default_factory=dict[str, Mapping[str, Variant]])
     seeds: int = 4
     reference: str | None = None
-    """The row that all others are held against, seed by seed: its page tells the differences with their intervals."""
+    """The row that all others are compared with, seed by seed: its page has the differences with their intervals."""
     candidates: str = "candidates.toml"
-    """The file of what `ferret paper tune` tries on every row, beside the module that reads it."""
+    """The file of the candidates of `ferret paper tune` for every row, next to the module that reads it."""

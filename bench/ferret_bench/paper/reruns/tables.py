@@ -13,12 +13,15 @@ from ferret_bench.paper.reruns.results import Line, Spread
 EMPTY = "–"
 BEST, SECOND = "**", "*"
 DENSE = "fedavg"
-"""It sends all weights: other rows' bytes are shown as a share of its own."""
+"""It sends all weights: other rows' bytes are shown relative to its own."""
 
 
 def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: str) -> str:
-    """The lines of one dataset beside one of them: means with their 95 % intervals, differences to it seed by seed, and
-    everyone's bytes over FedAvg's at 16 bits for each of its 32, where it is the reference."""
+    """Renders one dataset's lines compared with one of them.
+
+    The table has means with their 95 % intervals, differences seed by seed, and, if the reference is FedAvg, bytes
+    relative to FedAvg's at 16 bits for each of its 32.
+    """
     (beside,) = [line for line in lines if line.row.name == reference][:1] or [None]
     scored = [
         quantity
@@ -57,7 +60,7 @@ def _within(line: Line, quantity: Quantity) -> str:
 
 
 def _difference(found: Interval | None) -> str:
-    """Bold where zero lies outside the interval."""
+    """Formats the difference, bold if zero is outside the interval."""
     if found is None:
         return EMPTY
     mark = BEST if found.decided else ""
@@ -114,7 +117,7 @@ def _cell(value: Spread, quantity: Quantity, marks: dict[float, str]) -> str:
 
 
 def _deviation(value: Spread, quantity: Quantity) -> str:
-    """Nothing for a cost whose shown digits it does not change."""
+    """Formats the deviation; empty for a cost if it does not change the shown digits."""
     if value.std is None:
         return ""
     unseen = quantity.better is None and quantity.show(value.mean + value.std) == quantity.show(value.mean)

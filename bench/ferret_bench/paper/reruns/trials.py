@@ -1,4 +1,6 @@
-"""What a search tried on the validation split, as tables: every row with every candidate, the best of each marked."""
+"""The trials of a search on the validation split, as tables: every row with every candidate, the best of each
+marked.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,13 @@ def tables(rows: Sequence[Row], runs: Iterable[Record]) -> Iterator[str]:
 
 
 def validation_loss(run: Record) -> float:
-    """After the last round; infinite where the run failed."""
+    """Returns the loss after the last round, infinite if the run failed."""
     loss = EVAL_LOSS.of(run) if run.error is None else None
     return math.inf if loss is None or not math.isfinite(loss) else loss
 
 
 def _candidate(run: Record) -> str:
-    """``adam 0.0001``, with momentum and options where there are any; where losses are compared, rate and distance."""
+    """Returns ``adam 0.0001``, with momentum and options if set; rate and distance if losses are compared."""
     local = run.spec["algorithm"]["local"]
     rate = f"{local['learning_rate']:g}"
     if "optimizer" not in local:

@@ -1,7 +1,7 @@
 """The same search for every row: each candidate of its kind on the validation split, with seeds apart from the test's.
 
-What a row is best with on a dataset becomes a settings file, which the study itself is then run with. No run of the
-search sees a test example, and no row gets more candidates than another.
+A row's best settings on a dataset become a settings file, with which the study itself is then run. No run of the search
+sees a test example, and no row gets more candidates than another.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from ferret_core.protocol.spec_file import Tree
 from ferret_core.training.config import LocalConfig
 
 FIRST_SEED = 1001
-"""Of the search; the studies' own begin at 1."""
+"""The first seed of the search; the studies' own begin at 1."""
 ON_VALIDATION: Tree = {"evaluation": {"split": "validation", "generate": 0}}
 
 
 class Trial(NamedTuple):
-    """A candidate for a row on a dataset: what it ran, and its mean loss on the validation split, infinite if it
-    failed."""
+    """A candidate for a row on a dataset: its cells, and its mean loss on the validation split, infinite if it
+    failed.
+    """
 
     row: Row
     column: Column
@@ -39,7 +40,7 @@ class Trial(NamedTuple):
 
 
 class Search(NamedTuple):
-    """All cells of a search; ``grids`` holds those of the candidate with the same place in ``candidates.toml``."""
+    """All cells of a search. ``grids`` has the same order as the candidates in ``candidates.toml``."""
 
     grids: Sequence[Grid]
 
@@ -56,12 +57,12 @@ def search(study: Study, settings: Settings, asked: Asked, seeds: int) -> Search
     plain = grid(study, settings, replace(asked, seeds=1))
     kinds = {cell.row.name: kind_of(cell) for cell in plain.cells}
     counts = {len(tried) for tried in candidates(study).values()}
-    (count,) = counts  # a kind with more candidates than another would have the better chances
+    (count,) = counts  # a kind with more candidates than another would have better chances
     return Search([_tried(study, settings, asked, kinds, number, seeds) for number in range(count)])
 
 
 def kind_of(cell: Cell) -> str:
-    """Which candidates are for this cell's algorithm."""
+    """Returns the kind of candidates for this cell's algorithm."""
     local = getattr(catalog.algorithm_config(cell.spec.algorithm), "local", None)
     if not isinstance(local, LocalConfig):
         return "zeroth_order"
@@ -73,7 +74,7 @@ def candidates(study: Study) -> Mapping[str, Sequence[Tree]]:
 
 
 def trials(study: Study, searched: Search, store: Store) -> list[Trial]:
-    """How the candidates did that have ended."""
+    """Returns the results of the candidates that have ended."""
     found: list[Trial] = []
     for number, part in enumerate(searched.grids):
         by_place: dict[tuple[str, Column], list[Cell]] = {}
@@ -89,7 +90,7 @@ def trials(study: Study, searched: Search, store: Store) -> list[Trial]:
 
 
 def chosen(found: Iterable[Trial]) -> list[Trial]:
-    """Each row's best on each dataset, in the order in which they are met; of equals the first."""
+    """Returns each row's best on each dataset, in order of appearance; the first of equals."""
     best: dict[tuple[str, str], Trial] = {}
     for trial in found:
         place = trial.row.name, trial.column.dataset
@@ -99,7 +100,7 @@ def chosen(found: Iterable[Trial]) -> list[Trial]:
 
 
 def settings_file(best: Iterable[Trial]) -> str:
-    """The TOML that gives each row, on each dataset, what was chosen for it: for ``--settings``."""
+    """Returns the TOML with each row's chosen settings on each dataset, for ``--settings``."""
     found: dict[str, Any] = {}
     for trial in best:
         found.setdefault(trial.row.name, {})[trial.column.dataset] = {"algorithm": {"local": trial.candidate}}
@@ -119,6 +120,6 @@ def _tried(study: Study, settings: Settings, asked: Asked, kinds: Mapping[str, s
 
 
 def _is_for(cell: Cell, settings: Settings) -> bool:
-    """Whether the row takes this candidate: every one, unless ``rows.toml`` says which optimizer it is tuned with."""
+    """Returns True if the row takes this candidate: any, unless ``rows.toml`` sets the optimizer to tune with."""
     wanted = settings.rows[cell.row.family].get("tuned_with")
     return wanted is None or cell.spec.algorithm.options["local"]["optimizer"] == wanted

@@ -1,4 +1,4 @@
-"""What the intervals allow to be said of a study, as sentences: who ends lower than whom, and where nobody can tell."""
+"""Conclusions from the intervals of a study, as sentences: which row ends lower than which, and which are undecided."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ OVER_RIVALS = ("ends lower than", "higher than", "undecided against")
 
 
 def verdicts(results: Results, column: Column, quantity: Quantity, reference: str) -> Iterator[str]:
-    """A sentence on all rows beside the reference, and one on each row of ours beside the rivals that send no less."""
+    """Yields a sentence on all rows relative to the reference, and one on each of our rows and its rivals that send no
+    less.
+    """
     rows = [row for row in results.grid.rows if results.runs(row, column)]
     for beside in rows:
         if beside.name == reference:
@@ -32,7 +34,7 @@ def verdicts(results: Results, column: Column, quantity: Quantity, reference: st
 
 
 def _sending_no_less(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:
-    """The rivals whose participants send at least as many bytes as ours."""
+    """Returns the rivals with participants that send at least as many bytes as ours."""
     sent = {row.name: value.mean for row in rows if (value := results.value(row, column, BYTES_UP))}
     return [row for row in rows if row.group != OURS and sent.get(row.name, 0) >= sent.get(ours.name, math.inf)]
 

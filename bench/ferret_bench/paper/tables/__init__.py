@@ -1,1 +1,1 @@
-"""The paper's tables, one per file; the file's name is the table's, and ``STUDY`` is what it holds."""
+"""The paper's tables, one per file; the file's name is the table's, and ``STUDY`` is its definition."""

@@ -1,5 +1,6 @@
-"""What a round costs: seconds of the local update and the global aggregation, numbers and bytes that travel (the
-paper's tables 4, 5 and 10), on a model of any shape."""
+"""The cost of a round: seconds of the local update and the global aggregation, numbers and bytes that travel (the
+paper's tables 4, 5 and 10), on a model of any shape.
+"""
 
 from __future__ import annotations
 
