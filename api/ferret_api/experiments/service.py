@@ -40,7 +40,7 @@ def submit(
     It belongs to ``project``, or to the only one that ``database`` shows. A clone has the tags of its ``original``,
     since both belong to one search, but not the notes, which tell of that run, nor the priority.
     """
-    resolved = catalog.resolve(spec)
+    resolved = catalog.resolve(spec).spec
     require_roots(resolved, readable)
     with database.begin() as s:
         row, made = lifecycle.submit(

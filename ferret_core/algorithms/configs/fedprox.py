@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
-
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Config(SendsUpdate):
     """FedProx's options."""
-
-    corrects_steps: ClassVar[Literal[True]] = True
 
     mu: float = Field(
         default=0.01,
@@ -24,8 +21,6 @@ class Config(SendsUpdate):
     )
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
-    @model_validator(mode="after")
-    def _whole_gradients(self) -> Self:
-        if self.local.in_backward:
-            raise ValueError("local.in_backward = True holds no gradient that the proximal term could be added to")
-        return self
+    @property
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, corrects_steps=True)
