@@ -67,13 +67,6 @@ RULES = (
         "is for server.average = 'tail': set that, or leave this out",
     ),
     Rule(
-        "algorithm.local.in_backward",
-        lambda it: it.traits.corrects_steps and _in_backward(it),
-        lambda it: (
-            f"holds no whole gradient, and {it.spec.algorithm.name} corrects that of every step: set it to false"
-        ),
-    ),
-    Rule(
         "algorithm.local.precision",
         lambda it: _pure(it) and it.traits.adapts,
         lambda it: (
@@ -107,7 +100,7 @@ TEAM = (
     ),
     Rule(
         "algorithm.local.in_backward",
-        lambda it: _in_backward(it),
+        lambda it: it.traits.first_order is not None and it.traits.first_order.in_backward,
         f"a team steps after the backward pass: set it to false, or {ALONE}",
     ),
     Rule("model.dtype", lambda it: it.spec.model.dtype != "float32", 'a team holds fp32 weights: choose "float32"'),
@@ -184,11 +177,6 @@ def _value(experiment: ResolvedExperiment, field: str) -> Any:
     for name in path.split("."):
         value = getattr(value, name)
     return value
-
-
-def _in_backward(experiment: ResolvedExperiment) -> bool:
-    """Whether participants step each parameter in the backward pass."""
-    return experiment.traits.first_order is not None and experiment.traits.first_order.in_backward
 
 
 def _pure(experiment: ResolvedExperiment) -> bool:

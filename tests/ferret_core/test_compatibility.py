@@ -39,8 +39,6 @@ def fields(experiment: ResolvedExperiment, rules: Any) -> list[str]:
         ("fedavg", {}, {"server": {"average": "tail", "average_from": 9}}, "server.average_from", "3 rounds"),
         ("fedavg", {}, {"server": {"average_from": 9}}, "server.average_from", "3 rounds"),
         ("fedavg", {}, {"server": {"average_from": 2}}, "server.average_from", "'tail'"),
-        ("scaffold", {"local": IN_BACKWARD}, {}, "algorithm.local.in_backward", "false"),
-        ("fedprox", {"local": IN_BACKWARD}, {}, "algorithm.local.in_backward", "false"),
         ("fedit", {"local": PURE}, {}, "algorithm.local.precision", "'bfloat16'"),
         ("fedavg", {"local": PURE}, {}, "algorithm.local.precision", "model.dtype"),
     ],

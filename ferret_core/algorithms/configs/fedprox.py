@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import SendsUpdate
 from ferret_core.algorithms.configs._traits import Traits
@@ -20,6 +22,12 @@ class Config(SendsUpdate):
         description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg",
     )
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
+
+    @model_validator(mode="after")
+    def _whole_gradients(self) -> Self:
+        if self.local.in_backward:
+            raise ValueError("local.in_backward = True holds no gradient that the proximal term could be added to")
+        return self
 
     @property
     def traits(self) -> Traits:
