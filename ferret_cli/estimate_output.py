@@ -51,8 +51,7 @@ def digest_of(model: ModelSpec) -> str:
 def summary(spec: ExperimentSpec) -> list[str]:
     """A plan in short, with its advice, for a specification whose model lies in a folder here; else nothing."""
     try:
-        resolved = catalog.resolve(spec)
-        plan = make(resolved, architecture.of_folder(spec.model.source), None, TOKENS, 1.0)
+        plan = make(catalog.resolve(spec), architecture.of_folder(spec.model.source), None, TOKENS, 1.0)
     except FerretError:
         return []
     noise = "" if plan.noise is None else f", noise expected {plan.noise.total:.1%} of the weights"

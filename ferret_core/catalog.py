@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ValidationError
 
-from ferret_core import discovery
+from ferret_core import compatibility, discovery
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
 from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
@@ -25,6 +25,7 @@ from ferret_core.rounds import sampling
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import FederatedAlgorithm
     from ferret_core.algorithms.configs._base import FederatedConfig, Preset
+    from ferret_core.algorithms.configs._traits import Traits
     from ferret_core.datasets._base import FederatedDataset
     from ferret_core.datasets.partitions._base import FederatedPartition
 
@@ -88,84 +89,60 @@ def entry(kind: Kind, name: str) -> CatalogEntry:
     return _entry(name, discovery.documentation(PACKAGES[kind], name), config)
 
 
-def resolve(spec: ExperimentSpec) -> ExperimentSpec:
+class ResolvedExperiment(NamedTuple):
+    """A specification with every option filled in, its algorithm's options, and what the algorithm is like with them.
+
+    It is made once, by :func:`resolve` of a specification that is new and by :meth:`of` of one that is read back, and
+    handed on.
+    """
+
+    spec: ExperimentSpec
+    config: FederatedConfig
+    traits: Traits
+
+    @classmethod
+    def of(cls, spec: ExperimentSpec) -> ResolvedExperiment:
+        """That of a ``spec`` which was resolved before, such as a stored one: nothing is filled in, and only the
+        algorithm's options are checked. Raises ``spec.invalid``."""
+        config: Any = _config("algorithms", "algorithm", spec.algorithm)
+        return cls(spec, config, config.traits)
+
+
+def resolve(spec: ExperimentSpec) -> ResolvedExperiment:
     """``spec`` with every option of its algorithm, dataset and partition checked and filled in.
 
     A preset becomes its algorithm with all options, so that nothing has to know it afterwards. Raises ``spec.invalid``
-    with one field error for each wrong option of all three.
+    with one field error for each wrong option of all three, or else for all that does not go together
+    (:data:`ferret_core.compatibility.RULES`).
     """
     wrong: list[FieldError] = []
     omitted = 0
-    choices: dict[str, Choice] = {}
-    for section in SECTIONS:
+    configs: dict[str, Any] = {}
+    for section, kind in SECTIONS.items():
         try:
-            choices[section] = filled(section, getattr(spec, section))
+            configs[section] = _config(kind, section, getattr(spec, section))
         except FerretError as error:
             wrong += error.errors
             omitted += error.omitted
     if not wrong:
-        wrong += _rule_errors(spec) + _stopping_errors(spec) + _average_errors(spec)
-        wrong += _precision_errors(spec)
+        config = configs["algorithm"]
+        wrong += compatibility.problems(ResolvedExperiment(spec, config, config.traits))
     if wrong:
         raise FerretError.of_fields("spec.invalid", FieldErrors(wrong, omitted))
-    quorum = sampling.quorum_share(spec)
-    return spec.model_copy(update={**choices, "round": spec.round.model_copy(update={"quorum": quorum})})
+    choices = {section: _filled(section, getattr(spec, section), config) for section, config in configs.items()}
+    round_ = spec.round.model_copy(update={"quorum": sampling.quorum_share(spec)})
+    config = configs["algorithm"]
+    return ResolvedExperiment(spec.model_copy(update={**choices, "round": round_}), config, config.traits)
 
 
 def filled(section: str, choice: Choice) -> Choice:
     """``choice``, that of a ``section``, with its options filled in; ``spec.invalid`` for what is wrong with them."""
+    return _filled(section, choice, _config(SECTIONS[section], section, choice))
+
+
+def _filled(section: str, choice: Choice, config: BaseModel) -> Choice:
     name = base(choice.name) if section == "algorithm" else choice.name
-    return Choice.model_validate({"name": name, **_config(SECTIONS[section], section, choice).model_dump()})
-
-
-def _rule_errors(spec: ExperimentSpec) -> list[FieldError]:
-    """What keeps the round's rule from being taken of what the algorithm's participants send."""
-    rule = spec.robust.rule
-    if rule not in ("median", "trimmed_mean"):
-        return []
-    wrong: list[FieldError] = []
-    if not algorithm_config(spec.algorithm).comparable:
-        shared = " or algorithm.seeds = 'shared'" if spec.algorithm.name == "ferret" else ""
-        message = f"needs comparable coordinates, which {spec.algorithm.name} does not send here: use 'clip'{shared}"
-        wrong.append(FieldError(field="robust.rule", value=rule, message=message))
-    if spec.server.weights != "equal":
-        message = f"robust.rule = {rule!r} counts all participants the same: use 'equal', or robust.rule = 'clip'"
-        wrong.append(FieldError(field="server.weights", value=spec.server.weights, message=message))
-    return wrong
-
-
-def _stopping_errors(spec: ExperimentSpec) -> list[FieldError]:
-    """What keeps the metric that judges rounds from being measured."""
-    judged, generate = spec.stopping.metric, spec.evaluation.generate
-    if spec.stopping.patience is None or judged == "eval_loss" or generate:
-        return []
-    message = "answers are generated for it: set evaluation.generate to at least 1, or judge by eval_loss"
-    return [FieldError(field="stopping.metric", value=judged, message=message)]
-
-
-def _average_errors(spec: ExperimentSpec) -> list[FieldError]:
-    """What keeps the mean of the last rounds from having any."""
-    first = spec.server.average_from
-    if first is None or (spec.server.average == "tail" and first <= spec.rounds):
-        return []
-    needed = f"is after the last of {spec.rounds} rounds: use an earlier one" if first > spec.rounds else ""
-    message = needed or "is for server.average = 'tail': set that, or leave this out"
-    return [FieldError(field="server.average_from", value=first, message=message)]
-
-
-def _precision_errors(spec: ExperimentSpec) -> list[FieldError]:
-    """What keeps participants from training in bf16 alone."""
-    config: Any = algorithm_config(spec.algorithm)
-    if not getattr(getattr(config, "local", None), "pure", False):
-        return []
-    field, value = "algorithm.local.precision", config.local.precision
-    if getattr(config, "adapts", False):
-        message = f"is for training the model's own weights, which {spec.algorithm.name} leaves alone: use 'bfloat16'"
-        return [FieldError(field=field, value=value, message=message)]
-    if spec.model.dtype != "bfloat16":
-        message = f"trains the model in its own type, which is {spec.model.dtype}: set model.dtype = 'bfloat16'"
-        return [FieldError(field=field, value=value, message=message)]
-    return []
+    return Choice.model_validate({"name": name, **config.model_dump()})
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
@@ -201,16 +178,10 @@ def _is_path(schema: Mapping[str, Any]) -> bool:
     return any(choice.get("format") == "path" for choice in [schema, *schema.get("anyOf", [])])
 
 
-def algorithm_config(choice: Choice) -> FederatedConfig:
-    """The chosen algorithm's options, by which its contributions are checked."""
-    config: Any = _config("algorithms", "algorithm", choice)
-    return config
-
-
-def algorithm(choice: Choice) -> FederatedAlgorithm:
+def algorithm(experiment: ResolvedExperiment) -> FederatedAlgorithm:
     """The chosen algorithm, ready to run."""
-    module = discovery.load(PACKAGES["algorithms"], base(choice.name), "algorithm.name")
-    return module.Algorithm(_config("algorithms", "algorithm", choice))
+    module = discovery.load(PACKAGES["algorithms"], base(experiment.spec.algorithm.name), "algorithm.name")
+    return module.Algorithm(experiment.config)
 
 
 def dataset(choice: Choice) -> FederatedDataset:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ferret_core import catalog
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.buffers import Pieces, size_of
 from ferret_core.protocol.digest import digest_bytes, digest_pieces
@@ -48,7 +48,7 @@ class Sealed(NamedTuple):
         return self.contribution.meta
 
 
-def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shapes) -> Sealed:
+def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, shapes: Shapes) -> Sealed:
     """What ``client`` sends for its task; raises as :func:`unseal`, e.g. ``contribution.non_finite`` for a NaN.
 
     To the update's metrics it adds ``truncated``, how many of the client's examples were too long for the model. What
@@ -60,7 +60,7 @@ def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shap
         experiment=task.experiment,
         round=task.round,
         participant=task.participant,
-        algorithm=spec.algorithm.name,
+        algorithm=experiment.spec.algorithm.name,
         base_digest=task.base_digest,
         examples=discretion.counted(len(client.shard)),
         metrics=discretion.reported({**update.metrics, "truncated": float(client.shard.truncated)}),
@@ -69,13 +69,17 @@ def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shap
     contribution = Contribution(meta, update.arrays)
     for name, array in update.arrays.items():
         require_finite(name, array)
-    _check(contribution, spec, task, shapes)
+    _check(contribution, experiment, task, shapes)
     pieces = contribution.pieces()
     return Sealed(pieces, digest_pieces(pieces), contribution)
 
 
 def unseal(
-    blob: bytes | memoryview, spec: ExperimentSpec, task: RoundTask, shapes: Shapes, digest: str | None = None
+    blob: bytes | memoryview,
+    experiment: ResolvedExperiment,
+    task: RoundTask,
+    shapes: Shapes,
+    digest: str | None = None,
 ) -> Sealed:
     """The contribution in ``blob``, if it is one that the algorithm's participants send for ``task``.
 
@@ -83,9 +87,8 @@ def unseal(
     ``contribution.non_finite``. Whether it starts from the round's own model is the round engine's question: a
     participant that does not can catch up and try again.
     """
-    config = catalog.algorithm_config(spec.algorithm)
-    contribution = Contribution.decode(blob, config.size(shapes).header)
-    _check(contribution, spec, task, shapes)
+    contribution = Contribution.decode(blob, experiment.config.size(shapes).header)
+    _check(contribution, experiment, task, shapes)
     return Sealed((blob,), digest or digest_bytes(blob), contribution)
 
 
@@ -94,9 +97,9 @@ def stored(blob: bytes | memoryview, digest: str) -> Sealed:
     return Sealed((blob,), digest, Contribution.decode(blob))
 
 
-def _check(contribution: Contribution, spec: ExperimentSpec, task: RoundTask, shapes: Shapes) -> None:
-    _check_identity(contribution.meta, task, spec)
-    catalog.algorithm_config(spec.algorithm).check(contribution, task, shapes)
+def _check(contribution: Contribution, experiment: ResolvedExperiment, task: RoundTask, shapes: Shapes) -> None:
+    _check_identity(contribution.meta, task, experiment.spec)
+    experiment.config.check(contribution, task, shapes)
 
 
 def _check_identity(meta: ContributionMeta, task: RoundTask, spec: ExperimentSpec) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core import catalog
+from ferret_core import catalog, compatibility
 from ferret_core.aggregation.aggregate import fold
 from ferret_core.aggregation.loss_guard import Guard
 from ferret_core.aggregation.projection_noise import check_base, of_base
@@ -99,16 +99,14 @@ def simulate(
     ``training.unsupported`` where the algorithm cannot take them. In a team every process calls it, and has the result;
     raises ``request.invalid`` for what a team cannot train.
     """
-    spec = catalog.resolve(spec)
+    experiment = catalog.resolve(spec)
+    spec = experiment.spec
     if site is not None:
-        site.require(spec.algorithm)
+        site.require(experiment)
         if current() is not None:
             message = "a site's own functions need the whole model in one process: leave it out, or use one process"
             raise FerretError.of_field("request.invalid", "--site", "", message)
-    if spec.participants.edge:
-        raise FerretError.of_field(
-            "spec.invalid", "participants.edge", spec.participants.edge, "a simulation has no real participants; use 0"
-        )
+    compatibility.require(experiment, compatibility.SIMULATION, "spec.invalid")
     replica = Replica.load(spec)
     place(replica.model, chosen_device())
     data = load(spec, replica.tokenizer, replica.context)

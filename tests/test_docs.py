@@ -123,7 +123,7 @@ def test_every_ferret_command_shown_exists(document: str) -> None:
 def test_the_snippet_asks_the_exported_model_as_training_did(
     document: str, tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]
 ) -> None:
-    replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path())})))
+    replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path())})).spec)
     result = SimulationResult([RoundResult(0, replica.digest, {}, 0, 0, [], {}, {}, {})], [], replica.digest)
     checkpoint.write_folder(replica, SIMULATION, tmp_path / "tuned-model")
     complete(tmp_path / "tuned-model", facts(replica.spec, result))
@@ -161,7 +161,7 @@ def test_every_example_is_a_valid_experiment_or_search(path: Path, monkeypatch: 
     if "tune" in tomllib.loads(path.read_text()):
         assert plan.read(path).name
     else:
-        assert catalog.resolve(spec_input.load(path)).name
+        assert catalog.resolve(spec_input.load(path)).spec.name
 
 
 def changed_examples() -> list[tuple[str, tuple[str, ...]]]:
@@ -185,7 +185,7 @@ def test_a_change_that_is_shown_gives_a_valid_experiment(
 ) -> None:
     for name in re.findall(r"\$\{(\w+)\}", (ROOT / example).read_text()):
         monkeypatch.setenv(name, f"/somewhere/{name.lower()}")
-    before, after = (catalog.resolve(spec_input.load(ROOT / example, given)) for given in ((), changes))
+    before, after = (catalog.resolve(spec_input.load(ROOT / example, given)).spec for given in ((), changes))
     assert after != before
 
 

@@ -164,7 +164,7 @@ def _spec(folder: Path, base: Path, dtype: str, seeds: str) -> ExperimentSpec:
         "participants": {"simulated": 2},
         "algorithm": {"name": "ferret", "coordinates": "float32", "allocation": "uniform", "seeds": seeds},
     }
-    return catalog.resolve(ExperimentSpec.model_validate(tree))
+    return catalog.resolve(ExperimentSpec.model_validate(tree)).spec
 
 
 def _stored(spec: ExperimentSpec, root: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from ferret_bench.measure.machine import machine
 from ferret_bench.paper.reruns.interval import interval
 from ferret_cli.demo import setup
 from ferret_core import catalog
-from ferret_core.algorithms.configs.ferret import Config
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models import architecture
 from ferret_core.models.shapes import count as elements
@@ -98,11 +98,11 @@ def one_round(experiment: ExperimentSpec) -> ExperimentSpec:
 
     Raises ``spec.invalid`` unless its algorithm is ``ferret`` with one-bit coordinates.
     """
-    config = catalog.algorithm_config(experiment.algorithm)
-    if not isinstance(config, Config) or config.coordinates != "sign":
+    projection = ResolvedExperiment.of(experiment).traits.projection
+    if projection is None or projection.coordinates != "sign":
         message = "the formula is that of one-bit coordinates: set algorithm.name = 'ferret', coordinates = 'sign'"
         raise FerretError.of_field("spec.invalid", "algorithm.name", experiment.algorithm.name, message)
-    tree = catalog.resolve(experiment).model_dump(mode="json")
+    tree = catalog.resolve(experiment).spec.model_dump(mode="json")
     tree["rounds"] = 1
     tree["server"] |= {"step": "guard", "rise": FOLLOWED, "development": DEVELOPMENT}
     tree["participants"]["edge"] = 0
@@ -129,10 +129,10 @@ def half_interval(points: Points) -> float | None:
 
 
 def _measured(spec: ExperimentSpec, seeds: int, end: float, say: Say) -> Document:
-    config = catalog.algorithm_config(spec.algorithm)
-    assert isinstance(config, Config)
+    projection = ResolvedExperiment.of(spec).traits.projection
+    assert projection is not None
     shapes = architecture.of_folder(spec.model.source).shapes
-    K = config.total(config.cut(shapes))
+    K = projection.total(projection.cut(shapes))
     points = Points((max(1, K // PART), K), sampling.sample_size(spec, spec.participants.simulated), [], [])
     sent: dict[int, float] = {}
     for seed in range(spec.seed, spec.seed + seeds):

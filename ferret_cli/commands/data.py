@@ -48,7 +48,7 @@ def show(
     from ferret_core.experiment.federated_data import deal
     from ferret_core.protocol.errors import FerretError
 
-    spec = catalog.resolve(spec_input.load(file, assignments or (), unset or ()))
+    spec = catalog.resolve(spec_input.load(file, assignments or (), unset or ())).spec
     if not spec.participants.simulated:
         message = "real participants bring their own data, so nothing is split: set it to at least 1"
         raise FerretError.of_field("spec.invalid", "participants.simulated", 0, message)

@@ -52,9 +52,10 @@ def plan(
     from ferret_core.experiment.throughput import measured_flops
     from ferret_core.models import architecture
 
-    spec = catalog.resolve(spec_input.load(file, assignments or (), unset or (), preset))
+    experiment = catalog.resolve(spec_input.load(file, assignments or (), unset or (), preset))
+    spec = experiment.spec
     model = architecture.of_llama(shape) if shape else architecture.of_folder(spec.model.source)
-    found = make(spec, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
+    found = make(experiment, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
     of_model = digest_of(spec.model) if digest else None
     if json:
         emit({**document(found), **({"digest": of_model} if of_model else {})})

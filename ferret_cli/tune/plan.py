@@ -61,7 +61,7 @@ class Plan:
         """The specification of a trial, with ``fixed`` values; ``spec.invalid`` where they do not go together."""
         tree = deepcopy(OF_TRIALS)
         spec_input.merge(tree, self.experiment)
-        return catalog.resolve(ExperimentSpec.read(revise(tree, part).document | fixed, "the trial"))
+        return catalog.resolve(ExperimentSpec.read(revise(tree, part).document | fixed, "the trial")).spec
 
     def draw(self, draw: Draw) -> Tree:
         """The part of a specification in which each dimension is what ``draw`` makes of it."""
@@ -73,7 +73,7 @@ class Plan:
 
     def final(self, values: Values, **fixed: Any) -> ExperimentSpec:
         """The specification of a run that is reported, with these values and ``fixed`` ones."""
-        return catalog.resolve(ExperimentSpec.read(self.document(values) | fixed, "the best trial"))
+        return catalog.resolve(ExperimentSpec.read(self.document(values) | fixed, "the best trial")).spec
 
     def document(self, values: Values) -> Tree:
         """The experiment with these values, evaluated on the test split."""

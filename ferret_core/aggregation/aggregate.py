@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core import catalog
 from ferret_core.aggregation import projection_noise as noise
 from ferret_core.aggregation import step_guard
 from ferret_core.aggregation.cosine_filter import agreement, outsiders
@@ -119,7 +118,7 @@ class _Fold:
         server = replica.spec.server
         self._halves, self._rise = server.halves, server.rise
         self._guarded: dict[str, float] = {}
-        config = catalog.algorithm_config(replica.spec.algorithm)
+        config = replica.experiment.config
         self._observer = Observer(replica)
         self._seen = [self._see(sealed, config) for sealed in contributions]
         judged = judge(replica.spec.robust, [each.norms for each in self._seen], weights_norm(replica.model))
@@ -131,8 +130,8 @@ class _Fold:
 
     def folded(self, experiment: str) -> Folded:
         self._check_majority()
-        expected = self._noise()
-        noise.check(expected, self._replica.spec, self._replica.shapes, f"of round {self._replica.round + 1} would add")
+        replica, expected = self._replica, self._noise()
+        noise.check(expected, replica.experiment, replica.shapes, f"of round {replica.round + 1} would add")
         entry = self._entry(experiment)
         after, part = trainable(self._replica.model), 0.5**entry.record.halvings
         inside = self._observer.told(self._base.weights, after, self._shares(), entry.update, expected, part)
@@ -147,7 +146,9 @@ class _Fold:
         """Of those that are kept, as they count."""
         replica, norms = self._replica, [each.norms for each in self._kept()]
         counted = list(self._shares().values())
-        return noise.measured(replica.spec, replica.shapes, replica.block_weights(), norms, counted, replica.round + 1)
+        return noise.measured(
+            replica.experiment, replica.shapes, replica.block_weights(), norms, counted, replica.round + 1
+        )
 
     def _shares(self) -> dict[str, float]:
         """What each of those that are kept counts in the mean, clipped ones less."""

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ferret_core import catalog
-from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Projecting
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
@@ -63,31 +63,33 @@ class Noise(NamedTuple):
         return {METRIC: 100 * self.total} | {f"{METRIC}/{name}": 100 * ratio for name, ratio in each.items()}
 
 
-def expected(spec: ExperimentSpec, shapes: Shapes, weights: Sequence[float], examples: int | None) -> Noise | None:
-    """That of round 1 of a resolved ``spec``; None where nothing is projected, or the steps cannot be counted.
+def expected(
+    experiment: ResolvedExperiment, shapes: Shapes, weights: Sequence[float], examples: int | None
+) -> Noise | None:
+    """That of round 1; None where nothing is projected, or the steps cannot be counted.
 
     ``weights`` are the RMS by block of the weights, ``examples`` how many a participant has.
     """
-    config = catalog.algorithm_config(spec.algorithm)
-    if not isinstance(config, Projecting) or (config.local.epochs is not None and examples is None):
+    projection = experiment.traits.projection
+    if projection is None or (projection.local.epochs is not None and examples is None):
         return None
-    participants = participants_of(spec)
-    norms = config.expected_norms(shapes, examples)
-    return measured(spec, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
+    participants = participants_of(experiment.spec)
+    norms = projection.expected_norms(shapes, examples)
+    return measured(experiment, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
 
 
 def of_base(replica: Replica, data: FederatedData) -> Noise | None:
     """What is expected of round 1 from the base model, which ``replica`` holds."""
-    return expected(replica.spec, replica.shapes, replica.block_weights(), data.typical_examples)
+    return expected(replica.experiment, replica.shapes, replica.block_weights(), data.typical_examples)
 
 
 def check_base(replica: Replica, data: FederatedData) -> None:
     """Raises ``noise.too_large`` where the first round would drown the base model."""
-    check(of_base(replica, data), replica.spec, replica.shapes, "is expected to add")
+    check(of_base(replica, data), replica.experiment, replica.shapes, "is expected to add")
 
 
 def measured(
-    spec: ExperimentSpec,
+    experiment: ResolvedExperiment,
     shapes: Shapes,
     weights: Sequence[float],
     norms: Sequence[Norms],
@@ -96,61 +98,64 @@ def measured(
 ) -> Noise | None:
     """That of a round whose contributions have these ``norms`` and count by these ``shares``; None where nothing is
     projected."""
-    config = catalog.algorithm_config(spec.algorithm)
-    if not isinstance(config, Projecting):
+    spec, projection = experiment.spec, experiment.traits.projection
+    if projection is None:
         return None
-    blocks = config.cut(shapes)
+    blocks = projection.cut(shapes)
     sizes = np.array([block.size for block in blocks], np.float64)
     lengths = np.stack([share * each.noise for share, each in zip(shares, norms, strict=True)])
-    together = lengths.sum(axis=0) if config.seeds == "shared" else np.sqrt(np.square(lengths).sum(axis=0))
+    together = lengths.sum(axis=0) if projection.seeds == "shared" else np.sqrt(np.square(lengths).sum(axis=0))
     rate = server_rate(spec.server, round_number, spec.rounds)
     moved = step_of_noise(spec.server, together / np.sqrt(sizes), rate)
     return Noise(tuple(block.name for block in blocks), sizes, moved, np.array(weights))
 
 
-def check(noise: Noise | None, spec: ExperimentSpec, shapes: Shapes, when: str) -> None:
+def check(noise: Noise | None, experiment: ResolvedExperiment, shapes: Shapes, when: str) -> None:
     """Raises ``noise.too_large`` where it is refused (:func:`refused`).
 
     ``when`` says in the message which round's it is, and whether it was measured.
     """
-    if noise is None or not refused(noise, spec):
+    if noise is None or not refused(noise, experiment):
         return
-    config = catalog.algorithm_config(spec.algorithm)
-    assert isinstance(config, Projecting)
+    projection, participants = _projection(experiment), participants_of(experiment.spec)
     raise FerretError(
         "noise.too_large",
         f"the projection {when} noise of {noise.total:.0%} of the weights' RMS; at most {MOST:.0%} is let pass "
-        f"(d = {count(shapes)}, K = {config.total(config.cut(shapes))}, {participants_of(spec)} participants). Use "
-        f"{', or '.join(ways_out(noise, spec, shapes).values())}; server.step = 'guard' goes only as far as the loss "
-        "allows; algorithm.guard = false lets it pass",
+        f"(d = {count(shapes)}, K = {projection.total(projection.cut(shapes))}, {participants} participants). Use "
+        f"{', or '.join(ways_out(noise, experiment, shapes).values())}; server.step = 'guard' goes only as far as the "
+        "loss allows; algorithm.guard = false lets it pass",
         members={"noise": noise.metrics(by_block=False)},
     )
 
 
-def refused(noise: Noise, spec: ExperimentSpec) -> bool:
+def refused(noise: Noise, experiment: ResolvedExperiment) -> bool:
     """Whether the noise is more than ``MOST`` of the weights, and neither the algorithm's guard is off nor the step one
     that what the noise does to the loss decides about."""
-    config = catalog.algorithm_config(spec.algorithm)
-    guarded = isinstance(config, Projecting) and config.guard and spec.server.step == "fixed"
-    return guarded and noise.total > MOST
+    return _projection(experiment).guard and experiment.spec.server.step == "fixed" and noise.total > MOST
 
 
-def ways_out(noise: Noise, spec: ExperimentSpec, shapes: Shapes, to: float = ADVISED) -> Mapping[str, str]:
+def ways_out(noise: Noise, experiment: ResolvedExperiment, shapes: Shapes, to: float = ADVISED) -> Mapping[str, str]:
     """By kind, the changes each of which alone brings the noise down to ``to`` of the weights' RMS."""
-    config = catalog.algorithm_config(spec.algorithm)
-    assert isinstance(config, Projecting)
+    spec, projection = experiment.spec, _projection(experiment)
     factor = noise.total / to
-    d, K = count(shapes), config.total(config.cut(shapes))
+    d, K = count(shapes), projection.total(projection.cut(shapes))
     found: dict[str, str] = {}
     if factor**2 * K < d:
-        name, value = ("K", config.K) if config.K is not None else ("bytes_per_round", config.bytes_per_round)
+        by_K = projection.K is not None
+        name, value = ("K", projection.K) if by_K else ("bytes_per_round", projection.bytes_per_round)
         found["bytes"] = f"algorithm.{name} = {_up(factor**2 * (value or 0))}"
     found["participants"] = f"{_up(factor**2 * participants_of(spec))} participants in a round"
-    found["rate"] = f"algorithm.local.learning_rate = {_down(config.local.learning_rate / factor)}"
-    if config.local.optimizer != "normalized":
+    found["rate"] = f"algorithm.local.learning_rate = {_down(projection.local.learning_rate / factor)}"
+    if projection.local.optimizer != "normalized":
         found["optimizer"] = "algorithm.local.optimizer = 'normalized' with its own rate"
     found["server"] = f"server.learning_rate = {_down(spec.server.learning_rate / factor)}"
     return found
+
+
+def _projection(experiment: ResolvedExperiment) -> Projecting:
+    """Where there is noise, something is projected."""
+    assert experiment.traits.projection is not None
+    return experiment.traits.projection
 
 
 def participants_of(spec: ExperimentSpec) -> int:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import nn
@@ -152,11 +152,10 @@ class FederatedAlgorithm(Protocol):
         ...
 
 
-@runtime_checkable
 class Comparable(Protocol):
     """An algorithm whose participants' numbers stand for the same directions, so that they can be ranked one by one.
 
-    Its ``Config`` says so: ``comparable`` is true.
+    Its ``Config`` says so: ``traits.comparable`` is true.
     """
 
     def coordinates(self, state: State, contribution: Contribution) -> Arrays:
@@ -168,9 +167,11 @@ class Comparable(Protocol):
         ...
 
 
-@runtime_checkable
 class Decodable(Protocol):
-    """An algorithm whose participants' updates can be told from what they send, with no noise of random directions."""
+    """An algorithm whose participants' updates can be told from what they send, with no noise of random directions.
+
+    Its ``Config`` says so: ``traits.decodable`` is true.
+    """
 
     def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
         """fp32 (d,): what the contribution would take from the parameters at rate 1, in canonical order."""

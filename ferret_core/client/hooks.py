@@ -21,11 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from ferret_core import catalog, discovery
-from ferret_core.algorithms.configs._base import CorrectsSteps, WatchesSteps
+from ferret_core import catalog, compatibility, discovery
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import Choice
-from ferret_core.training.config import LocalConfig
 
 if TYPE_CHECKING:
     from torch import nn
@@ -66,28 +65,24 @@ class Site:
         self.evaluates = _only("evaluate", self.evaluates, function)
         return function
 
-    def require(self, algorithm: Choice) -> None:
+    def require(self, experiment: ResolvedExperiment) -> None:
         """Raises ``training.unsupported`` where the site trains itself and the algorithm cannot take that."""
-        if self.trains is None or (reason := _own_ways(algorithm)) is None:
+        problems = compatibility.problems(experiment, compatibility.OWN_TRAINING)
+        if self.trains is None or not problems:
             return
-        others = [name for name in discovery.names(catalog.PACKAGES["algorithms"]) if takes_own_training(name)]
-        message = f"cannot take a site's own training: {reason}. Leave it out, or ask for one of {', '.join(others)}"
-        raise FerretError.of_field("training.unsupported", "algorithm.name", algorithm.name, message)
+        field, value, reason = problems[0].field, problems[0].value, problems[0].message
+        message = f"cannot take a site's own training: {reason}. Leave it out, or ask for one of {_takers(experiment)}"
+        raise FerretError.of_field("training.unsupported", field, value, message)
 
 
-def takes_own_training(algorithm: str) -> bool:
-    """Whether what participants of the algorithm send follows from the trained model alone, however it was trained."""
-    return _own_ways(Choice(name=algorithm)) is None
-
-
-def _own_ways(algorithm: Choice) -> str | None:
-    """Why the algorithm must do the training itself, if it must."""
-    config = catalog.algorithm_config(algorithm)
-    if not isinstance(getattr(config, "local", None), LocalConfig):
-        return "it sends what the loss is along directions of its own"
-    if isinstance(config, WatchesSteps) and config.watches_steps:
-        return "with these options it looks at the gradient of every local step"
-    return "it changes every local step" if isinstance(config, CorrectsSteps) else None
+def _takers(experiment: ResolvedExperiment) -> str:
+    """The algorithms that would take a site's own training in this experiment, by their defaults."""
+    found: list[str] = []
+    for name in discovery.names(catalog.PACKAGES["algorithms"]):
+        other = ResolvedExperiment.of(experiment.spec.model_copy(update={"algorithm": Choice(name=name)}))
+        if not compatibility.problems(other, compatibility.OWN_TRAINING):
+            found.append(name)
+    return ", ".join(found)
 
 
 def _only(name: str, before: Function | None, function: Given) -> Given:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ferret_core import catalog
 from ferret_core.algorithms._base import Client
 from ferret_core.contribution import Sealed, seal
 from ferret_core.protocol.errors import FerretError
@@ -13,7 +12,6 @@ from ferret_core.protocol.wire import Arrays
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds.cost import LocalCost, measured
 from ferret_core.system.out_of_memory import memory_checked
-from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import device_of
 from ferret_core.training.room import require_room
 
@@ -41,21 +39,22 @@ def contribute(replica: Replica, client: Client) -> Part:
             f"this copy of the model is at {replica.digest[:12]}…, round {replica.round}: catch up with the ledger",
         )
     if client.own is not None:
-        client.own.site.require(replica.spec.algorithm)
-    elif isinstance(local := getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None), LocalConfig):
+        client.own.site.require(replica.experiment)
+    elif (local := replica.experiment.traits.first_order) is not None:
         require_room(replica.model, local)
     train = partial(replica.algorithm.local_update, replica.model, replica.state, client)
     with memory_checked():
         own = _evaluated(replica, client)
         update, cost = measured(train, device_of(replica.model))
         update = update._replace(metrics={**update.metrics, **own})
-        return Part(seal(update, client, replica.spec, replica.shapes), update.memory, cost)
+        return Part(seal(update, client, replica.experiment, replica.shapes), update.memory, cost)
 
 
 def _evaluated(replica: Replica, client: Client) -> dict[str, float]:
     """What the site's own function says of the round's model."""
     if client.own is None:
         return {}
-    local: Any = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
+    local = replica.experiment.traits.local
+    assert local is not None  # every algorithm of ours has local steps
     context = client.own.context(replica.model, client.task, client.shard, local, client.on_step)
     return client.own.evaluate(replica.model, context)

@@ -72,7 +72,7 @@ def patch(before: Tree, after: Tree) -> dict[str, Any]:
 def _resolved(document: Tree) -> Tree:
     """With its defaults, or as it is where it is incomplete."""
     try:
-        return catalog.resolve(ExperimentSpec.model_validate(document)).model_dump(mode="json")
+        return catalog.resolve(ExperimentSpec.model_validate(document)).spec.model_dump(mode="json")
     except (ValidationError, FerretError):
         return document
 

@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core import catalog
 from ferret_core.aggregation import projection_noise as noise
 from ferret_core.aggregation.projection_noise import Noise
-from ferret_core.algorithms.configs._base import FederatedConfig, Projecting, SendsUpdate
+from ferret_core.algorithms.configs._traits import Traits
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.architecture import Outline
 from ferret_core.models.shapes import count, sizes
 from ferret_core.projection.blocks import Block
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.footprint import BF16, FP32, local_bytes
 
@@ -60,24 +59,22 @@ class Plan(NamedTuple):
     advice: tuple[str, ...]
 
 
-def plan(spec: ExperimentSpec, outline: Outline, examples: int | None, tokens: float, flops: float) -> Plan:
-    """The plan of a resolved ``spec``.
+def plan(experiment: ResolvedExperiment, outline: Outline, examples: int | None, tokens: float, flops: float) -> Plan:
+    """The plan of an experiment.
 
     ``examples`` is how many a participant has, ``tokens`` how long a sequence is, ``flops`` how many operations per
     second a participant makes.
     """
-    config = catalog.algorithm_config(spec.algorithm)
+    spec, config, traits = experiment
     d, participants = count(outline.shapes), noise.participants_of(spec)
-    adapter = isinstance(config, SendsUpdate) and config.adapts
-    blocks = config.cut(outline.shapes) if isinstance(config, Projecting) else []
-    K = config.total(blocks) if isinstance(config, Projecting) else None
-    up = None if adapter else config.size(outline.shapes).arrays
+    blocks = [] if traits.projection is None else traits.projection.cut(outline.shapes)
+    K = None if traits.projection is None else traits.projection.total(blocks)
+    up = None if traits.own_shapes else config.size(outline.shapes).arrays
     sent = None if up is None else up + HEADER + LISTED * len(blocks)
-    down = None if up is None else _down(config, up + LISTED * len(blocks), participants, K, d)
+    down = None if up is None else _down(traits, up + LISTED * len(blocks), participants, K, d)
     total = None if sent is None or down is None else spec.rounds * participants * (sent + down)
-    found = _noise(spec, outline, config, examples)
-    local = getattr(config, "local", None)
-    trained = local if isinstance(local, LocalConfig) and not adapter else None
+    found = _noise(experiment, outline, examples)
+    trained = None if traits.own_shapes else traits.first_order
     return Plan(
         d=d,
         K=K,
@@ -90,21 +87,21 @@ def plan(spec: ExperimentSpec, outline: Outline, examples: int | None, tokens: f
         memory_bytes=_memory(trained, outline, tokens) if trained else None,
         local_seconds=_seconds(trained, d, examples, tokens, flops) if trained else None,
         aggregate_seconds=d * (PASS_SECONDS + (participants * TERM_SECONDS if found else 0)),
-        advice=tuple(_advice(spec, outline, config, found)),
+        advice=tuple(_advice(experiment, outline, found)),
     )
 
 
-def _down(config: FederatedConfig, up: int, participants: int, K: int | None, d: int) -> int | None:
+def _down(traits: Traits, up: int, participants: int, K: int | None, d: int) -> int | None:
     """Coordinates under own seeds travel down side by side, under a shared seed as one mean in fp32."""
-    if isinstance(config, Projecting):
-        return DOWN + (4 * (K or 0) if config.seeds == "shared" else participants * up)
-    return 4 * d if isinstance(config, SendsUpdate) else None
+    if traits.projection is not None:
+        return DOWN + (4 * (K or 0) if traits.projection.seeds == "shared" else participants * up)
+    return 4 * d if traits.dense else None
 
 
-def _noise(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, examples: int | None) -> Noise | None:
-    if not isinstance(config, Projecting):
+def _noise(experiment: ResolvedExperiment, outline: Outline, examples: int | None) -> Noise | None:
+    if (projection := experiment.traits.projection) is None:
         return None
-    return noise.expected(spec, outline.shapes, _weights(outline, config.cut(outline.shapes)), examples)
+    return noise.expected(experiment, outline.shapes, _weights(outline, projection.cut(outline.shapes)), examples)
 
 
 def _weights(outline: Outline, blocks: Sequence[Block]) -> list[float]:
@@ -128,18 +125,18 @@ def _seconds(local: LocalConfig, d: int, examples: int | None, tokens: float, fl
     return 6 * d * local.steps_for(examples) * local.batch_size * local.accumulation * tokens / flops
 
 
-def _advice(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, found: Noise | None) -> list[str]:
-    if found is None or not isinstance(config, Projecting):
+def _advice(experiment: ResolvedExperiment, outline: Outline, found: Noise | None) -> list[str]:
+    if found is None or (projection := experiment.traits.projection) is None:
         return []
     advice = list[str]()
     if found.total > noise.ADVISED:
-        ways = noise.ways_out(found, spec, outline.shapes)
-        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.refused(found, spec) else ""
+        ways = noise.ways_out(found, experiment, outline.shapes)
+        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.refused(found, experiment) else ""
         advice.append(
             f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {noise.ADVISED:.0%}: "
             f"{'; '.join(ways.values())}"
         )
-    local = config.local
+    local = projection.local
     if local.optimizer == "normalized" and local.learning_rate < SHORT:
         advice.append(
             f"algorithm.local.learning_rate = {local.learning_rate:g} is the length of a normalized step and moves "

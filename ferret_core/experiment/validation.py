@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from ferret_core import catalog
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment.spec_patch import nested
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError, FieldErrors, field_errors
@@ -17,13 +18,13 @@ from ferret_core.protocol.spec import Choice, ExperimentSpec
 
 
 class Draft(NamedTuple):
-    """``spec`` is resolved, and None while ``problem`` says what is wrong.
+    """``experiment`` is None while ``problem`` says what is wrong.
 
     ``filled`` is the document with every default filled in, as far as it can be: a section with a wrong value is not in
     it.
     """
 
-    spec: ExperimentSpec | None
+    experiment: ResolvedExperiment | None
     filled: dict[str, Any]
     problem: FerretError | None
 
@@ -32,7 +33,7 @@ def examine(document: Mapping[str, Any]) -> Draft:
     """What there is to say of ``document``; its ``problem`` is what submitting it would be answered with, and more:
     options are told of though the specification around them is incomplete."""
     try:
-        resolved = catalog.resolve(ExperimentSpec.model_validate(document))
+        experiment = catalog.resolve(ExperimentSpec.model_validate(document))
     except ValidationError as error:
         found = field_errors(error, model=ExperimentSpec)
         more = [each for section in catalog.SECTIONS for each in _option_errors(section, document)]
@@ -40,7 +41,7 @@ def examine(document: Mapping[str, Any]) -> Draft:
         return Draft(None, _filled(document), problem)
     except FerretError as error:
         return Draft(None, _filled(document), error)
-    return Draft(resolved, resolved.model_dump(mode="json"), None)
+    return Draft(experiment, experiment.spec.model_dump(mode="json"), None)
 
 
 def essential(resolved: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def _at(tree: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
 
 def _resolves_to(document: Mapping[str, Any], resolved: Mapping[str, Any]) -> bool:
     try:
-        found = catalog.resolve(ExperimentSpec.model_validate(document))
+        found = catalog.resolve(ExperimentSpec.model_validate(document)).spec
     except (ValidationError, FerretError):
         return False
     return found.model_dump(mode="json") == resolved

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import nn
 
-from ferret_core import catalog
+from ferret_core import catalog, compatibility
 from ferret_core.algorithms._base import NOTHING, Comparable, FederatedAlgorithm, State, Weighted
-from ferret_core.algorithms.configs._base import Projecting
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.contribution import Sealed
 from ferret_core.datasets._tokenize import longest
 from ferret_core.distributed.process_group import current
@@ -32,7 +32,6 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
 from ferret_core.replica.sharded.load import load_sharded
-from ferret_core.replica.sharded.requirements import require_fit
 from ferret_core.rounds.cost import numbers_in
 from ferret_core.server.optimizer import Moments, ServerOptimizer, Tensors, displacement
 from ferret_core.server.robust_mean import centre
@@ -65,8 +64,9 @@ class Replica:
         self.files = definition.digest(loaded.files)
         _require_digest(spec.model, loaded)
         self.spec = spec
+        self.experiment = ResolvedExperiment.of(spec)
         seed = derive_seed(spec.seed, "algorithm")
-        self.algorithm: FederatedAlgorithm = catalog.algorithm(spec.algorithm)
+        self.algorithm: FederatedAlgorithm = catalog.algorithm(self.experiment)
         self.model: nn.Module = self.algorithm.prepare(loaded.model, seed)
         self.tokenizer: Any = loaded.tokenizer
         self.state: State = self.algorithm.init_state(self.model, seed)
@@ -97,7 +97,7 @@ class Replica:
         source = spec.model if folder is None else ModelSpec(source=str(folder), dtype=spec.model.dtype)
         if (team := current()) is None:
             return cls(spec, load(source, anywhere=folder is not None))
-        require_fit(spec)
+        compatibility.require(ResolvedExperiment.of(spec), compatibility.TEAM, "request.invalid")
         return cls(spec, load_sharded(source, team, anywhere=folder is not None))
 
     def advance(self, record: LedgerRecord, update: bytes) -> None:
@@ -125,10 +125,10 @@ class Replica:
         robust, state = self.spec.robust, self.state
         examples = [sealed.meta.examples for sealed in contributions]
         if robust.rule in ("median", "trimmed_mean"):
-            assert isinstance(self.algorithm, Comparable)
-            rank = partial(self.algorithm.coordinates, state)
+            algorithm = cast(Comparable, self.algorithm)  # the specification was refused otherwise
+            rank = partial(algorithm.coordinates, state)
             found = centre(robust, lambda: (rank(sealed.contribution) for sealed in contributions), len(examples))
-            result = self.algorithm.centred(next(iter(contributions)).contribution, found, len(examples))
+            result = algorithm.centred(next(iter(contributions)).contribution, found, len(examples))
         else:
             weights = self.optimizer.weights(examples, robust.examples)
             result = self.algorithm.aggregate(
@@ -147,10 +147,9 @@ class Replica:
 
     def block_weights(self) -> list[float]:
         """The RMS of the weights of each block that the update is projected in; none where nothing is projected."""
-        config = catalog.algorithm_config(self.spec.algorithm)
-        if not isinstance(config, Projecting):
+        if (projection := self.experiment.traits.projection) is None:
             return []
-        return root_mean_squares(trainable(self.model), config.cut(self.shapes))
+        return root_mean_squares(trainable(self.model), projection.cut(self.shapes))
 
     def shares(self, examples: Sequence[int]) -> list[float]:
         """What contributions with these numbers of ``examples`` count in their mean; the shares sum to 1."""

@@ -147,6 +147,10 @@ class LocalConfig(Strict):
         # As it is written: the binary fraction nearest to 0.07 makes more than 7 of 100.
         return math.ceil(Fraction(str(self.epochs)) * examples / (self.batch_size * self.accumulation))
 
+    def sequences_for(self, examples: int | None) -> int:
+        """How many sequences a round trains on, repeats counted; raises as :meth:`steps_for`."""
+        return self.steps_for(examples) * self.batch_size * self.accumulation
+
     def rate(self, round_number: int, rounds: int) -> float:
         """η of a round: all of it in the first, ``FINAL`` of it in the last of ``rounds``."""
         done = (round_number - 1) / max(1, rounds - 1)
@@ -207,6 +211,14 @@ class ZerothOrderConfig(Strict):
     def steps_for(self, examples: int | None) -> int:
         """How many steps a participant takes, whatever the number of its ``examples``."""
         return self.steps
+
+    def sequences_for(self, examples: int | None) -> int:
+        """How many sequences a round looks at, those of each direction counted."""
+        return self.steps * self.batch_size * self.accumulation * self.perturbations
+
+    def rate(self, round_number: int, rounds: int) -> float:
+        """η, the same in every round."""
+        return self.learning_rate
 
     @property
     def directions(self) -> int:

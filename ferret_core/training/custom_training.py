@@ -100,13 +100,12 @@ class Own(NamedTuple):
         on_step: Callable[[int], None] | None,
     ) -> Context:
         """What the functions are told of ``task``."""
-        scheduled = isinstance(local, LocalConfig)
         return Context(
             round=task.round,
             rounds=task.rounds,
             participant=task.participant,
             steps=local.steps_for(len(shard)),
-            learning_rate=local.rate(task.round, task.rounds) if scheduled else local.learning_rate,
+            learning_rate=local.rate(task.round, task.rounds),
             batch_size=local.batch_size * local.accumulation,
             seed=task.data_seed,
             tokenizer=self.tokenizer,

@@ -88,11 +88,11 @@ class Previewing:
 
         with self._follower.at_the_end() as (_, replica):
             task = self._task(replica)
-            self._enforcement.require_round(task, replica.spec, replica.shapes, len(examples))
+            self._enforcement.require_round(task, replica.experiment, replica.shapes, len(examples))
             with self._enforcement.training(replica.model):
                 client = self._client(replica, task, examples, watcher)
                 sealed, _, cost = contribute(replica, client)
-            self._enforcement.require_contribution(sealed, replica.spec, replica.shapes, client.discretion)
+            self._enforcement.require_contribution(sealed, replica.experiment, replica.shapes, client.discretion)
         return self._shown(sealed, client, client.discretion.timed(cost.seconds))
 
     def _task(self, replica: Replica) -> RoundTask:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field
 
-from ferret_core import catalog
-from ferret_core.algorithms.configs._base import Projecting
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, count
-from ferret_core.protocol.spec import ExperimentSpec, Strict
+from ferret_core.protocol.spec import Strict
 
 FEW_EXAMPLES = 16
 """A contribution of fewer examples may reveal them."""
@@ -34,17 +33,16 @@ class Exposure(Strict):
     separate: bool = Field(description="True if a round's update shows each contribution separately")
 
     @classmethod
-    def of(cls, spec: ExperimentSpec, shapes: Shapes, examples: int) -> Self:
+    def of(cls, experiment: ResolvedExperiment, shapes: Shapes, examples: int) -> Self:
         """Computes the exposure of a site with ``examples`` examples, for a model with these tuned ``shapes``."""
-        config: Any = catalog.algorithm_config(spec.algorithm)
-        trained = sequences(config, examples)
-        share, whole_blocks = _share(config, shapes)
+        trained = sequences(experiment, examples)
+        share, whole_blocks = _share(experiment, shapes)
         return cls(
             examples=min(examples, trained) if trained else examples,
             sequences=trained,
             share=share,
             whole_blocks=whole_blocks,
-            separate=not config.comparable,
+            separate=not experiment.traits.comparable,
         )
 
     @property
@@ -58,12 +56,10 @@ class Exposure(Strict):
         return [reason for reason, applies in found.items() if applies]
 
 
-def sequences(config: Any, examples: int) -> int:
+def sequences(experiment: ResolvedExperiment, examples: int) -> int:
     """Counts the sequences that a round trains on, including each perturbation's; 0 without local steps."""
-    local = getattr(config, "local", None)
-    if local is None:
-        return 0
-    return local.steps_for(examples) * local.batch_size * local.accumulation * getattr(local, "perturbations", 1)
+    local = experiment.traits.local
+    return 0 if local is None else local.sequences_for(examples)
 
 
 def largest_share(counts: Sequence[int], sizes: Sequence[int]) -> float:
@@ -71,13 +67,13 @@ def largest_share(counts: Sequence[int], sizes: Sequence[int]) -> float:
     return max((K / size for K, size in zip(counts, sizes, strict=True)), default=0.0)
 
 
-def _share(config: Any, shapes: Shapes) -> tuple[float, int]:
-    """Returns the largest K_l / d_l, and the number of blocks that are sent whole.
+def _share(experiment: ResolvedExperiment, shapes: Shapes) -> tuple[float, int]:
+    """The largest K_l / d_l, and how many blocks are sent whole.
 
     K_l is that of an update in which all weights move alike. Without blocks, a coordinate takes at least one bit.
     """
-    if not isinstance(config, Projecting):
-        return min(1.0, 8 * config.size(shapes).arrays / count(shapes)), 0
-    blocks = config.cut(shapes)
-    counts = config.allocate([math.sqrt(block.size) for block in blocks], blocks)
+    if (projection := experiment.traits.projection) is None:
+        return min(1.0, 8 * experiment.config.size(shapes).arrays / count(shapes)), 0
+    blocks = projection.cut(shapes)
+    counts = projection.allocate([math.sqrt(block.size) for block in blocks], blocks)
     return largest_share(counts, [block.size for block in blocks]), sum(block.whole for block in blocks)

@@ -64,8 +64,8 @@ class Training:
         from ferret_core.client.local_round import contribute
 
         with self._follower.at(lease.task) as replica:
-            self._enforcement.require_round(lease.task, replica.spec, replica.shapes, len(self._examples))
-            self._ask(Exposure.of(replica.spec, replica.shapes, len(self._examples)))
+            self._enforcement.require_round(lease.task, replica.experiment, replica.shapes, len(self._examples))
+            self._ask(Exposure.of(replica.experiment, replica.shapes, len(self._examples)))
             self._enforcement.spend()
             self.used_examples = True
             discretion, on_step = self._enforcement.discretion(), self._stepping(replica, lease, heartbeat)
@@ -73,7 +73,7 @@ class Training:
                 shard = self._tokenised(replica)
                 client = Client(lease.task, shard, self._memory.recall(), on_step, discretion, self._own(replica))
                 sealed, kept, cost = contribute(replica, client)
-            self._enforcement.require_contribution(sealed, replica.spec, replica.shapes, discretion)
+            self._enforcement.require_contribution(sealed, replica.experiment, replica.shapes, discretion)
             heartbeat.check()
         failpoint("participant.trained")
         self._memory.keep(sealed.digest, kept)
@@ -91,10 +91,8 @@ class Training:
 
     def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
         """Returns the callback after each local step."""
-        from ferret_core import catalog
-
-        local = getattr(catalog.algorithm_config(replica.spec.algorithm), "local", None)
-        steps: int = local.steps_for(len(self._examples)) if local else 0
+        local = replica.experiment.traits.local
+        steps = local.steps_for(len(self._examples)) if local else 0
 
         def stepped(step: int) -> None:
             heartbeat.check()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.client.hooks import Site
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol import display_name as names
@@ -224,7 +225,7 @@ class Participant:
         self._enforcement.require_experiment(spec, base_digest)
         self._agreement.require_base(base_digest)
         if self._site is not None:
-            self._site.require(spec.algorithm)
+            self._site.require(ResolvedExperiment.of(spec))
 
     def _ask(self, exposure: Exposure) -> None:
         """Raises ``consent.missing`` if people do not consent to the exposure."""

@@ -20,9 +20,8 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from ferret_core.projection.allocation import FIXED
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec, Strict
+from ferret_core.protocol.spec import Strict
 from ferret_core.system.atomic_files import write_durably
 from ferret_core.training.privacy import Discretion, Gaussian
 from ferret_sdk.participant.lock import in_turn
@@ -147,23 +146,3 @@ def require_accounting() -> None:
     if find_spec("dp_accounting") is None:
         detail = "a privacy budget needs dp-accounting: pip install 'ferret-participant[train,privacy]'"
         raise FerretError("setup.missing", detail)
-
-
-def require_blind(spec: ExperimentSpec) -> None:
-    """Raises ``terms.refused`` for a model's built-in chat template, and for an allocation based on the unprotected
-    update.
-
-    The allocation's K_l would reveal that update.
-    """
-    if spec.prompt.template == "chat":
-        message = "comes with the model; under a privacy budget use a template of Ferret's: paper, alpaca or dolly"
-        raise FerretError.of_field("terms.refused", "prompt.template", "chat", message)
-    if spec.algorithm.name != "ferret":
-        return
-    from ferret_core.algorithms.configs.ferret import Config
-    from ferret_core.catalog import algorithm_config
-
-    config = algorithm_config(spec.algorithm)
-    if isinstance(config, Config) and config.allocation not in FIXED:
-        message = f"follows the update before it is noised; this site's privacy budget allows {' and '.join(FIXED)}"
-        raise FerretError.of_field("terms.refused", "algorithm.allocation", config.allocation, message)

@@ -14,7 +14,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from ferret_core import catalog
+from ferret_core import compatibility
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.contribution import Sealed
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.models.shapes import Shapes, count
@@ -25,7 +26,7 @@ from ferret_core.rounds.cost import resident_memory
 from ferret_core.training.privacy import Discretion
 from ferret_sdk.participant import quiet_hours
 from ferret_sdk.participant.exposure import Exposure, largest_share, sequences
-from ferret_sdk.participant.privacy_budget import Budget, require_blind
+from ferret_sdk.participant.privacy_budget import Budget
 from ferret_sdk.participant.site_terms import Terms
 from ferret_sdk.participant.usage_counter import Usage
 from ferret_sdk.service.progress import Progress, Stage, Watcher
@@ -85,23 +86,22 @@ class Enforcement:
             message = f"is a program that comes with the model: allow its digest {base_digest} in [[allow.models]]"
             raise _refused("prompt.template", "chat", message)
         if self.budget is not None:
-            require_blind(spec)
+            _require_blind(ResolvedExperiment.of(spec))
         self._spec = spec
 
-    def require_round(self, task: RoundTask, spec: ExperimentSpec, shapes: Shapes, examples: int) -> None:
+    def require_round(self, task: RoundTask, experiment: ResolvedExperiment, shapes: Shapes, examples: int) -> None:
         """Raises, before an example is used, unless the round complies with the terms.
 
         The errors are ``terms.refused``, ``terms.round_refused``, ``terms.spent`` and ``terms.paused``. ``examples`` is
         the number that the site has.
         """
-        config: Any = catalog.algorithm_config(spec.algorithm)
-        self._require_work(config, examples)
-        self._require_exposure(Exposure.of(spec, shapes, examples))
-        self._require_company(task, spec)
+        self._require_work(experiment, examples)
+        self._require_exposure(Exposure.of(experiment, shapes, examples))
+        self._require_company(task, experiment.spec)
         self._require_memory(4 * LEAST_COPIES * count(shapes))
-        self.require_size(config.size(shapes).arrays)
+        self.require_size(experiment.config.size(shapes).arrays)
         if self.budget is not None:
-            require_blind(spec)
+            _require_blind(experiment)
             self.budget.require()
         self.check_step()
 
@@ -137,15 +137,17 @@ class Enforcement:
         if self.budget is not None:
             self.budget.spend()
 
-    def require_contribution(self, sealed: Sealed, spec: ExperimentSpec, shapes: Shapes, made: Discretion) -> None:
+    def require_contribution(
+        self, sealed: Sealed, experiment: ResolvedExperiment, shapes: Shapes, made: Discretion
+    ) -> None:
         """Raises ``terms.refused`` or ``terms.spent``, after training, unless the contribution complies with the terms.
 
         The checks are its size, its coordinates, and, under a privacy budget, that it was noised once.
         """
         self.require_size(sealed.size)
-        if (K := sealed.meta.K) is not None:
-            config: Any = catalog.algorithm_config(spec.algorithm)
-            self._require_share(largest_share(K, [block.size for block in config.cut(shapes)]))
+        projection = experiment.traits.projection
+        if projection is not None and (K := sealed.meta.K) is not None:
+            self._require_share(largest_share(K, [block.size for block in projection.cut(shapes)]))
         if self.budget is not None:
             self.budget.require_noised(made)
 
@@ -203,12 +205,12 @@ class Enforcement:
             message = f"participants are in the round's mean, this site demands {wanted}"
             raise _refused(f"round {record.round}", real, message)
 
-    def _require_work(self, config: Any, examples: int) -> None:
-        limits, local = self.terms.limits, getattr(config, "local", None)
-        steps: int = local.steps_for(examples) if local else 0
+    def _require_work(self, experiment: ResolvedExperiment, examples: int) -> None:
+        limits, local = self.terms.limits, experiment.traits.local
+        steps = local.steps_for(examples) if local else 0
         if limits.steps is not None and steps > limits.steps:
             raise _refused("algorithm.local.steps", steps, f"this site allows {limits.steps} local steps in a round")
-        trained = sequences(config, examples)
+        trained = sequences(experiment, examples)
         if limits.sequences is not None and trained > limits.sequences:
             message = f"this site trains on {limits.sequences} sequences a round: lower steps, batch or accumulation"
             raise _refused("sequences", trained, message)
@@ -290,6 +292,11 @@ class Stopwatch:
 def _named(model: ModelSpec, digest: str | None) -> str:
     revision = f"@{model.revision}" if model.revision else ""
     return f"{model.source}{revision} (digest {digest})"
+
+
+def _require_blind(experiment: ResolvedExperiment) -> None:
+    """Raises ``terms.refused`` for what a privacy budget cannot be kept with."""
+    compatibility.require(experiment, compatibility.PRIVACY_BUDGET, "terms.refused")
 
 
 def _refused(field: str, value: object, message: str) -> FerretError:

@@ -60,7 +60,7 @@ class Racers:
     def start(self, spec: ExperimentSpec) -> str:
         """The running experiment, its base model in every worker; transformers load one at a time."""
         with self.database.begin() as s:
-            experiment_id = lifecycle.submit(s, catalog.resolve(spec))[0].id
+            experiment_id = lifecycle.submit(s, catalog.resolve(spec).spec)[0].id
         coordinate(self.contexts[0], experiment_id)
         for context in self.contexts:
             context.model_at(experiment_id, 0)

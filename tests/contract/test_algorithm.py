@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -15,13 +15,14 @@ import torch
 
 from ferret_core import catalog, discovery
 from ferret_core.aggregation.aggregate import fold
-from ferret_core.algorithms._base import Client, Comparable
+from ferret_core.algorithms._base import Client, Decodable
 from ferret_core.client.local_round import contribute
 from ferret_core.contribution import Sealed, unseal
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
+from ferret_core.models.shapes import count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RobustSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
@@ -106,7 +107,7 @@ def _fold(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
 def run_of(toy_spec: SpecFactory) -> Callable[[str], Run]:
     @cache
     def run(name: str) -> Run:
-        spec = catalog.resolve(toy_spec(name, options=TOY.get(name)))
+        spec = catalog.resolve(toy_spec(name, options=TOY.get(name))).spec
         replica = Replica.load(spec)
         data = FederatedData(spec, replica.tokenizer, replica.context)
         contributions: list[list[Sealed]] = []
@@ -169,7 +170,7 @@ DATA_BLIND: dict[str, dict[str, Any]] = {"ferret": {"allocation": "fixed"}}
 @of_every_algorithm()
 def test_all_that_it_sends_follows_from_the_one_vector_that_is_protected(name: str, toy_spec: SpecFactory) -> None:
     """With that vector replaced by one that knows no data, two participants' data give the same bytes."""
-    spec = catalog.resolve(toy_spec(name, options=TOY.get(name, {}) | DATA_BLIND.get(name, {})))
+    spec = catalog.resolve(toy_spec(name, options=TOY.get(name, {}) | DATA_BLIND.get(name, {}))).spec
     replica = Replica.load(spec)
     data = FederatedData(spec, replica.tokenizer, replica.context)
     shards = [data.shard(name) for name in sampling.client_names(2)]
@@ -210,8 +211,8 @@ def test_it_can_be_stopped_at_every_local_step_and_leaves_the_model_alone(
 @of_every_algorithm()
 def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(run: Run, replica: Replica) -> None:
     sealed, task = run.contributions[0][0], _tasks(replica)[0]
-    contribution, config = sealed.contribution, catalog.algorithm_config(run.spec.algorithm)
-    assert unseal(sealed.blob, run.spec, task, replica.shapes).digest == sealed.digest
+    contribution, config = sealed.contribution, replica.experiment.config
+    assert unseal(sealed.blob, replica.experiment, task, replica.shapes).digest == sealed.digest
     size, sent = config.size(replica.shapes), sum(array.nbytes for array in contribution.arrays.values())
     assert len(sealed.blob) <= size.total
     assert sent == size.arrays, "an upload of another size is not even read"
@@ -230,7 +231,7 @@ def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(run: Run, r
 
 @of_every_algorithm()
 def test_its_norms_are_finite_and_grow_with_what_is_sent(run: Run, replica: Replica) -> None:
-    config = catalog.algorithm_config(run.spec.algorithm)
+    config = replica.experiment.config
     contribution = run.contributions[0][0].contribution
     norms = config.norms(contribution, replica.shapes)
     assert norms.values.shape == norms.sizes.shape
@@ -258,15 +259,25 @@ def test_a_clipped_contribution_counts_by_its_factor(run: Run, replica: Replica)
 
 @of_every_algorithm()
 def test_it_says_whether_its_numbers_are_comparable_and_then_has_their_median(run: Run, replica: Replica) -> None:
-    comparable = catalog.algorithm_config(run.spec.algorithm).comparable
-    assert not comparable or isinstance(replica.algorithm, Comparable)
+    comparable = replica.experiment.traits.comparable
+    assert not comparable or {"coordinates", "centred"} <= set(dir(replica.algorithm))
     ranked = run.spec.model_copy(update={"robust": RobustSpec(rule="median")})
     if not comparable:
         with refused("spec.invalid", "robust.rule"):
             catalog.resolve(ranked)
         return
-    fold(median := Replica.load(catalog.resolve(ranked)), "exp_0000000000007e57", run.contributions[0])
+    fold(median := Replica.load(catalog.resolve(ranked).spec), "exp_0000000000007e57", run.contributions[0])
     assert median.digest != replica.digest
+
+
+@of_every_algorithm()
+def test_it_says_whether_an_update_can_be_told_from_what_is_sent(run: Run, replica: Replica) -> None:
+    traits = replica.experiment.traits
+    assert traits.decodable is hasattr(replica.algorithm, "decoded")
+    if traits.decodable:
+        decoded = cast(Decodable, replica.algorithm).decoded
+        update = decoded(replica.state, run.contributions[0][0].contribution, replica.shapes)
+        assert update.shape == (count(replica.shapes),)
 
 
 @of_every_algorithm()

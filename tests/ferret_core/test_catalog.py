@@ -46,10 +46,10 @@ def test_every_entry_says_what_it_is_and_what_it_takes(kind: catalog.Kind) -> No
 
 
 def test_resolving_fills_in_every_option_and_is_stable(toy_spec: SpecFactory) -> None:
-    resolved = catalog.resolve(toy_spec())
+    resolved = catalog.resolve(toy_spec()).spec
     assert resolved.algorithm.options["bytes_per_round"] == 8192
     assert resolved.algorithm.options["local"]["learning_rate"] == 1e-2
-    assert catalog.resolve(resolved) == resolved
+    assert catalog.resolve(resolved).spec == resolved
 
 
 @pytest.mark.parametrize(

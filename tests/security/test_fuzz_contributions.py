@@ -14,11 +14,12 @@ import pytest
 
 from ferret_bench._control.workload import Workload
 from ferret_core.algorithms._base import Client
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.client.local_round import Part, contribute
 from ferret_core.contribution import unseal
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.spec import RoundTask
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 
@@ -46,7 +47,7 @@ class Seed(NamedTuple):
     """A contribution that is accepted, and what it is accepted for."""
 
     blob: bytes
-    spec: ExperimentSpec
+    experiment: ResolvedExperiment
     task: RoundTask
     shapes: Shapes
 
@@ -58,7 +59,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> list[Seed]:
 
     def noted(replica: Replica, client: Client) -> Part:
         part = contribute(replica, client)
-        seeds.append(Seed(part.sealed.blob, replica.spec, client.task, replica.shapes))
+        seeds.append(Seed(part.sealed.blob, replica.experiment, client.task, replica.shapes))
         return part
 
     workload = Workload(tmp_path_factory.mktemp("workload"), 2)
@@ -71,7 +72,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> list[Seed]:
 def test_what_is_changed_is_accepted_as_it_is(seeds: list[Seed]) -> None:
     assert len(seeds) == 2 * len(ALGORITHMS)
     for seed in seeds:
-        assert unseal(seed.blob, seed.spec, seed.task, seed.shapes).blob == seed.blob
+        assert unseal(seed.blob, seed.experiment, seed.task, seed.shapes).blob == seed.blob
 
 
 @pytest.mark.slow
@@ -88,7 +89,7 @@ def test_thousands_are_accepted_or_refused_with_a_typed_error(seeds: list[Seed])
 
 def opened(seed: Seed, blob: bytes) -> str:
     try:
-        unseal(blob, seed.spec, seed.task, seed.shapes)
+        unseal(blob, seed.experiment, seed.task, seed.shapes)
     except FerretError as error:
         return error.code
     return "accepted"

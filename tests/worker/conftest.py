@@ -54,7 +54,7 @@ class Service:
 
     def submit(self, spec: ExperimentSpec) -> str:
         with self.database.begin() as s:
-            return lifecycle.submit(s, catalog.resolve(spec))[0].id
+            return lifecycle.submit(s, catalog.resolve(spec).spec)[0].id
 
     def step(self) -> OutboxMessage:
         """Runs the oldest message's task."""

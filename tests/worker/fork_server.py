@@ -75,7 +75,7 @@ def warm_up(spec: ExperimentSpec) -> None:
         service.database.dispose()
     tokens = torch.tensor([[1, 2, 3]])
     loaded.model(input_ids=tokens, labels=tokens)
-    catalog.algorithm(spec.algorithm)
+    catalog.algorithm(catalog.ResolvedExperiment.of(spec))
     FederatedData(spec, loaded.tokenizer, context_of(loaded.model))
 
 

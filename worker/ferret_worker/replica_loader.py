@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from ferret_core import compatibility
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.safetensors_map import SUFFIX
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.mapped.replica import MappedReplica, obstacle
+from ferret_core.replica.mapped.replica import MappedReplica
 from ferret_core.replica.replica import Replica
 from ferret_worker.settings import WorkerSettings
 
@@ -31,6 +33,7 @@ def in_files(settings: WorkerSettings, spec: ExperimentSpec, size: int) -> bool:
     """Returns True if ``FERRET_WEIGHTS`` selects files for ``size`` bytes of weights, and they are possible."""
     if settings.weights == "memory" or (settings.weights == "auto" and COPIES * size <= settings.memory_limit):
         return False
-    if reason := obstacle(spec):
-        logger.info("the weights of %s stay in memory, which %s needs", spec.name, reason)
-    return reason is None
+    in_the_way = compatibility.problems(ResolvedExperiment.of(spec), compatibility.FILES)
+    for problem in in_the_way:
+        logger.info("the weights of %s stay in memory: %s", spec.name, problem)
+    return not in_the_way

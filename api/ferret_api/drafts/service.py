@@ -11,6 +11,7 @@ from ferret_api.drafts.schemas import Change, Draft, Plan, Planned, Revised
 from ferret_api.experiments import service as experiments
 from ferret_api.experiments.path_allowlist import require_roots
 from ferret_api.schemas import Failure, Json
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment import estimate as planning
 from ferret_core.experiment import presets
 from ferret_core.experiment.diff import change_between
@@ -49,11 +50,11 @@ def planned(database: Database, draft: Draft, readable: Readable, project: str |
     """Returns the errors of a draft, or its plan. Raises ``experiment.not_found`` for an unknown ``original``."""
     original = _original(database, draft.original)
     examined = examine(draft.spec)
-    spec, problem = examined.spec, examined.problem
-    if spec is not None:
-        problem = _refusal(database, spec, readable, project or (original.project if original else None))
+    experiment, problem = examined.experiment, examined.problem
+    if experiment is not None:
+        problem = _refusal(database, experiment.spec, readable, project or (original.project if original else None))
     with within(readable):
-        plan, unplanned = _plan(spec, draft) if spec is not None and problem is None else (None, None)
+        plan, unplanned = _plan(experiment, draft) if experiment is not None and problem is None else (None, None)
     change = change_between(original.spec, examined.filled) if original and problem is None else None
     return Planned(
         filled=examined.filled, problem=_failure(problem), plan=plan, unplanned=_failure(unplanned), change=change
@@ -92,10 +93,10 @@ def _refusal(database: Database, spec: ExperimentSpec, readable: Readable, proje
     return None
 
 
-def _plan(spec: ExperimentSpec, draft: Draft) -> tuple[Plan | None, FerretError | None]:
+def _plan(experiment: ResolvedExperiment, draft: Draft) -> tuple[Plan | None, FerretError | None]:
     try:
-        outline = architecture_cache.of(spec.model.source, draft.shape)
-        found = planning.plan(spec, outline, draft.examples, draft.tokens, _flops())
+        outline = architecture_cache.of(experiment.spec.model.source, draft.shape)
+        found = planning.plan(experiment, outline, draft.examples, draft.tokens, _flops())
     except FerretError as error:
         return None, error
     return Plan.model_validate(planning.document(found)), None

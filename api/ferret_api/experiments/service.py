@@ -40,7 +40,7 @@ def submit(
     It belongs to ``project``, by default to the only one that ``database`` shows. A clone gets the tags of its
     ``original``, since both belong to one search, but not its notes, which describe that run, nor its priority.
     """
-    resolved = catalog.resolve(spec)
+    resolved = catalog.resolve(spec).spec
     require_roots(resolved, readable)
     with database.begin() as s:
         row, made = lifecycle.submit(

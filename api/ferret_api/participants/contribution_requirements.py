@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ferret_core import catalog
 from ferret_core.algorithms.configs._base import Size
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db import tables
 from ferret_db.repositories import experiments
 
@@ -17,7 +16,7 @@ REMEMBERED = 256
 class Terms(NamedTuple):
     """The experiment's specification, its model's parameter shapes, and the maximum size of a contribution."""
 
-    spec: ExperimentSpec
+    experiment: ResolvedExperiment
     shapes: Shapes
     size: Size
 
@@ -37,7 +36,7 @@ def of(experiment: tables.Experiment) -> Terms:
 
 
 def _parsed(experiment: tables.Experiment) -> Terms:
-    spec = experiments.spec_of(experiment)
-    # Databases may return an object's members in any order. The canonical order is by name.
+    resolved = ResolvedExperiment.of(experiments.spec_of(experiment))
+    # A database may hand an object's members out in any order; the canonical one is by name.
     shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
-    return Terms(spec, shapes, catalog.algorithm_config(spec.algorithm).size(shapes))
+    return Terms(resolved, shapes, resolved.config.size(shapes))

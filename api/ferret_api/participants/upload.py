@@ -218,11 +218,11 @@ def _require_digest(found: str, announced: str | None) -> None:
 
 
 def _unsealed(body: bytes | Path, digest: str, expected: Expected) -> Sealed:
-    (spec, shapes, _), task = expected.terms, RoundTask.model_validate(expected.assignment.task)
+    (experiment, shapes, _), task = expected.terms, RoundTask.model_validate(expected.assignment.task)
     if isinstance(body, bytes):
-        return unseal(body, spec, task, shapes, digest)
+        return unseal(body, experiment, task, shapes, digest)
     with body.open("rb") as file:
-        return unseal(mapped(file), spec, task, shapes, digest)
+        return unseal(mapped(file), experiment, task, shapes, digest)
 
 
 def _signature(delivery: Delivery, sealed: Sealed) -> Signature | None:

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from ferret_api.update_statistics.schemas import ReconstructionError, RoundUpdate, UpdateAgreement, UpdateNoise
 from ferret_core.aggregation import projection_noise
 from ferret_core.aggregation.statistics.schema import Agreement, Part, UpdateStatistics, blocks_of, parts_of
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
 from ferret_db.repositories import experiments, participants, rounds, update_statistics
 
@@ -23,9 +23,9 @@ def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
         message = f"is {state}, and has an update once it is committed; try again then"
         raise FerretError.of_field("round.uncommitted", "round", number, message)
     found = UpdateStatistics.model_validate(update_statistics.get(s, experiment_id, number))
-    spec = experiments.spec_of(experiment)
+    resolved = ResolvedExperiment.of(experiments.spec_of(experiment))
     shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
-    parts = parts_of(blocks_of(spec, shapes))
+    parts = parts_of(blocks_of(resolved, shapes))
     return RoundUpdate(
         round=number,
         blocks=[part.name for part in parts],
@@ -36,12 +36,14 @@ def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
         update=found.update,
         K=found.K,
         error=None if found.error is None else ReconstructionError.model_validate(found.error),
-        weight_noise=_noise(spec, shapes, parts, found),
+        weight_noise=_noise(resolved, shapes, parts, found),
         agreement=None if found.agreement is None else _agreement(s, experiment_id, found.agreement),
     )
 
 
-def _noise(spec: ExperimentSpec, shapes: Shapes, parts: list[Part], found: UpdateStatistics) -> UpdateNoise | None:
+def _noise(
+    experiment: ResolvedExperiment, shapes: Shapes, parts: list[Part], found: UpdateStatistics
+) -> UpdateNoise | None:
     if found.noise is None:
         return None
     names, sizes = tuple(part.name for part in parts), np.array([part.size for part in parts], np.float64)
@@ -50,7 +52,7 @@ def _noise(spec: ExperimentSpec, shapes: Shapes, parts: list[Part], found: Updat
         percent=float(f"{100 * told.total:.4g}"),
         advised_percent=100 * projection_noise.ADVISED,
         most_percent=100 * projection_noise.MOST,
-        advice=list(projection_noise.ways_out(told, spec, shapes).values())
+        advice=list(projection_noise.ways_out(told, experiment, shapes).values())
         if told.total > projection_noise.ADVISED
         else [],
     )

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ferret_core import catalog
-from ferret_core.algorithms.configs.ferret import Config
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import encode
 
@@ -17,11 +16,11 @@ SMALL = 1e-4
 
 def update(spec: ExperimentSpec, shapes: Mapping[str, tuple[int, ...]], contributions: int) -> bytes:
     """Returns the blob of a round with this number of contributions, in fp32. Under a shared seed they are summed."""
-    config = catalog.algorithm_config(spec.algorithm)
-    assert isinstance(config, Config)
-    blocks = config.cut(shapes)
-    K = config.allocate([1.0] * len(blocks), blocks)
-    senders = 1 if config.seeds == "shared" else contributions
+    projection = ResolvedExperiment.of(spec).traits.projection
+    assert projection is not None
+    blocks = projection.cut(shapes)
+    K = projection.allocate([1.0] * len(blocks), blocks)
+    senders = 1 if projection.seeds == "shared" else contributions
     drawn = np.random.default_rng(1).standard_normal(senders * sum(K), dtype=np.float32)
     arrays = {
         "seeds": np.arange(senders, dtype=np.uint64),

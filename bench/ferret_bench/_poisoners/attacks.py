@@ -109,7 +109,7 @@ def a_little(names: Collection[str]) -> Participate:
 
 def _resealed(replica: Replica, client: Client, part: Part, attack: Attack) -> Part:
     blob = attack(part.sealed.contribution).encode()
-    return part._replace(sealed=unseal(blob, replica.spec, client.task, replica.shapes))
+    return part._replace(sealed=unseal(blob, replica.experiment, client.task, replica.shapes))
 
 
 def _changed(

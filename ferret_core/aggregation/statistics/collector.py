@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 
-from ferret_core import catalog
 from ferret_core.aggregation.projection_noise import Noise
 from ferret_core.aggregation.statistics import reconstruction_error
 from ferret_core.aggregation.statistics.cosines import Cosines
@@ -24,7 +23,6 @@ from ferret_core.aggregation.statistics.schema import (
     sums,
 )
 from ferret_core.algorithms._base import Decodable
-from ferret_core.algorithms.configs._base import Projecting
 from ferret_core.models.parameters import trainable
 from ferret_core.projection import project
 from ferret_core.protocol.digest import derive_seed
@@ -44,17 +42,17 @@ class Observer:
     """Of the round that follows the one at which ``replica`` stands."""
 
     def __init__(self, replica: Replica) -> None:
-        self._server, self._blocks = replica.spec.server, blocks_of(replica.spec, replica.shapes)
+        self._server, self._blocks = replica.spec.server, blocks_of(replica.experiment, replica.shapes)
         self._rate = replica.optimizer.rate(replica.round + 1)
         self._projected: ProjectedUpdates | None = None
         self._dense: DenseUpdates | None = None
-        config = catalog.algorithm_config(replica.spec.algorithm)
-        if isinstance(config, Projecting):
+        traits = replica.experiment.traits
+        if traits.projection is not None:
             device = next(iter(trainable(replica.model).values())).device
-            self._projected = ProjectedUpdates(config, self._blocks, device)
-        elif isinstance(replica.algorithm, Decodable):
+            self._projected = ProjectedUpdates(traits.projection, self._blocks, device)
+        elif traits.decodable:
             seed = derive_seed("compared", replica.digest)
-            self._dense = DenseUpdates(replica.algorithm, replica.state, replica.shapes, seed)
+            self._dense = DenseUpdates(cast(Decodable, replica.algorithm), replica.state, replica.shapes, seed)
 
     def see(self, contribution: Contribution) -> None:
         """Once for each, in participant order."""

@@ -22,7 +22,7 @@ from ferret_core.aggregation.statistics.cosines import (
     of_reconstructions,
     of_shared,
 )
-from ferret_core.algorithms.configs._base import Projecting
+from ferret_core.algorithms.configs._traits import Projecting
 from ferret_core.algorithms.configs.ferret import whole
 from ferret_core.projection.apply import reconstruct_into
 from ferret_core.projection.bases import basis

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core import catalog
-from ferret_core.algorithms.configs._base import Projecting
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.blocks import Block, cut
-from ferret_core.protocol.spec import ExperimentSpec, Strict
+from ferret_core.protocol.spec import Strict
 from ferret_core.protocol.wire import Array
 
 MOST_BLOCKS = 1024
@@ -67,10 +66,10 @@ class UpdateStatistics(Strict):
     agreement: Agreement | None = None
 
 
-def blocks_of(spec: ExperimentSpec, shapes: Shapes) -> Sequence[Block]:
+def blocks_of(experiment: ResolvedExperiment, shapes: Shapes) -> Sequence[Block]:
     """Those that the update is projected in, else one for each tensor."""
-    config = catalog.algorithm_config(spec.algorithm)
-    return config.cut(shapes) if isinstance(config, Projecting) else cut(sizes(shapes), "tensor")
+    projection = experiment.traits.projection
+    return cut(sizes(shapes), "tensor") if projection is None else projection.cut(shapes)
 
 
 def parts_of(blocks: Sequence[Block]) -> list[Part]:

@@ -7,17 +7,17 @@ needs torch: the API checks submissions and uploads with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field
 
 from ferret_core.algorithms.configs._norms import Norms, dense_norms, norm
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.blocks import Block
-from ferret_core.projection.coordinate_encoding import Kind, Layout
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
@@ -51,8 +51,8 @@ class FederatedConfig(Protocol):
         ...
 
     @property
-    def comparable(self) -> bool:
-        """Whether all participants' numbers stand for the same directions, so that their median means something."""
+    def traits(self) -> Traits:
+        """What the rest of Ferret has to know of the algorithm with these options."""
         ...
 
 
@@ -64,68 +64,6 @@ class Preset(NamedTuple):
 
     title: str
     options: dict[str, Any]
-
-
-@runtime_checkable
-class CorrectsSteps(Protocol):
-    """The options of an algorithm that changes every local step: a site cannot train for it in a way of its own."""
-
-    corrects_steps: ClassVar[Literal[True]]
-
-
-@runtime_checkable
-class Shardable(Protocol):
-    """The options of an algorithm that a team of processes can run on a model in shards."""
-
-    shardable: ClassVar[Literal[True]]
-
-
-@runtime_checkable
-class WatchesSteps(Protocol):
-    """The options of an algorithm that may send what depends on the gradients of the local steps: then a site cannot
-    train for it in a way of its own."""
-
-    @property
-    def watches_steps(self) -> bool: ...
-
-
-@runtime_checkable
-class Projecting(Protocol):
-    """The options of an algorithm that sends coordinates on random directions, which add noise to the update.
-
-    ``guard``: whether a round is refused in which that would be too much for the weights.
-    """
-
-    @property
-    def guard(self) -> bool: ...
-    @property
-    def basis(self) -> str: ...
-    @property
-    def coordinates(self) -> Kind: ...
-    @property
-    def seeds(self) -> str: ...
-    @property
-    def local(self) -> LocalConfig: ...
-    @property
-    def K(self) -> int | None: ...
-    @property
-    def bytes_per_round(self) -> int | None: ...
-
-    def cut(self, shapes: Shapes) -> Sequence[Block]:
-        """The blocks, in the order of the norms' parts."""
-        ...
-
-    def total(self, blocks: Sequence[Block]) -> int:
-        """K over all of them."""
-        ...
-
-    def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> Sequence[int]:
-        """K_l of every block for an update with these norms."""
-        ...
-
-    def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
-        """Those of a contribution in round 1 of a participant with this number of ``examples``."""
-        ...
 
 
 class Size(NamedTuple):
@@ -140,12 +78,7 @@ class Size(NamedTuple):
 
 
 class SendsUpdate(Strict):
-    """Options of an algorithm whose participants send their whole update and nothing else.
-
-    ``adapts``: what is tuned is put into the model when it is loaded; its shapes are not the model's own.
-    """
-
-    adapts: ClassVar[bool] = False
+    """Options of an algorithm whose participants send their whole update and nothing else."""
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, {"update": dense(shapes)})
@@ -155,10 +88,6 @@ class SendsUpdate(Strict):
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
         return dense_norms(contribution.arrays["update"], shapes)
-
-    @property
-    def comparable(self) -> bool:
-        return True
 
 
 class Adam(LocalConfig):
@@ -179,8 +108,6 @@ class AdamW(LocalConfig):
 
 class LowRank(SendsUpdate):
     """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
-
-    adapts: ClassVar[bool] = True
 
     rank: int = Field(default=8, ge=1, le=MAX_WIDTH, description="Rows of A and columns of B")
     alpha: float = Field(

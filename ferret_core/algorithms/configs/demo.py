@@ -10,6 +10,7 @@ from pydantic import Field
 from ferret_core.algorithms.configs._base import BITS, check_bits, check_layouts
 from ferret_core.algorithms.configs._chunks import SIDE, SparseChunks, position_layout, unpack_positions
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.spec import RoundTask
@@ -38,6 +39,10 @@ class Config(SparseChunks):
         """Every weight moves by the scale, for every chunk has a coefficient."""
         lengths = list(sizes(shapes).values())
         return Norms.of(float(contribution.arrays["scale"][0]) * np.sqrt(lengths), lengths)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, decodable=True)
 
     def layouts(self, entries: int, tensors: int) -> dict[str, Layout]:
         return {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import AdamW, Size, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout, decode, layouts
 from ferret_core.protocol.spec import RoundTask, Strict
@@ -18,8 +19,6 @@ from ferret_core.training.config import LOCAL
 
 class Config(Strict):
     """DiLoCo's options; the outer optimizer is the specification's ``[server]``."""
-
-    shardable: ClassVar[Literal[True]] = True
 
     coordinates: Literal["float32", "float16", "int8"] = Field(
         default="float32", description="How a pseudo-gradient travels; float16 and int8 with a scale for each tensor"
@@ -38,8 +37,8 @@ class Config(Strict):
         return Norms.of(map(norm, self.tensors(contribution.arrays, lengths)), lengths)
 
     @property
-    def comparable(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, comparable=True, decodable=True, shardable=True)
 
     def tensors(self, arrays: Arrays, lengths: list[int]) -> Sequence[Array]:
         """The update of each tensor, fp32; raises as ``coordinates.decode``."""

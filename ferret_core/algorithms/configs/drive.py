@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import BITS, Size, check_layouts, check_metadata, size_of
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinate_encoding import Layout
@@ -59,8 +60,8 @@ class Config(Strict):
         return Norms.of(scales * math.sqrt(CHUNK), lengths)
 
     @property
-    def comparable(self) -> bool:
-        return False
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, decodable=True)
 
     def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
         chunks = -(-count(shapes) // CHUNK)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinate_encoding import Kind, Layout, decode, layouts
 from ferret_core.protocol.errors import FerretError
@@ -33,8 +34,6 @@ class Cores(LocalConfig):
 
 class Config(Strict):
     """Fed-SB's options."""
-
-    adapts: ClassVar[bool] = True
 
     rank: int | None = Field(
         default=None,
@@ -90,8 +89,8 @@ class Config(Strict):
         )
 
     @property
-    def comparable(self) -> bool:
-        return self.coordinates != "sign"
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, comparable=self.coordinates != "sign", decodable=True, adapts=True)
 
     def cores(self, arrays: Arrays, shapes: Shapes) -> Sequence[Array]:
         """fp32 (r²,) for each matrix; raises as ``coordinates.decode``."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Preset, Size, check_slopes, size_of, slope_norms, slopes
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, Strict
@@ -24,8 +25,6 @@ PRESETS = {
 
 class Config(Strict):
     """FedKSeed's options; the rate, ε, T and K are the paper's."""
-
-    shardable: ClassVar[Literal[True]] = True
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
     sampling: Literal["uniform", "importance"] = Field(
@@ -47,5 +46,5 @@ class Config(Strict):
         return slope_norms(contribution, shapes, self.local)
 
     @property
-    def comparable(self) -> bool:
-        return False
+    def traits(self) -> Traits:
+        return Traits(zeroth_order=self.local, shardable=True)

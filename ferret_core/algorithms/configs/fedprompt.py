@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
 from ferret_core.training.config import LOCAL, LocalConfig
 
@@ -22,8 +21,6 @@ class Adam(LocalConfig):
 class Config(SendsUpdate):
     """FedPrompt's options; the prompt is as long as FederatedScope-LLM's."""
 
-    adapts: ClassVar[bool] = True
-
     virtual_tokens: int = Field(
         default=20,
         ge=1,
@@ -32,3 +29,7 @@ class Config(SendsUpdate):
         json_schema_extra={"unit": "tokens"},
     )
     local: Adam = Field(default=Adam(), description=LOCAL)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, adapts=True, own_shapes=True)

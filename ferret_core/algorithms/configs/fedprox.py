@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Config(SendsUpdate):
     """FedProx's options."""
-
-    corrects_steps: ClassVar[Literal[True]] = True
 
     mu: float = Field(
         default=0.01,
@@ -29,3 +28,7 @@ class Config(SendsUpdate):
         if self.local.in_backward:
             raise ValueError("local.in_backward = True holds no gradient that the proximal term could be added to")
         return self
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, corrects_steps=True)

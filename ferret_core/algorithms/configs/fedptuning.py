@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
 from ferret_core.training.config import LOCAL, LocalConfig
 
@@ -22,8 +23,6 @@ class Adam(LocalConfig):
 class Config(SendsUpdate):
     """FedPTuning's options; the prompt is as long as FederatedScope-LLM's, the encoder as wide as PEFT's examples."""
 
-    adapts: ClassVar[bool] = True
-
     virtual_tokens: int = Field(
         default=20,
         ge=1,
@@ -35,3 +34,7 @@ class Config(SendsUpdate):
         default=128, description="Width of the prompt encoder e; model: that of the model, as published"
     )
     local: Adam = Field(default=Adam(), description=LOCAL)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, adapts=True, own_shapes=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Preset, SendsUpdate
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 PRESETS = {
@@ -20,6 +19,8 @@ PRESETS = {
 class Config(SendsUpdate):
     """FedZO's options: b₁ is ``local.steps``, b₂ is ``local.perturbations``."""
 
-    shardable: ClassVar[Literal[True]] = True
-
     local: ZerothOrderConfig = Field(default=ZerothOrderConfig(), description=LOCAL)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(zeroth_order=self.local, dense=True, comparable=True, decodable=True, shardable=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Preset, Size, check_metadata, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, split
@@ -45,8 +46,6 @@ PRESETS = {
 
 class Config(Strict):
     """Ferret's options. The default sends 8 kB: some 60,000 one-bit coordinates."""
-
-    shardable: ClassVar[Literal[True]] = True
 
     bytes_per_round: int | None = Field(
         default=None,
@@ -190,8 +189,17 @@ class Config(Strict):
         return Norms.of(values, [block.size for block in blocks], noise)
 
     @property
-    def comparable(self) -> bool:
-        return self.seeds == "shared"
+    def traits(self) -> Traits:
+        return Traits(
+            first_order=self.local,
+            projection=self,
+            comparable=self.seeds == "shared",
+            comparable_with="algorithm.seeds = 'shared'",
+            shardable=True,
+            steps_watched_by="algorithm.allocation" if self.watches_steps else "",
+            update_told_by="" if self.allocation in FIXED else "algorithm.allocation",
+            blind_with=" and ".join(FIXED),
+        )
 
     @property
     def watches_steps(self) -> bool:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.errors import FerretError
@@ -64,8 +65,8 @@ class Config(Strict):
         return Norms.of(map(norm, contribution.arrays["sketch"]), [count(shapes)] * self.rows)
 
     @property
-    def comparable(self) -> bool:
-        return False
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local)
 
     def columns_for(self, d: int) -> int:
         """Columns of the sketch of a model of d parameters; ``spec.invalid`` for a budget smaller than one column."""

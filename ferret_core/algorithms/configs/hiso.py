@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, check_metadata, size_of, slope_norms, slopes
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.limits import MAX_SEQUENCES, MAX_STEPS
@@ -52,5 +53,5 @@ class Config(Strict):
         return slope_norms(contribution, shapes, self.local)
 
     @property
-    def comparable(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return Traits(zeroth_order=self.local, comparable=True)

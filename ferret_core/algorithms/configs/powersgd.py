@@ -12,6 +12,7 @@ from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_WIDTH
@@ -53,8 +54,8 @@ class Config(Strict):
         return Norms.of(values, [tensor.rows * tensor.columns for tensor in tensors])
 
     @property
-    def comparable(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, comparable=True, decodable=True)
 
     def layouts(self, shapes: Shapes, side: Side) -> dict[str, Layout]:
         """The arrays in which ``side`` is sent for parameters of these shapes."""

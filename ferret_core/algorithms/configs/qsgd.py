@@ -10,6 +10,7 @@ from pydantic import Field
 from ferret_core.algorithms.configs._base import Size, check_layouts, check_metadata, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
 from ferret_core.algorithms.configs._radix_packing import level_layout, unpack_levels
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_ELEMENTS
@@ -48,8 +49,8 @@ class Config(Strict):
         return dense_norms(self.decoded(contribution.arrays, count(shapes)), shapes)
 
     @property
-    def comparable(self) -> bool:
-        return False
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, decodable=True)
 
     def decoded(self, arrays: Arrays, d: int) -> Array:
         """Q(m), fp32 (d,), no entry beyond its bucket's norm; raises as ``unpack_levels``."""

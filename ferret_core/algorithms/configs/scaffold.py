@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
 from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.spec import RoundTask, Strict
 from ferret_core.protocol.wire import Contribution
@@ -18,8 +17,6 @@ SENT = ("update", "control")
 
 class Config(Strict):
     """SCAFFOLD's options."""
-
-    corrects_steps: ClassVar[Literal[True]] = True
 
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
@@ -36,5 +33,5 @@ class Config(Strict):
         return Norms.of([*update.values, *steps], [*update.sizes, *(0 * control.sizes)])
 
     @property
-    def comparable(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, comparable=True, decodable=True, corrects_steps=True)

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._base import BITS, Size, check_bits, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL
@@ -80,5 +81,5 @@ class Config(Strict):
         return Norms.of(scales * np.sqrt(lengths), lengths)
 
     @property
-    def comparable(self) -> bool:
-        return False
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, decodable=True)

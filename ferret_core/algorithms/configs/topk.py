@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._elias_fano import index_layouts, unpack_indices
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout, Precision, decode, layouts
 from ferret_core.protocol.errors import FerretError
@@ -87,8 +88,8 @@ class Config(Strict):
         return Norms.of(np.sqrt(np.bincount(tensors, squares, len(lengths))), lengths)
 
     @property
-    def comparable(self) -> bool:
-        return False
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, decodable=True)
 
     def entries(self, d: int) -> int:
         """K: as given, or as much as the bytes hold; never more than the model has parameters."""

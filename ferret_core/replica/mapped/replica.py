@@ -15,8 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ferret_core import catalog
-from ferret_core.algorithms.configs._base import Shardable
 from ferret_core.models.load import LoadedModel, skeleton
 from ferret_core.models.parameters import trainable
 from ferret_core.models.safetensors_map import SUFFIX, arrays, check_cover, tensors
@@ -30,19 +28,6 @@ from ferret_core.replica.replica import Replica, Standing
 
 SPARE = "spare"
 """The folder of a generation that is written over next."""
-
-
-def obstacle(spec: ExperimentSpec) -> str | None:
-    """What keeps an experiment's weights out of files: what it needs besides in memory. None if nothing does."""
-    if not isinstance(catalog.algorithm_config(spec.algorithm), Shardable):
-        return f"algorithm {spec.algorithm.name}"
-    if spec.server.optimizer != "sgd" or spec.server.momentum:
-        return f"server.optimizer = {spec.server.optimizer!r} with momentum"
-    if spec.server.average != "none":
-        return f"server.average = {spec.server.average!r}"
-    if spec.robust.rule == "agree":
-        return f"robust.rule = {spec.robust.rule!r}"
-    return None
 
 
 class MappedReplica(Replica):

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core import catalog
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.safetensors_map import arrays, tensors
 from ferret_core.projection.apply import moved_to
 from ferret_core.projection.blocks import Held
@@ -31,7 +32,7 @@ class Mover:
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         spec = ExperimentSpec.model_validate(told["spec"])
-        self._algorithm = catalog.algorithm(spec.algorithm)
+        self._algorithm = catalog.algorithm(ResolvedExperiment.of(spec))
         self._optimizer = ServerOptimizer(spec.server, spec.rounds)
         self._names: Mapping[str, str] = told["names"]
         self._held = {name: Held(*range_) for name, range_ in told["held"].items()}

@@ -56,7 +56,7 @@ def test_it_tells_the_digest_that_the_model_is_then_held_to() -> None:
     told = json.loads(run("--json", "--digest")[0])["digest"]
     assert f"digest of the model   {told}" in run("--digest")[0]
     spec = load(QUICKSTART, [f"model.digest={told}"])
-    assert Replica.load(catalog.resolve(spec)).digest == told
+    assert Replica.load(catalog.resolve(spec).spec).digest == told
 
 
 def test_an_unknown_shape_and_a_missing_model_are_refused() -> None:

@@ -69,7 +69,7 @@ def test_a_study_ends_with_its_best_trial_as_toml_table_and_plot(
 
     chosen = spec_input.load(Path(found["files"]["toml"]))
     assert (chosen.seed, chosen.name, chosen.evaluation.split) == (5, "toy", "test")
-    local = catalog.resolve(chosen).algorithm.options["local"]
+    local = catalog.resolve(chosen).spec.algorithm.options["local"]
     assert local["learning_rate"] == best["values"]["algorithm.local.learning_rate"]
     clip = best["values"]["algorithm.local.clip_norm"]
     assert local["clip_norm"] == (None if clip == "unset" else float(clip))

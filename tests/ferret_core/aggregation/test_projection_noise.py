@@ -98,10 +98,10 @@ def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: S
     for each in (spec, exact):
         entries: list[bytes] = []
         simulate(each, on_update=lambda entry, kept=entries: kept.append(entry.update))
-        replica = Replica.load(catalog.resolve(each))
+        replica = Replica.load(catalog.resolve(each).spec)
         replica.move(entries[0])
         ends.append([weight.detach().clone() for weight in trainable(replica.model).values()])
-    base = [weight.detach() for weight in trainable(Replica.load(catalog.resolve(spec)).model).values()]
+    base = [weight.detach() for weight in trainable(Replica.load(catalog.resolve(spec).spec).model).values()]
     squares = sizes = 0.0
     for noisy, clean, weight in zip(*ends, base, strict=True):
         ratio = float((noisy - clean).square().mean() / weight.square().mean())
@@ -165,14 +165,14 @@ def test_without_the_guard_it_runs(toy_spec: Spec) -> None:
 
 @pytest.mark.parametrize("way", ["bytes", "participants", "rate", "server"])
 def test_every_way_out_leads_below_the_advised_noise(toy_spec: Spec, way: str) -> None:
-    spec = catalog.resolve(toy_spec(options=GUARDED))
-    replica = Replica.load(spec)
-    found = projection_noise.expected(spec, replica.shapes, replica.block_weights(), None)
+    experiment = catalog.resolve(toy_spec(options=GUARDED))
+    replica = Replica.load(experiment.spec)
+    found = projection_noise.expected(experiment, replica.shapes, replica.block_weights(), None)
     assert found is not None
     assert found.total > projection_noise.ADVISED
-    told = projection_noise.ways_out(found, spec, replica.shapes)[way]
+    told = projection_noise.ways_out(found, experiment, replica.shapes)[way]
     value = float(told.split()[0] if way == "participants" else told.split(" = ")[1])
-    data = spec.model_dump(mode="json")
+    data = experiment.spec.model_dump(mode="json")
     match way:
         case "bytes":
             data["algorithm"]["K"] = int(value)

@@ -113,7 +113,7 @@ def test_who_has_no_development_data_replays_the_same_model(toy_spec: Spec, serv
     entries: list[LedgerEntry] = []
     result = simulate(spec, on_update=entries.append)
     assert any(record.halvings for record in result.ledger)
-    replica = Replica.load(catalog.resolve(spec))
+    replica = Replica.load(catalog.resolve(spec).spec)
     assert [record.halvings for record in follow(replica, entries)] == [entry.record.halvings for entry in entries]
     assert replica.digest == result.digest
 
@@ -124,7 +124,7 @@ def test_a_record_with_another_step_leads_to_another_model_and_is_refused(toy_sp
     record, _, update = entries[0]
     changed = record.model_copy(update={"halvings": (record.halvings or 0) + 1})
     with refused("ledger.broken", "applying it gives"):
-        Replica.load(catalog.resolve(spec)).advance(changed, update)
+        Replica.load(catalog.resolve(spec).spec).advance(changed, update)
 
 
 def test_a_step_that_cannot_be_made_short_enough_is_the_least(toy_spec: Spec) -> None:

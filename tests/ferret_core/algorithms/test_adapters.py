@@ -51,7 +51,7 @@ pytestmark = [
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
@@ -98,7 +98,7 @@ def test_stock_peft_loads_a_checkpoint_with_the_same_logits(
 def test_a_checkpoint_names_the_base_model_as_the_specification_does(
     name: str, toy_spec: SpecFactory, tiny_model_dir: Path, tmp_path: Path
 ) -> None:
-    spec = catalog.resolve(toy_spec(name))
+    spec = catalog.resolve(toy_spec(name)).spec
     copy = tmp_path / "copy"
     save_base(load(spec.model), copy)
     out = tmp_path / "out"
@@ -118,7 +118,7 @@ def test_simulate_writes_the_adapters_of_the_last_round(name: str, toy_spec: Spe
 def test_the_base_model_is_saved_and_read_back_before_adapters_are_in_it(
     name: str, toy_spec: SpecFactory, tmp_path: Path
 ) -> None:
-    spec = catalog.resolve(toy_spec(name))
+    spec = catalog.resolve(toy_spec(name)).spec
     loaded = load(spec.model)
     before = model_digest(loaded.model)
     save_base(loaded, tmp_path)

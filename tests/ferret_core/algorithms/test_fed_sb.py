@@ -79,13 +79,14 @@ def test_a_core_beside_a_layer_is_the_product_added_to_its_matrix() -> None:
 @pytest.mark.parametrize(("kind", "each"), [("float16", 2 * 9 + 2), ("sign", 9 / 8 + 2)])
 def test_a_matrix_takes_the_square_of_the_rank_and_a_scale(toy_spec: SpecFactory, kind: str, each: float) -> None:
     options = {"rank": 3, "coordinates": kind}
-    spec = catalog.resolve(toy_spec("fed_sb", options=options))
-    size = catalog.algorithm_config(spec.algorithm).size(Replica.load(spec).shapes)
+    spec = catalog.resolve(toy_spec("fed_sb", options=options)).spec
+    replica = Replica.load(spec)
+    size = replica.experiment.config.size(replica.shapes)
     assert 14 * each <= size.arrays <= 14 * each + 6, "seven matrices in each of two layers, and an exponent"
 
 
 def test_a_round_moves_the_tuned_matrices_within_their_bases_and_nothing_else(toy_spec: SpecFactory) -> None:
-    spec = catalog.resolve(toy_spec("fed_sb", options={"rank": 2, "targets": ["q_proj", "down_proj"]}))
+    spec = catalog.resolve(toy_spec("fed_sb", options={"rank": 2, "targets": ["q_proj", "down_proj"]})).spec
     replica = Replica.load(spec)
     before = {name: weight.detach().clone() for name, weight in trainable(replica.model).items()}
     (task, *_) = round_tasks(spec, "simulation", 1, client_names(3), replica.digest)
@@ -104,11 +105,12 @@ def test_a_round_moves_the_tuned_matrices_within_their_bases_and_nothing_else(to
 
 def test_a_budget_takes_the_largest_rank_that_fits(toy_spec: SpecFactory) -> None:
     """14 cores of 7 × 7 in fp16, their scales and an exponent, are 1,404 bytes; of 8 × 8 they would be 1,824."""
-    spec = catalog.resolve(toy_spec("fed_sb", options={"bytes_per_round": 1_800}))
-    config, shapes_of = catalog.algorithm_config(spec.algorithm), Replica.load(spec).shapes
+    spec = catalog.resolve(toy_spec("fed_sb", options={"bytes_per_round": 1_800})).spec
+    replica = Replica.load(spec)
+    config, shapes_of = replica.experiment.config, replica.shapes
     assert config.size(shapes_of).arrays == 1_404
     with refused("spec.invalid", "60") as caught:
-        Replica.load(catalog.resolve(toy_spec("fed_sb", options={"bytes_per_round": 50})))
+        Replica.load(catalog.resolve(toy_spec("fed_sb", options={"bytes_per_round": 50})).spec)
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
     with pytest.raises(ValueError, match="rank = 3 and bytes_per_round = 100 exclude each other"):
         fed_sb.Config(rank=3, bytes_per_round=100)
@@ -117,14 +119,14 @@ def test_a_budget_takes_the_largest_rank_that_fits(toy_spec: SpecFactory) -> Non
 @pytest.mark.heavy
 @pytest.mark.slow
 def test_every_replica_of_an_experiment_has_the_same_bases(toy_spec: SpecFactory) -> None:
-    first, second = (Replica.load(catalog.resolve(toy_spec("fed_sb"))).state for _ in range(2))
+    first, second = (Replica.load(catalog.resolve(toy_spec("fed_sb")).spec).state for _ in range(2))
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name])
 
 
 def test_a_target_that_there_is_not_is_refused_with_those_there_are(toy_spec: SpecFactory) -> None:
     with refused("spec.invalid", "q_proj") as caught:
-        Replica.load(catalog.resolve(toy_spec("fed_sb", options={"targets": ["query"]})))
+        Replica.load(catalog.resolve(toy_spec("fed_sb", options={"targets": ["query"]})).spec)
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.targets")
 
 

@@ -25,7 +25,7 @@ SpecFactory = Callable[..., ExperimentSpec]
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)
 
 
 def test_the_update_has_two_factors_for_every_adapted_layer(toy_spec: SpecFactory) -> None:

@@ -21,7 +21,7 @@ LONG = Example("Repeat.", "red green blue " * 40, "red green blue " * 40)
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)
 
 
 def test_only_the_prompt_is_sent(toy_spec: SpecFactory) -> None:

@@ -50,4 +50,4 @@ def test_a_checkpoint_holds_the_computed_prompt(toy_spec: SpecFactory, tmp_path:
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)

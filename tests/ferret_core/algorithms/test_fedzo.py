@@ -30,7 +30,7 @@ def weights(model: nn.Module) -> Tensor:
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)
 
 
 def clients_of(replica: Replica) -> list[Client]:

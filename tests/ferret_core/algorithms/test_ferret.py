@@ -69,7 +69,7 @@ def kept_in(dtype: str, spec: ExperimentSpec) -> ExperimentSpec:
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_three_rounds_give_the_same_bits_everywhere(
 def test_one_update_moves_a_model_to_the_same_bits_with_every_kernel(
     toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
-    spec = catalog.resolve(kept_in(dtype, toy_spec(options={"bytes_per_round": 900, "whole_up_to": 64})))
+    spec = catalog.resolve(kept_in(dtype, toy_spec(options={"bytes_per_round": 900, "whole_up_to": 64}))).spec
     replica = Replica.load(spec)
     result = replica.algorithm.aggregate(replica.state, alike(contributions(replica)))
     digests: set[str] = set()
@@ -270,8 +270,8 @@ def test_options_that_cannot_go_together_are_refused(options: dict[str, Any], me
 
 def test_the_stored_specification_says_what_a_preset_and_a_default_mean(toy_spec: SpecFactory) -> None:
     def resolved(name: str = "ferret_paper", **options: Any) -> dict[str, Any]:
-        spec = catalog.resolve(toy_spec(name, options=options))
-        assert catalog.resolve(spec) == spec, "resolving twice is once"
+        spec = catalog.resolve(toy_spec(name, options=options)).spec
+        assert catalog.resolve(spec).spec == spec, "resolving twice is once"
         return spec.algorithm.options
 
     paper = {"basis": "T", "K": 4096, "coordinates": "float16", "allocation": "norm", "blocks": "grouped"}

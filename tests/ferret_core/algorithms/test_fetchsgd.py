@@ -131,7 +131,7 @@ def test_bytes_are_those_of_the_table_both_ways(toy_spec: SpecFactory) -> None:
     result = simulate(spec)
     for sums in (result.rounds[2].bytes_up, result.rounds[2].bytes_down):
         assert 0 <= sums / 3 - 9_000 <= METADATA
-    assert fetchsgd.Algorithm(fetchsgd.Config()).init_state(Replica.load(catalog.resolve(spec)).model, 0)[
+    assert fetchsgd.Algorithm(fetchsgd.Config()).init_state(Replica.load(catalog.resolve(spec).spec).model, 0)[
         "error"
     ].shape == (5, 30_880 // 13)
 
@@ -143,7 +143,7 @@ def test_options_exclude_each_other() -> None:
 
 def test_a_budget_for_no_column_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
     with refused("spec.invalid", "is 20 for 5 rows") as caught:
-        Replica.load(catalog.resolve(toy_spec("fetchsgd", options={"bytes_per_round": 19})))
+        Replica.load(catalog.resolve(toy_spec("fetchsgd", options={"bytes_per_round": 19})).spec)
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
 
 

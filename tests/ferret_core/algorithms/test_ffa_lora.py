@@ -20,7 +20,7 @@ SpecFactory = Callable[..., ExperimentSpec]
 
 def test_only_the_second_factor_is_tuned_and_sent(toy_spec: SpecFactory) -> None:
     """Width 32, two key-value heads of 8: q is 32 × 32, v is 16 × 32, in each of two layers."""
-    replica = Replica.load(catalog.resolve(toy_spec("ffa_lora")))
+    replica = Replica.load(catalog.resolve(toy_spec("ffa_lora")).spec)
     assert sorted(replica.shapes.values()) == [(16, 8), (16, 8), (32, 8), (32, 8)]
     result = simulate(toy_spec("ffa_lora", rounds=1, evaluation={"examples": 1, "generate": 0}))
     assert 0 < result.rounds[1].bytes_up / 3 - 4 * 2 * 8 * 48 < 1500, "and little beside them"
@@ -28,7 +28,7 @@ def test_only_the_second_factor_is_tuned_and_sent(toy_spec: SpecFactory) -> None
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_a_checkpoint_has_both_factors(toy_spec: SpecFactory, tmp_path: Path, tiny_model_dir: Path) -> None:
-    replica = Replica.load(catalog.resolve(toy_spec("ffa_lora")))
+    replica = Replica.load(catalog.resolve(toy_spec("ffa_lora")).spec)
     with torch.no_grad():
         for name, parameter in replica.model.named_parameters():
             if ".lora_B." in name:

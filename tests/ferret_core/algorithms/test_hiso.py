@@ -33,7 +33,7 @@ def flat(tensors: dict[str, Any]) -> Tensor:
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)
 
 
 def clients_of(replica: Replica) -> list[Client]:
@@ -123,5 +123,5 @@ def test_slopes_along_other_directions_are_refused(toy_spec: SpecFactory) -> Non
     sent = contribute(replica, client).sealed.contribution
     other = Contribution(sent.meta.model_copy(update={"seed": client.task.seed}), sent.arrays)
     with refused("contribution.malformed", "expected") as caught:
-        catalog.algorithm_config(replica.spec.algorithm).check(other, client.task, replica.shapes)
+        replica.experiment.config.check(other, client.task, replica.shapes)
     assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", "metadata.seed")

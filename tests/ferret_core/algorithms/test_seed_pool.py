@@ -26,7 +26,7 @@ IMPORTANCE = {"sampling": "importance", "local": LOCAL}
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec))
+    return Replica.load(catalog.resolve(spec).spec)
 
 
 def one_round(replica: Replica) -> list[Sealed]:

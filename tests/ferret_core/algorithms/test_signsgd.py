@@ -120,7 +120,7 @@ def test_a_vote_with_error_feedback_is_refused() -> None:
         signsgd.Config(error_feedback=True, aggregation="vote")
     algorithm = {"name": "signsgd", "error_feedback": True, "aggregation": "vote"}
     with refused("spec.invalid", "aggregation = 'mean'"):
-        catalog.algorithm_config(Choice.model_validate(algorithm))
+        catalog.filled("algorithm", Choice.model_validate(algorithm))
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,12 @@ def test_what_is_not_said_is_written_out(said: dict[str, Any], meant: str) -> No
 
 
 def test_turning_error_feedback_on_in_a_stored_specification_changes_the_aggregation(toy_spec: SpecFactory) -> None:
-    stored = catalog.resolve(toy_spec("signsgd")).model_dump(mode="json")
+    stored = catalog.resolve(toy_spec("signsgd")).spec.model_dump(mode="json")
     changed = revise(stored, {"algorithm": {"error_feedback": True}})
     assert changed.dropped == {"algorithm.aggregation": "vote"}
-    assert catalog.resolve(ExperimentSpec.model_validate(changed.document)).algorithm.options["aggregation"] == "mean"
+    assert (
+        catalog.resolve(ExperimentSpec.model_validate(changed.document)).spec.algorithm.options["aggregation"] == "mean"
+    )
 
 
 def test_a_mean_is_sent_down_whole(toy_spec: SpecFactory) -> None:

@@ -122,7 +122,7 @@ def test_options_exclude_each_other_and_survive_being_written_out() -> None:
 
 def test_a_budget_for_less_than_one_entry_of_a_chunk_is_refused(toy_spec: SpecFactory) -> None:
     with refused("spec.invalid", "the smallest possible is") as caught:
-        Replica.load(catalog.resolve(toy_spec("sparseloco", options={"bytes_per_round": 50})))
+        Replica.load(catalog.resolve(toy_spec("sparseloco", options={"bytes_per_round": 50})).spec)
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
 
 

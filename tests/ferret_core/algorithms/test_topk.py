@@ -118,7 +118,7 @@ def test_options_exclude_each_other_and_survive_being_written_out() -> None:
 
 def test_a_budget_for_no_entry_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
     with refused("spec.invalid", "the smallest possible is") as caught:
-        Replica.load(catalog.resolve(toy_spec("topk", options={"bytes_per_round": 5})))
+        Replica.load(catalog.resolve(toy_spec("topk", options={"bytes_per_round": 5})).spec)
     assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
 
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import torch
 
+from ferret_core import catalog
 from ferret_core.algorithms._base import Client
-from ferret_core.client.hooks import Site, takes_own_training
+from ferret_core.client.hooks import Site
 from ferret_core.client.local_round import Part, contribute
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import SIMULATION
-from ferret_core.protocol.spec import Choice, ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds import sampling
 from ferret_core.simulate import simulate
@@ -81,7 +82,6 @@ def test_the_loop_that_ferret_has_too_gives_what_ferret_gives(toy_spec: SpecFact
 def test_it_trains_in_every_algorithm_that_takes_it_and_is_refused_in_all_others(
     toy_spec: SpecFactory, algorithm: str
 ) -> None:
-    assert takes_own_training(algorithm) is (algorithm not in FIXED)
     called: list[int] = []
 
     def train(model: Any, examples: Any, context: Context) -> None:
@@ -221,11 +221,11 @@ def test_what_was_frozen_is_tuned_again_and_frozen_weights_stay_frozen(part: Cal
         part(trained_by(thaw), "fedit")
 
 
-def test_a_site_has_one_function_of_each_kind() -> None:
+def test_a_site_has_one_function_of_each_kind(toy_spec: SpecFactory) -> None:
     site = trained_by(steps)
     with pytest.raises(TypeError, match="one function to train"):
         site.train(steps)
     with pytest.raises(TypeError, match="takes a function"):
         site.evaluate(3)  # pyrefly: ignore[bad-specialization]
     with refused("training.unsupported", "cannot take"):
-        site.require(Choice(name="fedzo"))
+        site.require(catalog.resolve(toy_spec("fedzo")))

@@ -63,7 +63,7 @@ def test_a_model_without_a_chat_template_is_refused(
     toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
 ) -> None:
     with refused("spec.invalid", "the model has no chat template; use paper") as raised:
-        _ = Replica.load(catalog.resolve(toy_spec(prompt={"template": "chat"}))).context
+        _ = Replica.load(catalog.resolve(toy_spec(prompt={"template": "chat"})).spec).context
     assert (raised.value.code, raised.value.errors[0].field) == ("spec.invalid", "prompt.template")
 
 

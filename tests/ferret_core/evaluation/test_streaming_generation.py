@@ -104,7 +104,7 @@ def test_an_interrupted_answer_leaves_the_model_as_it_was(
 def test_exported_models_and_adapters_are_loaded(
     toy_spec: Callable[..., ExperimentSpec], tmp_path: Path, algorithm: str
 ) -> None:
-    replica = Replica.load(catalog.resolve(toy_spec(algorithm)))
+    replica = Replica.load(catalog.resolve(toy_spec(algorithm)).spec)
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
     with refused("model.invalid", "has no chat template"):
         load_exported(tmp_path)
@@ -118,7 +118,7 @@ def test_exported_models_and_adapters_are_loaded(
 def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
     toy_spec: Callable[..., ExperimentSpec], tmp_path: Path, algorithm: str
 ) -> None:
-    spec = catalog.resolve(toy_spec(algorithm))
+    spec = catalog.resolve(toy_spec(algorithm)).spec
     base, tuned = tmp_path / "base", tmp_path / "tuned"
     for folder in (base, tuned):
         folder.mkdir()
@@ -135,7 +135,7 @@ def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
 def test_a_model_takes_no_more_memory_than_it_was_trained_in(
     dtype: str, toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
 ) -> None:
-    replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path()), "dtype": dtype})))
+    replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path()), "dtype": dtype})).spec)
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
     model, tokenizer, _ = load_checkpoint(tmp_path, tmp_path, "paper")
     assert {weight.dtype for weight in model.parameters()} == {getattr(torch, dtype)}

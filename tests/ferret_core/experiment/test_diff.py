@@ -21,7 +21,7 @@ def resolved(**changes: Any) -> dict[str, Any]:
         "algorithm": {"name": "ferret", "K": 64, "local": {"optimizer": "adam", "learning_rate": 0.5}},
         **changes,
     }
-    return catalog.resolve(ExperimentSpec.model_validate(document)).model_dump(mode="json")
+    return catalog.resolve(ExperimentSpec.model_validate(document)).spec.model_dump(mode="json")
 
 
 ADAM = {"optimizer": "adam", "learning_rate": 0.5}

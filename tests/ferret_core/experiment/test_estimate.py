@@ -18,8 +18,7 @@ SPEED = 1e12
 
 
 def planned(spec: ExperimentSpec, model: architecture.Outline | None = None) -> Plan:
-    resolved = catalog.resolve(spec)
-    return plan(resolved, model or architecture.of_folder(spec.model.source), None, 64, SPEED)
+    return plan(catalog.resolve(spec), model or architecture.of_folder(spec.model.source), None, 64, SPEED)
 
 
 @pytest.mark.parametrize(

@@ -28,19 +28,19 @@ def document(**changes: Any) -> dict[str, Any]:
     }
 
 
-def resolved(tree: dict[str, Any]) -> ExperimentSpec:
+def resolved(tree: dict[str, Any]) -> catalog.ResolvedExperiment:
     return catalog.resolve(ExperimentSpec.model_validate(tree))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", ["demo", *SHAPES])
 def test_a_preset_drowns_no_model(name: str, shape: str) -> None:
-    spec = resolved(chosen(document(), name).document)
+    experiment = resolved(chosen(document(), name).document)
     model = architecture.of_folder("ferret_core/sample/model") if shape == "demo" else architecture.of_llama(shape)
-    told = plan(spec, model, None, 256, 1e12)
+    told = plan(experiment, model, None, 256, 1e12)
     assert told.noise is not None
     assert told.noise.total < ADVISED
-    assert spec.algorithm.options["guard"]
+    assert experiment.spec.algorithm.options["guard"]
 
 
 @pytest.mark.parametrize("first", NAMES)

@@ -37,7 +37,7 @@ def test_every_example_takes_every_algorithm(path: Path, name: str) -> None:
     tree.pop("tune", None)
     for stated in (tree, _stored(tree)):
         revised = revise(stated, {"algorithm": {"name": name}})
-        spec = catalog.resolve(ExperimentSpec.model_validate(revised.document))
+        spec = catalog.resolve(ExperimentSpec.model_validate(revised.document)).spec
         assert spec.algorithm.name == name
         same_algorithm = name == stated["algorithm"]["name"]
         own = {f"algorithm.{option}" for option in ("K", "bytes_per_round")}
@@ -50,7 +50,7 @@ def _options(tree: dict[str, Any]) -> set[str]:
 
 def _stored(tree: dict[str, Any]) -> dict[str, Any]:
     """As a server keeps it: every option filled in."""
-    return catalog.resolve(ExperimentSpec.model_validate(tree)).model_dump(mode="json")
+    return catalog.resolve(ExperimentSpec.model_validate(tree)).spec.model_dump(mode="json")
 
 
 def test_the_local_training_stays_with_an_algorithm_that_trains_the_same_way() -> None:
@@ -126,7 +126,7 @@ def test_an_option_takes_the_place_of_one_that_it_excludes(algorithm, change, le
         options = revised.document["algorithm"]
         assert all(options[name] == value or value.items() <= options[name].items() for name, value in left.items())
         assert len(revised.dropped) == 1
-        assert catalog.resolve(ExperimentSpec.model_validate(revised.document)).algorithm.name == algorithm["name"]
+        assert catalog.resolve(ExperimentSpec.model_validate(revised.document)).spec.algorithm.name == algorithm["name"]
 
 
 def test_what_excludes_each_other_in_one_change_is_left_to_the_validation() -> None:

@@ -32,7 +32,7 @@ def test_options_are_told_of_before_the_rest_is_complete() -> None:
 def test_sections_that_are_right_are_filled_in() -> None:
     local = {"optimizer": "adam", "epochs": 2}
     draft = examine({"rounds": 0, "algorithm": {"name": "fedavg", "local": local}, "server": {"momentum": 2}})
-    assert draft.spec is None
+    assert draft.experiment is None
     assert draft.filled["algorithm"]["local"]["steps"] is None
     assert draft.filled["evaluation"]["examples"] == 256
     assert not {"server", "model", "name"} & draft.filled.keys()
@@ -42,8 +42,8 @@ def test_a_right_one_is_resolved(toy_spec: Callable[..., ExperimentSpec]) -> Non
     spec = toy_spec()
     draft = examine(spec.model_dump(mode="json"))
     assert draft.problem is None
-    assert draft.spec == catalog.resolve(spec)
-    assert draft.filled == draft.spec.model_dump(mode="json")
+    assert draft.experiment == catalog.resolve(spec)
+    assert draft.filled == draft.experiment.spec.model_dump(mode="json")
 
 
 def test_rules_over_several_sections_are_told(toy_spec: Callable[..., ExperimentSpec]) -> None:

@@ -16,7 +16,7 @@ from tests.ferret_core import manifest_reader
 
 @pytest.fixture
 def written(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> tuple[Replica, Path]:
-    replica = Replica.load(catalog.resolve(toy_spec()))
+    replica = Replica.load(catalog.resolve(toy_spec()).spec)
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
     return replica, tmp_path
 

@@ -37,7 +37,7 @@ def exported(toy_spec: SpecFactory, tmp_path: Path) -> Callable[..., Path]:
 
     def make(algorithm: str = "ferret", own: str | None = None, **changes: object) -> Path:
         spec = toy_spec(algorithm, **changes)
-        replica, folder = Replica.load(catalog.resolve(spec)), tmp_path / "model"
+        replica, folder = Replica.load(catalog.resolve(spec).spec), tmp_path / "model"
         folder.mkdir()
         if own is not None:
             replica.tokenizer.chat_template = own

@@ -25,7 +25,7 @@ SPLIT = {"split": "validation", "validation": 0.4, "examples": 10, "generate": 0
 
 def averaged(toy_spec: Spec, *, rounds: int = 4, **server: Any) -> ExperimentSpec:
     asked = {"average": "tail", "development": 4, **server}
-    return catalog.resolve(toy_spec("fedavg", rounds=rounds, server=asked, evaluation=SPLIT))
+    return catalog.resolve(toy_spec("fedavg", rounds=rounds, server=asked, evaluation=SPLIT)).spec
 
 
 def weights(replica: Replica) -> dict[str, torch.Tensor]:

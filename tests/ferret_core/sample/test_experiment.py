@@ -52,7 +52,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_it_is_a_valid_experiment_with_real_participants(demo: dict[str, Any]) -> None:
-    spec = catalog.resolve(ExperimentSpec.model_validate(demo))
+    spec = catalog.resolve(ExperimentSpec.model_validate(demo)).spec
     assert spec.participants.simulated >= 2
     assert spec.participants.edge == 1
 
@@ -75,7 +75,7 @@ def half(demo: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Half
     }
     spec, folder = ExperimentSpec.model_validate(wanted), tmp_path_factory.mktemp("models")
     base, tuned = folder / "base", folder / "tuned-model"
-    checkpoint.write_folder(Replica.load(catalog.resolve(spec)), SIMULATION, base)
+    checkpoint.write_folder(Replica.load(catalog.resolve(spec).spec), SIMULATION, base)
     result = simulate(spec, tuned)
     for model in (base, tuned):
         complete(model, facts(spec, result))

@@ -157,7 +157,7 @@ def test_momentum_and_adaptive_optimizers_exclude_each_other() -> None:
 def test_every_optimizer_learns_and_is_replayed_from_the_ledger(
     toy_spec: SpecFactory, algorithm: str, server: dict[str, Any]
 ) -> None:
-    spec = catalog.resolve(toy_spec(algorithm, server=server, rounds=4))
+    spec = catalog.resolve(toy_spec(algorithm, server=server, rounds=4)).spec
     ledger: list[LedgerEntry] = []
     result = simulate(spec, on_update=ledger.append)
     assert result.rounds[-1].metrics["eval_loss"] < result.rounds[0].metrics["eval_loss"] - 0.1

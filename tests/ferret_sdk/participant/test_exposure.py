@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ferret_core.algorithms.configs.ferret import Config
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.participant.exposure import Exposure
 
@@ -16,7 +17,8 @@ SHAPES = {"embedding": (1000, 300), "norm": (3000,)}
 
 def of(toy_spec: Callable[..., ExperimentSpec], examples: int = 1000, algorithm: str = "ferret", **options: Any):
     local = {"steps": 10, "batch_size": 2, "accumulation": 4} | options.pop("local", {})
-    return Exposure.of(toy_spec(algorithm, options={"local": local, **options}), SHAPES, examples)
+    spec = toy_spec(algorithm, options={"local": local, **options})
+    return Exposure.of(ResolvedExperiment.of(spec), SHAPES, examples)
 
 
 def test_the_usual_contribution_to_a_large_model_gives_no_reason(toy_spec) -> None:

@@ -18,7 +18,7 @@ from ferret_core.training.privacy import Discretion, Gaussian
 from ferret_sdk import Participant
 from ferret_sdk.http.transport import Answer, Transport
 from ferret_sdk.participant import local_training
-from ferret_sdk.participant.privacy_budget import Budget, Released, Spending, epsilon_of, require_blind
+from ferret_sdk.participant.privacy_budget import Budget, Released, Spending, epsilon_of
 from ferret_sdk.participant.site_terms import Privacy, Terms
 from ferret_sdk.participant.spool import Spool
 from ferret_sdk.service.progress import RoundReport
@@ -105,17 +105,6 @@ def test_a_damaged_record_begins_nothing_anew(tmp_path: Path) -> None:
     with pytest.raises(FerretError) as raised:
         site.require()
     assert raised.value.code == "terms.invalid"
-
-
-@pytest.mark.parametrize(("allocation", "refused"), [("norm", True), ("optimal", True), ("uniform", False)])
-def test_an_allocation_that_follows_the_update_is_refused(toy_spec, allocation: str, refused: bool) -> None:
-    spec = toy_spec("ferret", options={"allocation": allocation})
-    if not refused:
-        require_blind(spec)
-        return
-    with pytest.raises(FerretError) as raised:
-        require_blind(spec)
-    assert (raised.value.code, raised.value.errors[0].field) == ("terms.refused", "algorithm.allocation")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -110,7 +111,7 @@ def test_a_model_is_allowed_by_name_revision_and_digest(held, spec) -> None:
 )
 def test_training_does_not_begin(held, spec, tables: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(FerretError) as raised:
-        held(**tables).require_round(task(), spec, SHAPES, 60)
+        held(**tables).require_round(task(), ResolvedExperiment.of(spec), SHAPES, 60)
     assert (raised.value.code, raised.value.errors[0].field) == (code, field)
 
 
@@ -119,7 +120,7 @@ def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch
     monkeypatch.setattr(terms_enforcement, "monotonic", lambda: now[0])
     limits = {"steps": 4, "memory_gb": 1000, "bytes_per_round": 20_000, "bytes": 20_000, "hours": 1, "hours_per_day": 1}
     site = held(limits=limits, allow={"participants": 2})
-    site.require_round(task(), spec, SHAPES, 60)
+    site.require_round(task(), ResolvedExperiment.of(spec), SHAPES, 60)
     with site.training(MODEL):
         now[0] = 90
         site.check_step()
@@ -134,7 +135,7 @@ def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch
 
 
 def test_simulated_clients_are_no_company(held, toy_spec) -> None:
-    mixed = toy_spec(participants={"edge": 4, "simulated": 6}, round={"quorum": 1})
+    mixed = ResolvedExperiment.of(toy_spec(participants={"edge": 4, "simulated": 6}, round={"quorum": 1}))
     held(allow={"participants": 4}).require_round(task(10), mixed, SHAPES, 60)
     with pytest.raises(FerretError):
         held(allow={"participants": 5}).require_round(task(10), mixed, SHAPES, 60)

@@ -90,7 +90,7 @@ class Fleet:
 
     def submit(self, spec: ExperimentSpec) -> str:
         with self.database.begin() as s:
-            return lifecycle.submit(s, catalog.resolve(spec))[0].id
+            return lifecycle.submit(s, catalog.resolve(spec).spec)[0].id
 
     def experiment(self, experiment_id: str) -> Experiment:
         with self.database.read() as s:

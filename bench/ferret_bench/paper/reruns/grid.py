@@ -146,7 +146,7 @@ def _tree(study: Study, settings: Settings, asked: Asked, row: Row, column: Colu
 
 def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
     name = f"{row.name} on {column.dataset} with {column.model}, seed {seed}"
-    spec = catalog.resolve(ExperimentSpec.read({**tree, "name": name, "seed": seed}, name))
+    spec = catalog.resolve(ExperimentSpec.read({**tree, "name": name, "seed": seed}, name)).spec
     return Cell(row, column, seed, spec, digest_json(spec.model_dump(mode="json")))
 
 

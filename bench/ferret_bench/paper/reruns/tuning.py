@@ -18,9 +18,8 @@ from ferret_bench.paper.reruns.settings import Row, Settings, layered, shipped
 from ferret_bench.paper.reruns.store import Store
 from ferret_bench.paper.reruns.study import Study
 from ferret_bench.paper.reruns.trials import validation_loss
-from ferret_core import catalog
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec_file import Tree
-from ferret_core.training.config import LocalConfig
 
 FIRST_SEED = 1001
 """The first seed of the search; the studies' own begin at 1."""
@@ -63,8 +62,8 @@ def search(study: Study, settings: Settings, asked: Asked, seeds: int) -> Search
 
 def kind_of(cell: Cell) -> str:
     """Returns the kind of candidates for this cell's algorithm."""
-    local = getattr(catalog.algorithm_config(cell.spec.algorithm), "local", None)
-    if not isinstance(local, LocalConfig):
+    local = ResolvedExperiment.of(cell.spec).traits.first_order
+    if local is None:
         return "zeroth_order"
     return "muon" if local.optimizer == "muon" else "first_order"
 

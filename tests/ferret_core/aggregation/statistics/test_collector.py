@@ -63,13 +63,13 @@ def truth_of(toy_spec: Spec) -> Callable[..., Truth]:
     """``truth_of("ferret", {"K": 64})``: round 1 of a toy experiment as it was told, and as it was."""
 
     def make(algorithm: str, options: dict[str, Any]) -> Truth:
-        spec = catalog.resolve(toy_spec(algorithm, options=options, rounds=1))
+        spec = catalog.resolve(toy_spec(algorithm, options=options, rounds=1)).spec
         updates: dict[str, Vector] = {}
-        local: Any = catalog.algorithm_config(spec.algorithm)
 
         def watched(replica: Replica, client: Client) -> Part:
             with working_copy(replica.model) as before:
-                client.train(replica.model, local.local)
+                assert replica.experiment.traits.first_order is not None
+                client.train(replica.model, replica.experiment.traits.first_order)
                 updates[client.task.participant] = dense_update(before, replica.model).astype(np.float64)
             return contribute(replica, client)
 
@@ -79,7 +79,7 @@ def truth_of(toy_spec: Spec) -> Callable[..., Truth]:
         replica = Replica.load(spec)
         before = flat(replica)
         replica.move(moves[0])
-        sizes = [block.size for block in blocks_of(spec, replica.shapes)]
+        sizes = [block.size for block in blocks_of(replica.experiment, replica.shapes)]
         return Truth(told, updates, before - flat(replica), before, sizes)
 
     return make
@@ -185,7 +185,7 @@ def test_who_is_left_out_of_the_round_is_left_out_of_what_is_told(toy_spec: Spec
         if client.task.participant != "client-002":
             return part
         update = LocalUpdate({"update": 1e3 * part.sealed.contribution.arrays["update"]}, {})
-        return part._replace(sealed=seal(update, client, replica.spec, replica.shapes))
+        return part._replace(sealed=seal(update, client, replica.experiment, replica.shapes))
 
     done = simulate(toy_spec("fedavg", rounds=1, participants={"simulated": 4}), participate=loud).rounds[1]
     assert [*done.rejected] == ["client-002"]

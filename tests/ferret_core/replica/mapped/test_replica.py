@@ -17,7 +17,7 @@ from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import checkpoint
-from ferret_core.replica.mapped.replica import MappedReplica, obstacle
+from ferret_core.replica.mapped.replica import MappedReplica
 from ferret_core.replica.replay import follow
 from ferret_core.simulate import SimulationResult
 from tests.digests import digest_of
@@ -185,22 +185,6 @@ def test_a_process_of_the_pool_that_was_killed_is_told(
     os.kill(child, signal.SIGKILL)
     with pytest.raises(ChildProcessError, match="has ended with -9"):
         replica.move(first.update)
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"algorithm": {"name": "fedit", "local": {"steps": 1}}}, "algorithm fedit"),
-        ({"server": {"momentum": 0.9}}, "momentum"),
-        ({"server": {"optimizer": "adam"}}, "adam"),
-        ({"server": {"average": "tail"}}, "tail"),
-        ({"robust": {"rule": "agree"}}, "agree"),
-    ],
-)
-def test_what_needs_more_than_the_weights_is_named(toy_spec: Specs, change: dict[str, Any], named: str) -> None:
-    found = obstacle(toy_spec(**change))
-    assert found is not None
-    assert named in found
 
 
 def test_files_that_nobody_needs_are_written_over(

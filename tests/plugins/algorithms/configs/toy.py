@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.spec import RoundTask, Strict
@@ -34,5 +35,5 @@ class Config(Strict):
         return Norms.of([step * math.sqrt(length) for length in lengths], lengths)
 
     @property
-    def comparable(self) -> bool:
-        return True
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, comparable=True, decodable=True)
