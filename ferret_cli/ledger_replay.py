@@ -68,7 +68,7 @@ def replay(
                 mean.see(replica)
         if mean is not None:
             mean.put(replica)
-            replica.settle()
+            replica.update_digest()
         first = mean.begin if mean else None
         return checkpoint.write_folder(replica, run.id, folder, lambda draft: run.describe(draft, number, first))
 

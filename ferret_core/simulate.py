@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ferret_core import catalog
-from ferret_core.aggregation.aggregate import fold
-from ferret_core.aggregation.loss_guard import Guard
+from ferret_core.aggregation.aggregate import aggregate_round
+from ferret_core.aggregation.loss_guard import LossGuard
 from ferret_core.aggregation.projection_noise import check_base, of_base
 from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.algorithms._base import Client
@@ -47,7 +47,7 @@ class RoundResult(NamedTuple):
     ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant, also
     of those whose contribution was left out. ``clipped`` are the factors of those whose update was shortened.
     ``cost`` is :func:`ferret_core.rounds.cost.round_cost`'s, and all that differs when a simulation is repeated.
-    ``inside`` says what the round's update was like; None of the base model.
+    ``statistics`` are those of the round's update; None for the base model.
     """
 
     number: int
@@ -59,7 +59,7 @@ class RoundResult(NamedTuple):
     rejected: dict[str, FerretError]
     cost: dict[str, float]
     clipped: dict[str, float]
-    inside: UpdateStatistics | None = None
+    statistics: UpdateStatistics | None = None
 
 
 class SimulationResult(NamedTuple):
@@ -187,8 +187,8 @@ class _Simulation:
         self.data = data
         self.memories = memories
         self.last: LedgerEntry | None = None
-        self._inside: UpdateStatistics | None = None
-        self._guard = Guard.of(replica, data)
+        self._statistics: UpdateStatistics | None = None
+        self._guard = LossGuard.of(replica, data)
         self._average = TailMean.of(replica.spec)
 
     def base(self) -> RoundResult:
@@ -207,7 +207,7 @@ class _Simulation:
             asked, parts, rejected = self._attempt(number, attempt, set(rejected))
             try:
                 self._check_quorum(number, attempt, parts, rejected)
-                cost, measured = self._fold([parts[name] for name in sorted(parts)])
+                cost, measured = self._aggregate([parts[name] for name in sorted(parts)])
                 break
             except FerretError as error:
                 if error.code not in UNDONE or attempt == attempts:
@@ -234,7 +234,7 @@ class _Simulation:
             rejected,
             cost,
             dict(record.clipped),
-            self._inside,
+            self._statistics,
         )
 
     def _check_quorum(
@@ -270,12 +270,12 @@ class _Simulation:
     def _own(self, participant: str) -> Own | None:
         return Own(self._site, self.data.examples(participant), self.replica.tokenizer) if self._site else None
 
-    def _fold(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
+    def _aggregate(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
         """Moves the model on by the round; returns what the round cost, and what was measured of its update."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
         sealed = [part.sealed for part in parts]
-        self.last, noise, self._inside, guarded = fold(self.replica, SIMULATION, sealed, self._guard)
+        self.last, noise, self._statistics, guarded = aggregate_round(self.replica, SIMULATION, sealed, self._guard)
         seconds = time.perf_counter() - begin
         cost = round_cost([part.cost for part in parts], seconds, up, down)
         if self._average is not None:

@@ -26,7 +26,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
 from ferret_core.rounds import sampling
-from ferret_core.server.schedule import server_rate, step_of_noise
+from ferret_core.server.schedule import noise_step, server_rate
 
 if TYPE_CHECKING:
     from ferret_core.experiment.federated_data import FederatedData
@@ -39,7 +39,7 @@ ADVISED = 0.1
 METRIC = "weight_noise"
 
 
-class Noise(NamedTuple):
+class ProjectionNoise(NamedTuple):
     """By block: its name, its number of weights, the RMS per weight of a round's noise, and that of the weights."""
 
     blocks: tuple[str, ...]
@@ -63,7 +63,9 @@ class Noise(NamedTuple):
         return {METRIC: 100 * self.total} | {f"{METRIC}/{name}": 100 * ratio for name, ratio in each.items()}
 
 
-def expected(spec: ExperimentSpec, shapes: Shapes, weights: Sequence[float], examples: int | None) -> Noise | None:
+def expected(
+    spec: ExperimentSpec, shapes: Shapes, weights: Sequence[float], examples: int | None
+) -> ProjectionNoise | None:
     """That of round 1 of a resolved ``spec``; None where nothing is projected, or the steps cannot be counted.
 
     ``weights`` are the RMS by block of the weights, ``examples`` how many a participant has.
@@ -73,10 +75,10 @@ def expected(spec: ExperimentSpec, shapes: Shapes, weights: Sequence[float], exa
         return None
     participants = participants_of(spec)
     norms = config.expected_norms(shapes, examples)
-    return measured(spec, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
+    return measure(spec, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
 
 
-def of_base(replica: Replica, data: FederatedData) -> Noise | None:
+def of_base(replica: Replica, data: FederatedData) -> ProjectionNoise | None:
     """What is expected of round 1 from the base model, which ``replica`` holds."""
     return expected(replica.spec, replica.shapes, replica.block_weights(), data.typical_examples)
 
@@ -86,14 +88,25 @@ def check_base(replica: Replica, data: FederatedData) -> None:
     check(of_base(replica, data), replica.spec, replica.shapes, "is expected to add")
 
 
-def measured(
+def of_round(replica: Replica, norms: Sequence[Norms], shares: Sequence[float]) -> ProjectionNoise | None:
+    """What the round that follows would add by contributions with these ``norms``, which count by these ``shares``.
+
+    Raises ``noise.too_large`` where it would drown the model.
+    """
+    spec, shapes, number = replica.spec, replica.shapes, replica.round + 1
+    noise = measure(spec, shapes, replica.block_weights(), norms, shares, number)
+    check(noise, spec, shapes, f"of round {number} would add")
+    return noise
+
+
+def measure(
     spec: ExperimentSpec,
     shapes: Shapes,
     weights: Sequence[float],
     norms: Sequence[Norms],
     shares: Sequence[float],
     round_number: int,
-) -> Noise | None:
+) -> ProjectionNoise | None:
     """That of a round whose contributions have these ``norms`` and count by these ``shares``; None where nothing is
     projected."""
     config = catalog.algorithm_config(spec.algorithm)
@@ -104,16 +117,16 @@ def measured(
     lengths = np.stack([share * each.noise for share, each in zip(shares, norms, strict=True)])
     together = lengths.sum(axis=0) if config.seeds == "shared" else np.sqrt(np.square(lengths).sum(axis=0))
     rate = server_rate(spec.server, round_number, spec.rounds)
-    moved = step_of_noise(spec.server, together / np.sqrt(sizes), rate)
-    return Noise(tuple(block.name for block in blocks), sizes, moved, np.array(weights))
+    moved = noise_step(spec.server, together / np.sqrt(sizes), rate)
+    return ProjectionNoise(tuple(block.name for block in blocks), sizes, moved, np.array(weights))
 
 
-def check(noise: Noise | None, spec: ExperimentSpec, shapes: Shapes, when: str) -> None:
-    """Raises ``noise.too_large`` where it is refused (:func:`refused`).
+def check(noise: ProjectionNoise | None, spec: ExperimentSpec, shapes: Shapes, when: str) -> None:
+    """Raises ``noise.too_large`` where it is refused (:func:`exceeds_limit`).
 
     ``when`` says in the message which round's it is, and whether it was measured.
     """
-    if noise is None or not refused(noise, spec):
+    if noise is None or not exceeds_limit(noise, spec):
         return
     config = catalog.algorithm_config(spec.algorithm)
     assert isinstance(config, Projecting)
@@ -121,13 +134,13 @@ def check(noise: Noise | None, spec: ExperimentSpec, shapes: Shapes, when: str) 
         "noise.too_large",
         f"the projection {when} noise of {noise.total:.0%} of the weights' RMS; at most {MOST:.0%} is let pass "
         f"(d = {count(shapes)}, K = {config.total(config.cut(shapes))}, {participants_of(spec)} participants). Use "
-        f"{', or '.join(ways_out(noise, spec, shapes).values())}; server.step = 'guard' goes only as far as the loss "
+        f"{', or '.join(remedies(noise, spec, shapes).values())}; server.step = 'guard' goes only as far as the loss "
         "allows; algorithm.guard = false lets it pass",
         members={"noise": noise.metrics(by_block=False)},
     )
 
 
-def refused(noise: Noise, spec: ExperimentSpec) -> bool:
+def exceeds_limit(noise: ProjectionNoise, spec: ExperimentSpec) -> bool:
     """Whether the noise is more than ``MOST`` of the weights, and neither the algorithm's guard is off nor the step one
     that what the noise does to the loss decides about."""
     config = catalog.algorithm_config(spec.algorithm)
@@ -135,7 +148,7 @@ def refused(noise: Noise, spec: ExperimentSpec) -> bool:
     return guarded and noise.total > MOST
 
 
-def ways_out(noise: Noise, spec: ExperimentSpec, shapes: Shapes, to: float = ADVISED) -> Mapping[str, str]:
+def remedies(noise: ProjectionNoise, spec: ExperimentSpec, shapes: Shapes, to: float = ADVISED) -> Mapping[str, str]:
     """By kind, the changes each of which alone brings the noise down to ``to`` of the weights' RMS."""
     config = catalog.algorithm_config(spec.algorithm)
     assert isinstance(config, Projecting)

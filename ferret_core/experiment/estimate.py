@@ -15,7 +15,7 @@ import numpy as np
 
 from ferret_core import catalog
 from ferret_core.aggregation import projection_noise as noise
-from ferret_core.aggregation.projection_noise import Noise
+from ferret_core.aggregation.projection_noise import ProjectionNoise
 from ferret_core.algorithms.configs._base import FederatedConfig, Projecting, SendsUpdate
 from ferret_core.models.architecture import Outline
 from ferret_core.models.shapes import count, sizes
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
     bytes_up: int | None
     bytes_down: int | None
     total_bytes: int | None
-    noise: Noise | None
+    noise: ProjectionNoise | None
     memory_bytes: int | None
     local_seconds: float | None
     aggregate_seconds: float
@@ -101,7 +101,9 @@ def _down(config: FederatedConfig, up: int, participants: int, K: int | None, d:
     return 4 * d if isinstance(config, SendsUpdate) else None
 
 
-def _noise(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, examples: int | None) -> Noise | None:
+def _noise(
+    spec: ExperimentSpec, outline: Outline, config: FederatedConfig, examples: int | None
+) -> ProjectionNoise | None:
     if not isinstance(config, Projecting):
         return None
     return noise.expected(spec, outline.shapes, _weights(outline, config.cut(outline.shapes)), examples)
@@ -128,12 +130,14 @@ def _seconds(local: LocalConfig, d: int, examples: int | None, tokens: float, fl
     return 6 * d * local.steps_for(examples) * local.batch_size * local.accumulation * tokens / flops
 
 
-def _advice(spec: ExperimentSpec, outline: Outline, config: FederatedConfig, found: Noise | None) -> list[str]:
+def _advice(
+    spec: ExperimentSpec, outline: Outline, config: FederatedConfig, found: ProjectionNoise | None
+) -> list[str]:
     if found is None or not isinstance(config, Projecting):
         return []
     advice = list[str]()
     if found.total > noise.ADVISED:
-        ways = noise.ways_out(found, spec, outline.shapes)
+        ways = noise.remedies(found, spec, outline.shapes)
         refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.refused(found, spec) else ""
         advice.append(
             f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {noise.ADVISED:.0%}: "

@@ -53,12 +53,12 @@ class TailMean:
     @contextmanager
     def in_place(self, replica: Replica) -> Generator[None]:
         """The replica's model is the mean for the length of the block, and then itself again, bit for bit."""
-        standing = replica.standing()
+        state = replica.snapshot()
         self.put(replica)
         try:
             yield
         finally:
-            replica.restore(standing)
+            replica.restore(state)
 
     @torch.no_grad()
     def put(self, replica: Replica) -> None:

@@ -51,7 +51,7 @@ NAMES = (
     "train.reported",
     "aggregate.begun",
     "aggregate.guarded",
-    "aggregate.folded",
+    "aggregate.computed",
     "aggregate.stored",
     "aggregate.written",
     "aggregate.committed",

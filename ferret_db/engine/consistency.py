@@ -77,7 +77,7 @@ def _stored(storage: Storage, digest: str) -> memoryview | None:
 
 
 def _taken(record: LedgerRecord) -> dict[str, str]:
-    """The digests of what the round accepted, by participant: what it folded in, and what it left out."""
+    """The digests of what the round accepted, by participant: what counts in it, and what it left out."""
     return dict(record.contributions) | {participant: digest for participant, digest, _ in record.refused}
 
 

@@ -1,7 +1,7 @@
 """Rebuilds an experiment's damaged and missing files from what is left of it, on any worker, any number of times.
 
 - the base model: from the specification's model, if that still has the recorded digest;
-- an update: from the round's contributions, folded again;
+- an update: from the round's contributions, aggregated again;
 - a checkpoint: from the base model and the ledger;
 - what a simulated client sent and kept: by doing its part again.
 
@@ -153,7 +153,7 @@ class _Walk:
     def _to_do_again(self, lost: set[str]) -> dict[int, list[tables.Contribution]]:
         """By round, the parts of simulated clients that gave a lost digest or what it takes to make one again."""
         for number in self._updates & set(self._rows):
-            lost |= {digest for digest in _folded(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
+            lost |= {digest for digest in _accepted(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
         again: dict[int, list[tables.Contribution]] = {}
         for sent in reversed(self._sent):
             if lost & {sent.digest, sent.memory_digest}:
@@ -219,7 +219,7 @@ class _Walk:
         replica = self._kept.replica
         update = replica.aggregate(received, dict(record.clipped))
         if digest_bytes(update) != row.update_digest:
-            raise broken(record, "its update is damaged, and folding its contributions here gives another")
+            raise broken(record, "its update is damaged, and aggregating its contributions here gives another")
         self._put((update,), FileKind.UPDATE, row.update_digest)
         return update
 
@@ -247,7 +247,7 @@ def recall(context: Context, task: RoundTask) -> Arrays:
     return decode(context.storage.read(blob_location(FileKind.MEMORY, digest), digest))[0]
 
 
-def _folded(row: tables.LedgerEntry) -> list[str]:
+def _accepted(row: tables.LedgerEntry) -> list[str]:
     """The digests of the contributions that the round's update was made of, in order."""
     return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import torch
 
-from ferret_core.aggregation.loss_guard import Guard
+from ferret_core.aggregation.loss_guard import LossGuard
 from ferret_core.distributed.process_group import Team
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.ledger.record import LedgerEntry
@@ -49,8 +49,8 @@ class KeptModel:
         return FederatedData(self.replica.spec, self.replica.tokenizer, self.replica.context)
 
     @cached_property
-    def guard(self) -> Guard:
-        return Guard.of(self.replica, self.data)
+    def guard(self) -> LossGuard:
+        return LossGuard.of(self.replica, self.data)
 
 
 class Context:

@@ -45,12 +45,12 @@ def _noise(spec: ExperimentSpec, shapes: Shapes, parts: list[Part], found: Updat
     if found.noise is None:
         return None
     names, sizes = tuple(part.name for part in parts), np.array([part.size for part in parts], np.float64)
-    told = projection_noise.Noise(names, sizes, np.array(found.noise), np.array(found.weights))
+    told = projection_noise.ProjectionNoise(names, sizes, np.array(found.noise), np.array(found.weights))
     return UpdateNoise(
         percent=float(f"{100 * told.total:.4g}"),
         advised_percent=100 * projection_noise.ADVISED,
         most_percent=100 * projection_noise.MOST,
-        advice=list(projection_noise.ways_out(told, spec, shapes).values())
+        advice=list(projection_noise.remedies(told, spec, shapes).values())
         if told.total > projection_noise.ADVISED
         else [],
     )

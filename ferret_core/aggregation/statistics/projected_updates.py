@@ -1,6 +1,6 @@
 """What the coordinates of a round's contributions tell: how long each update is, and how far it points where others do.
 
-Contributions are held as they were sent: as long as they are in the fold, and of no more participants than are
+Contributions are held as they were sent: as long as they are in the aggregation, and of no more participants than are
 compared.
 """
 

@@ -54,15 +54,15 @@ def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Sp
     for _ in follow(again, entries):
         other.see(again)
     other.put(again)
-    again.settle()
+    again.update_digest()
     with mean.in_place(replica):
-        replica.settle()
+        replica.update_digest()
         assert replica.digest == again.digest != result.digest
         for name, weight in weights(replica).items():
             expected = torch.stack([each[name].double() for each in seen]).mean(0)
             torch.testing.assert_close(weight.double(), expected, rtol=1e-2 if dtype == "bfloat16" else 1e-5, atol=1e-6)
     assert replica.digest == result.digest
-    replica.settle()
+    replica.update_digest()
     assert replica.digest == result.digest
 
 
