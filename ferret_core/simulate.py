@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.algorithms._base import Client
 from ferret_core.client.hooks import Site
 from ferret_core.client.local_round import Part, contribute
+from ferret_core.client.state import ClientState, StateFolder
 from ferret_core.distributed.process_group import current
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.experiment.federated_data import FederatedData
@@ -26,7 +27,6 @@ from ferret_core.ledger.record import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import checkpoint, tail_averaging
 from ferret_core.replica.replica import Replica
 from ferret_core.replica.tail_averaging import TailMean
@@ -116,7 +116,7 @@ def simulate(
     ledger: list[LedgerRecord] = []
     stopped: Stop | None = None
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
-        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate, measure, site)
+        simulation = _Simulation(replica, data, Path(scratch), participate, measure, site)
         for number in range(spec.rounds + 1):
             rounds.append(simulation.round(number) if number else simulation.base())
             if simulation.last is not None:
@@ -140,26 +140,6 @@ def _stopped(spec: ExperimentSpec, rounds: Sequence[RoundResult]) -> Stop | None
     return early_stopping.stop(spec.stopping, values) if len(rounds) <= spec.rounds else None
 
 
-class _Memories:
-    """What the clients keep between their rounds, in files: for many clients it is many times the model."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def recall(self, participant: str) -> Arrays:
-        path = self._folder / participant
-        return decode(path.read_bytes())[0] if path.exists() else {}
-
-    def keep(self, participant: str, memory: Arrays) -> None:
-        """Stages the memory, which takes effect when the round commits; another attempt at the round replaces it."""
-        (self._folder / f"{participant}.new").write_bytes(encode(memory, {}))
-
-    def commit(self, participants: Iterable[str]) -> None:
-        """The round is committed: what these have staged takes effect."""
-        for participant in participants:
-            (self._folder / f"{participant}.new").replace(self._folder / participant)
-
-
 class _Collected(NamedTuple):
     """What an attempt at a round brought in, by participant; ``asked`` is the number of those that had a task."""
 
@@ -169,13 +149,17 @@ class _Collected(NamedTuple):
 
 
 class _Simulation:
-    """The run between two rounds; ``last`` is the last committed round's ledger entry."""
+    """The run between two rounds; ``last`` is the last committed round's ledger entry.
+
+    What the clients keep between their rounds lies in the folder ``scratch``: for many clients it is many times the
+    model.
+    """
 
     def __init__(
         self,
         replica: Replica,
         data: FederatedData,
-        memories: _Memories,
+        scratch: Path,
         participate: Callable[[Replica, Client], Part],
         measure: Callable[[Replica, FederatedData], dict[str, float]],
         site: Site | None,
@@ -185,7 +169,8 @@ class _Simulation:
         self._measure = measure
         self.replica = replica
         self.data = data
-        self.memories = memories
+        self._scratch = scratch
+        self._states: dict[str, ClientState] = {}
         self.last: LedgerEntry | None = None
         self._statistics: UpdateStatistics | None = None
         self._guard = LossGuard.of(replica, data)
@@ -219,7 +204,8 @@ class _Simulation:
         rejected |= {name: out_of_bounds(why) for name, _, why in record.refused}
         up = sum(part.sealed.size for part in parts.values())
         parts = {name: part for name, part in parts.items() if name not in rejected}
-        self.memories.commit(parts)
+        for name, digest in record.contributions:
+            self._state(name).commit(digest)
         metrics = measured | sampling.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
         if sampling.evaluation_due(self.replica.spec, number):
             metrics |= self._measure(self.replica, self.data)
@@ -262,10 +248,15 @@ class _Simulation:
 
     def _contribute(self, task: RoundTask) -> Part:
         name = task.participant
-        client = Client(task, self.data.shard(name), self.memories.recall(name), own=self._own(name))
+        client = Client(task, self.data.shard(name), self._state(name).load(), own=self._own(name))
         part = self._participate(self.replica, client)
-        self.memories.keep(name, part.memory)
+        self._state(name).stage(part.sealed.digest, part.memory)
         return part._replace(memory={})
+
+    def _state(self, participant: str) -> ClientState:
+        if participant not in self._states:
+            self._states[participant] = ClientState(StateFolder(self._scratch / participant, durable=False))
+        return self._states[participant]
 
     def _own(self, participant: str) -> Own | None:
         return Own(self._site, self.data.examples(participant), self.replica.tokenizer) if self._site else None

@@ -19,13 +19,13 @@ from typing import TypeVar
 
 from ferret_core.algorithms._base import Client
 from ferret_core.client.local_round import contribute
+from ferret_core.client.state import encode_state
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken
 from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica.replay import follow
 from ferret_core.replica.replica import Replica
 from ferret_core.storage import FileKind, blob_location
@@ -36,6 +36,7 @@ from ferret_db.engine.file_integrity import DAMAGE, damaged, is_intact
 from ferret_db.repositories import assignments, contributions, experiments, ledger, stored_files
 from ferret_db.repositories.stored_files import Reference
 from ferret_worker import checkpoints
+from ferret_worker.client_state import client_state
 from ferret_worker.frozen_contributions import Received
 from ferret_worker.worker_state import Context
 
@@ -199,9 +200,9 @@ class _Walk:
             logger.error("%s is damaged, and only a backup has it", what)
             return
         task = RoundTask.model_validate(assignment.task)
-        client = Client(task, self._kept.data.shard(task.participant), recall(self._context, task))
+        client = Client(task, self._kept.data.shard(task.participant), client_state(self._context, task).load())
         part = contribute(self._kept.replica, client)
-        memory = encode(part.memory, {}) if part.memory else None
+        memory = encode_state(part.memory)
         if (part.sealed.digest, memory and digest_bytes(memory)) != (sent.digest, sent.memory_digest):
             logger.error("%s is damaged, and training on this machine gives other bits", what)
             return
@@ -236,15 +237,6 @@ class _Walk:
         with self._context.database.begin() as s:
             checkpoint_engine.rebuilt(s, self._experiment.id, number, files)
         logger.warning("rebuilt the checkpoint of round %d of %s", number, self._experiment.id)
-
-
-def recall(context: Context, task: RoundTask) -> Arrays:
-    """What the simulated client kept from the last of its rounds that was committed before the task's."""
-    with context.database.read() as s:
-        digest = contributions.memory_of(s, task.experiment, task.participant, task.round)
-    if digest is None:
-        return {}
-    return decode(context.storage.read(blob_location(FileKind.MEMORY, digest), digest))[0]
 
 
 def _accepted(row: tables.LedgerEntry) -> list[str]:
