@@ -138,7 +138,7 @@ def _advice(
     advice = list[str]()
     if found.total > noise.ADVISED:
         ways = noise.remedies(found, spec, outline.shapes)
-        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.refused(found, spec) else ""
+        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.exceeds_limit(found, spec) else ""
         advice.append(
             f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {noise.ADVISED:.0%}: "
             f"{'; '.join(ways.values())}"

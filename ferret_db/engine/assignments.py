@@ -80,7 +80,7 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
     close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id), service_clock.time(s))
 
 
-def spoilt(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
+def record_bad_upload(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
     """An upload that cannot be used: the participant may send another one, but the last of ``TRIES`` ends it.
 
     Earlier ones count as :func:`refuse` has noted them. Raises ``round.closed`` and ``lease.lost``.

@@ -9,7 +9,7 @@ from ferret_core.protocol.spec import RoundTask
 from ferret_core.storage import FileKind
 from ferret_core.system.failpoints import failpoint
 from ferret_db.engine import acceptance, assignments
-from ferret_db.engine.acceptance import Offer
+from ferret_db.engine.acceptance import ContributionOffer
 from ferret_db.engine.file_integrity import DAMAGE
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
@@ -75,5 +75,5 @@ def _report(context: Context, assignment: Assignment, part: Part) -> None:
     failpoint("train.stored")
     kept = ClientState(StateBlobs(context.storage)).stage(sealed.digest, memory)
     failpoint("train.remembered")
-    offer = Offer(assignment.id, assignment.fence, sealed, cost, memory_digest=kept)
+    offer = ContributionOffer(assignment.id, assignment.fence, sealed, cost, memory_digest=kept)
     context.database.transact(lambda s: acceptance.accept(s, offer))

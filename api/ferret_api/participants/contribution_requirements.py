@@ -14,7 +14,7 @@ from ferret_db.repositories import experiments
 REMEMBERED = 256
 
 
-class Terms(NamedTuple):
+class ContributionRequirements(NamedTuple):
     """The experiment's specification, the shapes of its model, and the most bytes of a contribution."""
 
     spec: ExperimentSpec
@@ -22,22 +22,22 @@ class Terms(NamedTuple):
     size: Size
 
 
-_known: dict[tuple[str, int], Terms] = {}
+_known: dict[tuple[str, int], ContributionRequirements] = {}
 
 
-def of(experiment: tables.Experiment) -> Terms:
+def of(experiment: tables.Experiment) -> ContributionRequirements:
     """Of a row whose session is still open: specification and shapes are read only where they are not known."""
     key = experiment.id, experiment.version
-    terms = _known.get(key)
-    if terms is None:
+    requirements = _known.get(key)
+    if requirements is None:
         if len(_known) >= REMEMBERED:
             _known.clear()
-        terms = _known[key] = _parsed(experiment)
-    return terms
+        requirements = _known[key] = _parsed(experiment)
+    return requirements
 
 
-def _parsed(experiment: tables.Experiment) -> Terms:
+def _parsed(experiment: tables.Experiment) -> ContributionRequirements:
     spec = experiments.spec_of(experiment)
     # A database may hand an object's members out in any order; the canonical one is by name.
     shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
-    return Terms(spec, shapes, catalog.algorithm_config(spec.algorithm).size(shapes))
+    return ContributionRequirements(spec, shapes, catalog.algorithm_config(spec.algorithm).size(shapes))
