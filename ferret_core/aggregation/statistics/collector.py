@@ -15,11 +15,11 @@ from ferret_core.aggregation.statistics.cosines import Cosines
 from ferret_core.aggregation.statistics.dense_updates import DenseUpdates
 from ferret_core.aggregation.statistics.projected_updates import ProjectedUpdates
 from ferret_core.aggregation.statistics.schema import (
-    Error,
-    Part,
+    BlockGroup,
+    ReconstructionError,
     UpdateStatistics,
     blocks_of,
-    parts_of,
+    group_blocks,
     root_mean_squares,
     sums,
 )
@@ -79,7 +79,7 @@ class StatisticsCollector:
         noise = noise and noise._replace(noise=part * noise.noise)
         compared, cosines = self._compared(list(shares))
         weights = noise.weights if noise is not None else project.root_mean_squares(before, self._blocks)
-        parts = parts_of(self._blocks)
+        parts = group_blocks(self._blocks)
         found = UpdateStatistics(
             step=root_mean_squares(np.square(project.norms(before, after, self._blocks)), parts),
             weights=self._per_weight(np.array(weights), parts),
@@ -114,13 +114,13 @@ class StatisticsCollector:
         update: bytes,
         noise: ProjectionNoise,
         part: float,
-    ) -> tuple[Error | None, ProjectionNoise]:
+    ) -> tuple[ReconstructionError | None, ProjectionNoise]:
         """Under one seed all make the same error: it is that of the mean."""
         added, squares = projected.of_mean(decode(update)[0]["coordinates"], shares)
         K = projected.lengths[next(iter(shares))].K
         moved = noise_step(self._server, np.sqrt(added / noise.sizes), part * self._rate)
         return reconstruction_error.of_shared(added, squares, K), noise._replace(noise=moved)
 
-    def _per_weight(self, values: Array, parts: Sequence[Part]) -> list[float]:
+    def _per_weight(self, values: Array, parts: Sequence[BlockGroup]) -> list[float]:
         """By part, of root mean squares by block."""
         return root_mean_squares(np.square(values) * [block.size for block in self._blocks], parts)
