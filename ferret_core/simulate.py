@@ -270,7 +270,7 @@ class _Simulation:
         seconds = time.perf_counter() - begin
         cost = round_cost([part.cost for part in parts], seconds, up, down)
         if self._average is not None:
-            self._average.see(self.replica)
+            self._average.update(self.replica)
         guarded |= tail_averaging.development_loss(self._average, self.replica, self._guard.loss)
         return cost, guarded | (noise.metrics(by_block=self.replica.round == 1) if noise else {})
 

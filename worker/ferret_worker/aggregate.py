@@ -30,7 +30,7 @@ from ferret_runtime import tracing
 from ferret_worker import checkpoints
 from ferret_worker.cancellation import Watch
 from ferret_worker.coordinate import advance
-from ferret_worker.frozen_contributions import Received
+from ferret_worker.frozen_contributions import FrozenContributions
 from ferret_worker.repair import repaired
 from ferret_worker.worker_state import Context, KeptModel
 
@@ -131,14 +131,14 @@ def _aggregate(
     like."""
     replica, down = kept.replica, kept.replica.numbers
     watch = Watch(context, round_.experiment_id)
-    received = Received(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
+    received = FrozenContributions(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
     begin = time.perf_counter()
     entry, noise, statistics, measured = aggregate_round(
         replica, round_.experiment_id, received, kept.guard, _signatures(frozen)
     )
     seconds = time.perf_counter() - begin
     if kept.average is not None:
-        kept.average.see(replica)
+        kept.average.update(replica)
     measured |= tail_averaging.development_loss(kept.average, replica, kept.guard.loss)
     added = noise.metrics(by_block=replica.round == 1) if noise else {}
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]

@@ -9,7 +9,7 @@ from ferret_core.rounds.cost import numbers_sent
 from ferret_core.storage import FileKind, Storage, blob_location
 
 
-class Received:
+class FrozenContributions:
     """The contributions with these digests, in participant order, read anew each time and each checked against its
     digest; a large one is not held but mapped. ``between`` is called after each is read, and may raise to stop.
     ``numbers`` says how many each holds."""

@@ -37,7 +37,7 @@ from ferret_db.repositories import assignments, contributions, experiments, ledg
 from ferret_db.repositories.stored_files import Reference
 from ferret_worker import checkpoints
 from ferret_worker.client_state import client_state
-from ferret_worker.frozen_contributions import Received
+from ferret_worker.frozen_contributions import FrozenContributions
 from ferret_worker.worker_state import Context
 
 logger = logging.getLogger(__name__)
@@ -216,7 +216,7 @@ class _Walk:
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
         """A damaged update, made again of the contributions that it was made of."""
         record = LedgerRecord.model_validate(row.record)
-        received = Received(self._context.storage, dict(record.contributions))
+        received = FrozenContributions(self._context.storage, dict(record.contributions))
         replica = self._kept.replica
         update = replica.aggregate(received, dict(record.clipped))
         if digest_bytes(update) != row.update_digest:

@@ -149,7 +149,7 @@ class Context:
             missing = ledger.after(s, experiment_id, replica.round, limit=round_number - replica.round)
         for _ in follow(replica, map(self._entry, missing)):
             if kept.average is not None:
-                kept.average.see(replica)
+                kept.average.update(replica)
         if replica.round != round_number:
             raise FerretError("ledger.broken", f"the ledger of {experiment_id} ends before round {round_number}")
 
