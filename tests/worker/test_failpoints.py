@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("failpoints")  # one process to fork them a
 IN_REDONE_WORK = ["storage.renewed"]
 IN_COLLECTING = ["collect.marked", "storage.deleted"]
 IN_REPAIR = ["repair.rebuilt"]
-AT_THE_EDGE = {"upload", "participant", "memory", "sent_log"}
+AT_THE_EDGE = {"upload", "participant", "state", "sent_log"}
 WITH_A_REAL_PARTICIPANT = [name for name in NAMES if name.split(".")[0] in AT_THE_EDGE]
 # tests/ferret_cli/test_backup.py, tests/ferret_sdk/participant/test_resumable_upload.py,
 # tests/ferret_core/storage/test_s3.py
@@ -36,12 +36,12 @@ IN_TRANSACTIONS = [name for name in UNDISTURBED if name.startswith("database.")]
 
 
 class Forks:
-    """The process of ``forks.py``: each answer comes from a fresh child of it."""
+    """The process of ``fork_server.py``: each answer comes from a fresh child of it."""
 
     def __init__(self, log: Path, spec: dict[str, Any]) -> None:
         self._log = log.open("w")
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("forks.py"))],
+            [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
