@@ -65,10 +65,10 @@ def replay(
         for record in follow(replica, entries(run, 0, number)):
             on_record(record)
             if mean is not None:
-                mean.see(replica)
+                mean.update(replica)
         if mean is not None:
-            mean.put(replica)
-            replica.settle()
+            mean.load_into(replica)
+            replica.update_digest()
         first = mean.begin if mean else None
         return checkpoint.write_folder(replica, run.id, folder, lambda draft: run.describe(draft, number, first))
 

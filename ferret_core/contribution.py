@@ -1,7 +1,7 @@
 """The sealed contribution: stamped with its task, encoded, checked and hashed once, and from then on one value.
 
 Simulation, worker and edge seal what they computed; the API opens what it receives by the same check. Whoever holds a
-:class:`Sealed` need not look inside again to store, spool, send, accept or fold it.
+:class:`Sealed` need not look inside again to store, spool, send, accept or aggregate it.
 """
 
 from __future__ import annotations

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ferret_core import catalog, compatibility
-from ferret_core.aggregation.aggregate import fold
-from ferret_core.aggregation.loss_guard import Guard
+from ferret_core.aggregation.aggregate import aggregate_round
+from ferret_core.aggregation.loss_guard import LossGuard
 from ferret_core.aggregation.projection_noise import check_base, of_base
 from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.algorithms._base import Client
 from ferret_core.client.hooks import Site
 from ferret_core.client.local_round import Part, contribute
+from ferret_core.client.state import ClientState, StateFolder
 from ferret_core.distributed.process_group import current
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.experiment.federated_data import FederatedData
@@ -26,7 +27,6 @@ from ferret_core.ledger.record import LedgerEntry, LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica import checkpoint, tail_averaging
 from ferret_core.replica.replica import Replica
 from ferret_core.replica.tail_averaging import TailMean
@@ -47,7 +47,7 @@ class RoundResult(NamedTuple):
     ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant, also
     of those whose contribution was left out. ``clipped`` are the factors of those whose update was shortened.
     ``cost`` is :func:`ferret_core.rounds.cost.round_cost`'s, and all that differs when a simulation is repeated.
-    ``inside`` says what the round's update was like; None of the base model.
+    ``statistics`` are those of the round's update; None for the base model.
     """
 
     number: int
@@ -59,7 +59,7 @@ class RoundResult(NamedTuple):
     rejected: dict[str, FerretError]
     cost: dict[str, float]
     clipped: dict[str, float]
-    inside: UpdateStatistics | None = None
+    statistics: UpdateStatistics | None = None
 
 
 class SimulationResult(NamedTuple):
@@ -114,7 +114,7 @@ def simulate(
     ledger: list[LedgerRecord] = []
     stopped: Stop | None = None
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
-        simulation = _Simulation(replica, data, _Memories(Path(scratch)), participate, measure, site)
+        simulation = _Simulation(replica, data, Path(scratch), participate, measure, site)
         for number in range(spec.rounds + 1):
             rounds.append(simulation.round(number) if number else simulation.base())
             if simulation.last is not None:
@@ -138,26 +138,6 @@ def _stopped(spec: ExperimentSpec, rounds: Sequence[RoundResult]) -> Stop | None
     return early_stopping.stop(spec.stopping, values) if len(rounds) <= spec.rounds else None
 
 
-class _Memories:
-    """What the clients keep between their rounds, in files: for many clients it is many times the model."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def recall(self, participant: str) -> Arrays:
-        path = self._folder / participant
-        return decode(path.read_bytes())[0] if path.exists() else {}
-
-    def keep(self, participant: str, memory: Arrays) -> None:
-        """Stages the memory, which takes effect when the round commits; another attempt at the round replaces it."""
-        (self._folder / f"{participant}.new").write_bytes(encode(memory, {}))
-
-    def commit(self, participants: Iterable[str]) -> None:
-        """The round is committed: what these have staged takes effect."""
-        for participant in participants:
-            (self._folder / f"{participant}.new").replace(self._folder / participant)
-
-
 class _Collected(NamedTuple):
     """What an attempt at a round brought in, by participant; ``asked`` is the number of those that had a task."""
 
@@ -167,13 +147,17 @@ class _Collected(NamedTuple):
 
 
 class _Simulation:
-    """The run between two rounds; ``last`` is the last committed round's ledger entry."""
+    """The run between two rounds; ``last`` is the last committed round's ledger entry.
+
+    What the clients keep between their rounds lies in the folder ``scratch``: for many clients it is many times the
+    model.
+    """
 
     def __init__(
         self,
         replica: Replica,
         data: FederatedData,
-        memories: _Memories,
+        scratch: Path,
         participate: Callable[[Replica, Client], Part],
         measure: Callable[[Replica, FederatedData], dict[str, float]],
         site: Site | None,
@@ -183,10 +167,11 @@ class _Simulation:
         self._measure = measure
         self.replica = replica
         self.data = data
-        self.memories = memories
+        self._scratch = scratch
+        self._states: dict[str, ClientState] = {}
         self.last: LedgerEntry | None = None
-        self._inside: UpdateStatistics | None = None
-        self._guard = Guard.of(replica, data)
+        self._statistics: UpdateStatistics | None = None
+        self._guard = LossGuard.of(replica, data)
         self._average = TailMean.of(replica.spec)
 
     def base(self) -> RoundResult:
@@ -205,7 +190,7 @@ class _Simulation:
             asked, parts, rejected = self._attempt(number, attempt, set(rejected))
             try:
                 self._check_quorum(number, attempt, parts, rejected)
-                cost, measured = self._fold([parts[name] for name in sorted(parts)])
+                cost, measured = self._aggregate([parts[name] for name in sorted(parts)])
                 break
             except FerretError as error:
                 if error.code not in UNDONE or attempt == attempts:
@@ -217,7 +202,8 @@ class _Simulation:
         rejected |= {name: out_of_bounds(why) for name, _, why in record.refused}
         up = sum(part.sealed.size for part in parts.values())
         parts = {name: part for name, part in parts.items() if name not in rejected}
-        self.memories.commit(parts)
+        for name, digest in record.contributions:
+            self._state(name).commit(digest)
         metrics = measured | sampling.mean_metrics({name: part.sealed.meta.metrics for name, part in parts.items()})
         if sampling.evaluation_due(self.replica.spec, number):
             metrics |= self._measure(self.replica, self.data)
@@ -232,7 +218,7 @@ class _Simulation:
             rejected,
             cost,
             dict(record.clipped),
-            self._inside,
+            self._statistics,
         )
 
     def _check_quorum(
@@ -260,24 +246,29 @@ class _Simulation:
 
     def _contribute(self, task: RoundTask) -> Part:
         name = task.participant
-        client = Client(task, self.data.shard(name), self.memories.recall(name), own=self._own(name))
+        client = Client(task, self.data.shard(name), self._state(name).load(), own=self._own(name))
         part = self._participate(self.replica, client)
-        self.memories.keep(name, part.memory)
+        self._state(name).stage(part.sealed.digest, part.memory)
         return part._replace(memory={})
+
+    def _state(self, participant: str) -> ClientState:
+        if participant not in self._states:
+            self._states[participant] = ClientState(StateFolder(self._scratch / participant, durable=False))
+        return self._states[participant]
 
     def _own(self, participant: str) -> Own | None:
         return Own(self._site, self.data.examples(participant), self.replica.tokenizer) if self._site else None
 
-    def _fold(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
+    def _aggregate(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
         """Moves the model on by the round; returns what the round cost, and what was measured of its update."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
         sealed = [part.sealed for part in parts]
-        self.last, noise, self._inside, guarded = fold(self.replica, SIMULATION, sealed, self._guard)
+        self.last, noise, self._statistics, guarded = aggregate_round(self.replica, SIMULATION, sealed, self._guard)
         seconds = time.perf_counter() - begin
         cost = round_cost([part.cost for part in parts], seconds, up, down)
         if self._average is not None:
-            self._average.see(self.replica)
+            self._average.update(self.replica)
         guarded |= tail_averaging.development_loss(self._average, self.replica, self._guard.loss)
         return cost, guarded | (noise.metrics(by_block=self.replica.round == 1) if noise else {})
 

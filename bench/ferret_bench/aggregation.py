@@ -209,12 +209,12 @@ def _turn(replica: Replica, base: Path, blob: bytes, children: list[int]) -> Tur
     before = anonymous_bytes(children)
     with sampled(lambda: anonymous_bytes(children), PERIOD) as peaks:
         begin = perf_counter()
-        standing = replica.standing()
-        replica.move(blob)
+        state = replica.snapshot()
+        replica.apply(blob)
         moved = perf_counter()
-        replica.settle()
+        replica.update_digest()
         end = perf_counter()
-    del standing
+    del state
     return Turn(copied, moved - begin, end - moved, max(0, max(peaks) - before))
 
 

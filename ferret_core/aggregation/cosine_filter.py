@@ -1,14 +1,14 @@
-"""Agreement: whether a participant's update points where the others' do.
+"""The cosine filter: rejects an update that does not point where the others' do.
 
 After Cao et al., "FLTrust: Byzantine-robust Federated Learning via Trust Bootstrapping", NDSS 2021,
 https://arxiv.org/abs/2012.13995, who compare each update's direction with that of trusted data; here with the others':
 
     Δ = Σ wᵢ Δᵢ, weights w that sum to 1;  Rᵢ = Δ − wᵢ Δᵢ, what the others send
     aᵢ = ⟨Δᵢ, Rᵢ⟩ / (‖Δᵢ‖ ‖Rᵢ‖)
-    aᵢ < agree · median(a): the contribution is left out, the least first, at most a third of all
+    aᵢ < agree · median(a): the contribution is rejected, the least first, at most a third of all
 
-Directions drawn at random agree by 1/√d in d dimensions. Where the median is not beyond ``CLEAR`` times that, nobody
-can be told from the others and nobody is left out: the data differ too much, or the sketches are too small.
+Directions drawn at random have a cosine of 1/√d in d dimensions. Where the median is not beyond ``CLEAR`` times that,
+nobody is rejected: the data differ too much, or the sketches are too small.
 """
 
 from __future__ import annotations
@@ -19,32 +19,50 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
+from ferret_core.aggregation.selection import Selection
 from ferret_core.protocol.spec import RobustSpec
-from ferret_core.server.norm_clipping import lower_median
+from ferret_core.replica.replica import Replica
+from ferret_core.server.norm_clipping import MEDIAN_OF, lower_median
 
 CLEAR = 4.0
 Tensors = Mapping[str, torch.Tensor]
 
 
-def agreement(own: Tensors, together: Tensors, share: float) -> float:
+def filter_by_cosine(replica: Replica, selection: Selection) -> Selection:
+    """The selection without the outliers; unchanged where the rule is another, or too few contributions count."""
+    accepted = selection.accepted
+    if replica.spec.robust.rule != "agree" or len(accepted) < MEDIAN_OF:
+        return selection
+    shares = replica.shares([each.examples for each in accepted])
+    mean = replica.displacement(selection.read(), selection.factors)
+    cosines = [
+        cosine_with_others(replica.displacement([sealed], selection.factors), mean, share)
+        for share, sealed in zip(shares, selection.read(), strict=True)
+    ]
+    size = sum(math.prod(shape) for shape in replica.shapes.values())
+    outliers = find_outliers(replica.spec.robust, cosines, size)
+    return selection.reject({accepted[position].participant: reason for position, reason in outliers.items()})
+
+
+def cosine_with_others(update: Tensors, mean: Tensors, share: float) -> float:
     """aᵢ in fp64, of Δᵢ, Δ and wᵢ; 0 for a participant that moves nothing, or where the others move nothing."""
-    cross, square = dot(own, together), dot(own, own)
-    others = dot(together, together) - 2 * share * cross + share**2 * square
+    cross, square = dot(update, mean), dot(update, update)
+    others = dot(mean, mean) - 2 * share * cross + share**2 * square
     length = math.sqrt(max(square, 0.0) * max(others, 0.0))
     return (cross - share * square) / length if length else 0.0
 
 
-def outsiders(spec: RobustSpec, agreements: Sequence[float], size: int) -> dict[int, str]:
-    """The positions of those left out, and why; ``size`` is d, the number of tuned weights."""
-    median = float(lower_median(np.array(agreements)))
+def find_outliers(spec: RobustSpec, cosines: Sequence[float], size: int) -> dict[int, str]:
+    """The positions of those to reject, and why; ``size`` is d, the number of tuned weights."""
+    median = float(lower_median(np.array(cosines)))
     if median <= CLEAR / math.sqrt(size):
         return {}
-    least_first = sorted(range(len(agreements)), key=lambda position: agreements[position])
+    least_first = sorted(range(len(cosines)), key=lambda position: cosines[position])
     return {
-        position: f"it agrees with the others by {agreements[position]:.3g}, less than robust.agree = {spec.agree:g} "
+        position: f"it agrees with the others by {cosines[position]:.3g}, less than robust.agree = {spec.agree:g} "
         f"times the round's median of {median:.3g}"
-        for position in least_first[: len(agreements) // 3]
-        if agreements[position] < spec.agree * median
+        for position in least_first[: len(cosines) // 3]
+        if cosines[position] < spec.agree * median
     }
 
 

@@ -1,4 +1,4 @@
-"""The guard: a few sequences that say, before a round counts, whether its model still works.
+"""The loss guard: a few sequences that say, before a round counts, whether its model still works.
 
 They are development sequences where the server has set some aside, and else a few of those that are held out.
 """
@@ -26,7 +26,7 @@ LEAST_LOSS = 1.0
 """Nats per token: below it, a few sequences rise and fall by large factors that mean nothing."""
 
 
-class Guard:
+class LossGuard:
     """The mean loss on ``shard``, sequences that no participant trains on."""
 
     def __init__(self, shard: Shard) -> None:
@@ -64,6 +64,6 @@ def _few(items: Sequence[T]) -> list[T]:
     return [items[index * len(items) // count] for index in range(count)]
 
 
-def most(before: float, explosion: float) -> float:
+def explosion_limit(before: float, explosion: float) -> float:
     """The loss beyond which a round that began at ``before`` has exploded."""
     return explosion * max(before, LEAST_LOSS)

@@ -26,7 +26,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
 from ferret_core.rounds import sampling
-from ferret_core.server.schedule import server_rate, step_of_noise
+from ferret_core.server.schedule import noise_step, server_rate
 
 if TYPE_CHECKING:
     from ferret_core.experiment.federated_data import FederatedData
@@ -39,7 +39,7 @@ ADVISED = 0.1
 METRIC = "weight_noise"
 
 
-class Noise(NamedTuple):
+class ProjectionNoise(NamedTuple):
     """By block: its name, its number of weights, the RMS per weight of a round's noise, and that of the weights."""
 
     blocks: tuple[str, ...]
@@ -65,7 +65,7 @@ class Noise(NamedTuple):
 
 def expected(
     experiment: ResolvedExperiment, shapes: Shapes, weights: Sequence[float], examples: int | None
-) -> Noise | None:
+) -> ProjectionNoise | None:
     """That of round 1; None where nothing is projected, or the steps cannot be counted.
 
     ``weights`` are the RMS by block of the weights, ``examples`` how many a participant has.
@@ -75,10 +75,10 @@ def expected(
         return None
     participants = participants_of(experiment.spec)
     norms = projection.expected_norms(shapes, examples)
-    return measured(experiment, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
+    return measure(experiment, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
 
 
-def of_base(replica: Replica, data: FederatedData) -> Noise | None:
+def of_base(replica: Replica, data: FederatedData) -> ProjectionNoise | None:
     """What is expected of round 1 from the base model, which ``replica`` holds."""
     return expected(replica.experiment, replica.shapes, replica.block_weights(), data.typical_examples)
 
@@ -88,14 +88,25 @@ def check_base(replica: Replica, data: FederatedData) -> None:
     check(of_base(replica, data), replica.experiment, replica.shapes, "is expected to add")
 
 
-def measured(
+def of_round(replica: Replica, norms: Sequence[Norms], shares: Sequence[float]) -> ProjectionNoise | None:
+    """What the round that follows would add by contributions with these ``norms``, which count by these ``shares``.
+
+    Raises ``noise.too_large`` where it would drown the model.
+    """
+    experiment, shapes, number = replica.experiment, replica.shapes, replica.round + 1
+    noise = measure(experiment, shapes, replica.block_weights(), norms, shares, number)
+    check(noise, experiment, shapes, f"of round {number} would add")
+    return noise
+
+
+def measure(
     experiment: ResolvedExperiment,
     shapes: Shapes,
     weights: Sequence[float],
     norms: Sequence[Norms],
     shares: Sequence[float],
     round_number: int,
-) -> Noise | None:
+) -> ProjectionNoise | None:
     """That of a round whose contributions have these ``norms`` and count by these ``shares``; None where nothing is
     projected."""
     spec, projection = experiment.spec, experiment.traits.projection
@@ -106,35 +117,37 @@ def measured(
     lengths = np.stack([share * each.noise for share, each in zip(shares, norms, strict=True)])
     together = lengths.sum(axis=0) if projection.seeds == "shared" else np.sqrt(np.square(lengths).sum(axis=0))
     rate = server_rate(spec.server, round_number, spec.rounds)
-    moved = step_of_noise(spec.server, together / np.sqrt(sizes), rate)
-    return Noise(tuple(block.name for block in blocks), sizes, moved, np.array(weights))
+    moved = noise_step(spec.server, together / np.sqrt(sizes), rate)
+    return ProjectionNoise(tuple(block.name for block in blocks), sizes, moved, np.array(weights))
 
 
-def check(noise: Noise | None, experiment: ResolvedExperiment, shapes: Shapes, when: str) -> None:
-    """Raises ``noise.too_large`` where it is refused (:func:`refused`).
+def check(noise: ProjectionNoise | None, experiment: ResolvedExperiment, shapes: Shapes, when: str) -> None:
+    """Raises ``noise.too_large`` where it is refused (:func:`exceeds_limit`).
 
     ``when`` says in the message which round's it is, and whether it was measured.
     """
-    if noise is None or not refused(noise, experiment):
+    if noise is None or not exceeds_limit(noise, experiment):
         return
     projection, participants = _projection(experiment), participants_of(experiment.spec)
     raise FerretError(
         "noise.too_large",
         f"the projection {when} noise of {noise.total:.0%} of the weights' RMS; at most {MOST:.0%} is let pass "
         f"(d = {count(shapes)}, K = {projection.total(projection.cut(shapes))}, {participants} participants). Use "
-        f"{', or '.join(ways_out(noise, experiment, shapes).values())}; server.step = 'guard' goes only as far as the "
+        f"{', or '.join(remedies(noise, experiment, shapes).values())}; server.step = 'guard' goes only as far as the "
         "loss allows; algorithm.guard = false lets it pass",
         members={"noise": noise.metrics(by_block=False)},
     )
 
 
-def refused(noise: Noise, experiment: ResolvedExperiment) -> bool:
+def exceeds_limit(noise: ProjectionNoise, experiment: ResolvedExperiment) -> bool:
     """Whether the noise is more than ``MOST`` of the weights, and neither the algorithm's guard is off nor the step one
     that what the noise does to the loss decides about."""
     return _projection(experiment).guard and experiment.spec.server.step == "fixed" and noise.total > MOST
 
 
-def ways_out(noise: Noise, experiment: ResolvedExperiment, shapes: Shapes, to: float = ADVISED) -> Mapping[str, str]:
+def remedies(
+    noise: ProjectionNoise, experiment: ResolvedExperiment, shapes: Shapes, to: float = ADVISED
+) -> Mapping[str, str]:
     """By kind, the changes each of which alone brings the noise down to ``to`` of the weights' RMS."""
     spec, projection = experiment.spec, _projection(experiment)
     factor = noise.total / to

@@ -13,14 +13,39 @@ from __future__ import annotations
 
 import math
 
+from ferret_core.aggregation.candidate import Candidate, CandidateBuilder
 from ferret_core.aggregation.loss_guard import LEAST_LOSS
 from ferret_core.ledger.record import MOST_HALVINGS
+from ferret_core.system.failpoints import failpoint
 
 MOST_NOISE = 2.0**MOST_HALVINGS - 1
 """ρ̂ of a round whose best step would be below the least, or which leads uphill from the start."""
 
 
-def most(before: float, rise: float) -> float:
+def shorten_step(builder: CandidateBuilder, candidate: Candidate) -> tuple[Candidate, dict[str, float]]:
+    """The candidate at the longest step that the guard lets pass, or at the least step if there is none; and what was
+    measured on development sequences, by metric. The replica stands at that candidate."""
+    server, metrics = builder.replica.spec.server, dict[str, float]()
+    if server.guards_step:
+        candidate, ratio = _halved(builder, candidate, loss_limit(builder.loss_before, server.rise))
+        metrics = {"step": 100 * candidate.step, "noise_ratio": ratio}
+    if server.needs_development_split:
+        metrics["development_loss"] = candidate.loss
+    return candidate, metrics
+
+
+def _halved(builder: CandidateBuilder, candidate: Candidate, limit: float) -> tuple[Candidate, float]:
+    """The candidate whose loss is at most ``limit``, and ρ̂."""
+    ratio = noise_ratio(builder.loss_before, candidate.half_loss, candidate.loss)
+    failpoint("aggregate.guarded")
+    while candidate.update and (candidate.broken or candidate.loss > limit) and candidate.halvings < MOST_HALVINGS:
+        builder.roll_back()
+        longer, candidate = candidate, builder.apply(candidate.update, candidate.halvings + 1)
+        ratio = noise_ratio(builder.loss_before, candidate.loss, longer.loss, longer.step)
+    return candidate, ratio
+
+
+def loss_limit(before: float, rise: float) -> float:
     """The loss up to which a round that began at ``before`` is followed."""
     return before + rise * max(before, LEAST_LOSS)
 

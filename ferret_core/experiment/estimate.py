@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ferret_core.aggregation import projection_noise as noise
-from ferret_core.aggregation.projection_noise import Noise
+from ferret_core.aggregation.projection_noise import ProjectionNoise
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.architecture import Outline
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
     bytes_up: int | None
     bytes_down: int | None
     total_bytes: int | None
-    noise: Noise | None
+    noise: ProjectionNoise | None
     memory_bytes: int | None
     local_seconds: float | None
     aggregate_seconds: float
@@ -98,7 +98,7 @@ def _down(traits: Traits, up: int, participants: int, K: int | None, d: int) -> 
     return 4 * d if traits.dense else None
 
 
-def _noise(experiment: ResolvedExperiment, outline: Outline, examples: int | None) -> Noise | None:
+def _noise(experiment: ResolvedExperiment, outline: Outline, examples: int | None) -> ProjectionNoise | None:
     if (projection := experiment.traits.projection) is None:
         return None
     return noise.expected(experiment, outline.shapes, _weights(outline, projection.cut(outline.shapes)), examples)
@@ -125,13 +125,13 @@ def _seconds(local: LocalConfig, d: int, examples: int | None, tokens: float, fl
     return 6 * d * local.steps_for(examples) * local.batch_size * local.accumulation * tokens / flops
 
 
-def _advice(experiment: ResolvedExperiment, outline: Outline, found: Noise | None) -> list[str]:
+def _advice(experiment: ResolvedExperiment, outline: Outline, found: ProjectionNoise | None) -> list[str]:
     if found is None or (projection := experiment.traits.projection) is None:
         return []
     advice = list[str]()
     if found.total > noise.ADVISED:
-        ways = noise.ways_out(found, experiment, outline.shapes)
-        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.refused(found, experiment) else ""
+        ways = noise.remedies(found, experiment, outline.shapes)
+        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.exceeds_limit(found, experiment) else ""
         advice.append(
             f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {noise.ADVISED:.0%}: "
             f"{'; '.join(ways.values())}"

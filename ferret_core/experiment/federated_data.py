@@ -44,7 +44,7 @@ def deal(spec: ExperimentSpec) -> Dealt:
         train, held_out = without_validation(source, evaluation.validation)
     else:
         train, held_out = source.train() if names else [], source.test()
-    if spec.server.develops:
+    if spec.server.needs_development_split:
         aside = held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation)[1]
         development = chosen(aside, spec.server.development)
         if evaluation.split == "validation":

@@ -1,6 +1,6 @@
 """The ledger: base model + one small record per round rebuilds any round's model.
 
-A record names, by digest, the model before and after, the contributions folded in and the update applied; each
+A record names, by digest, the model before and after, the contributions that count and the update applied; each
 record carries the hash of the one before, so that none can be changed or dropped unnoticed. That hash is one of the
 record's header, which commits to the contributions by the root of a tree: a receipt
 (:mod:`ferret_core.ledger.receipt`) proves one of them without the others.

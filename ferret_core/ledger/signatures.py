@@ -1,4 +1,4 @@
-"""The signatures in the ledger: whose contributions a round folded in, by the keys that they joined with."""
+"""The signatures in the ledger: whose contributions count in a round, by the keys that they joined with."""
 
 from __future__ import annotations
 

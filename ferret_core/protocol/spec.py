@@ -199,14 +199,14 @@ class ServerSpec(Strict):
     )
 
     @property
-    def halves(self) -> bool:
+    def guards_step(self) -> bool:
         """Whether the server measures every round before it counts, and may halve its step."""
         return self.step == "guard"
 
     @property
-    def develops(self) -> bool:
+    def needs_development_split(self) -> bool:
         """Whether development sequences are set aside."""
-        return self.halves or self.average == "tail"
+        return self.guards_step or self.average == "tail"
 
     @model_validator(mode="after")
     def _momentum_is_for_sgd(self) -> Self:

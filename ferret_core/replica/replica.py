@@ -34,14 +34,14 @@ from ferret_core.protocol.wire import decode, encode
 from ferret_core.replica.sharded.load import load_sharded
 from ferret_core.rounds.cost import numbers_in
 from ferret_core.server.optimizer import Moments, ServerOptimizer, Tensors, displacement
-from ferret_core.server.robust_mean import centre
+from ferret_core.server.robust_mean import robust_mean
 
 Contributions = Iterable[Sealed]
 """A round's, in participant order. They are gone through more than once: a list, or what reads them anew each time."""
 
 
-class Standing(NamedTuple):
-    """What a round moves in a replica, as it was before."""
+class ReplicaState(NamedTuple):
+    """A copy of all that a round moves in a replica."""
 
     weights: dict[str, torch.Tensor]
     state: State
@@ -107,8 +107,8 @@ class Replica:
         if digest_bytes(update) != record.update:
             raise broken(record, "the update's bytes are not those it names")
         try:
-            self.move(update, record.halvings)
-            self.settle()
+            self.apply(update, record.halvings)
+            self.update_digest()
         except torch.OutOfMemoryError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
@@ -127,8 +127,8 @@ class Replica:
         if robust.rule in ("median", "trimmed_mean"):
             algorithm = cast(Comparable, self.algorithm)  # the specification was refused otherwise
             rank = partial(algorithm.coordinates, state)
-            found = centre(robust, lambda: (rank(sealed.contribution) for sealed in contributions), len(examples))
-            result = algorithm.centred(next(iter(contributions)).contribution, found, len(examples))
+            mean = robust_mean(robust, lambda: (rank(sealed.contribution) for sealed in contributions), len(examples))
+            result = algorithm.centred(next(iter(contributions)).contribution, mean, len(examples))
         else:
             weights = self.optimizer.weights(examples, robust.examples)
             result = self.algorithm.aggregate(
@@ -156,23 +156,23 @@ class Replica:
         weights = self.optimizer.weights(examples, self.spec.robust.examples)
         return [weight / sum(weights) for weight in weights]
 
-    def standing(self) -> Standing:
+    def snapshot(self) -> ReplicaState:
         """A copy of all that a round moves, for :meth:`restore`; the weights' lies in the host's memory, that of shards
         beside them."""
         weights = {name: _set_aside(weight) for name, weight in trainable(self.model).items()}
         moments = self.optimizer.moments()
-        return Standing(weights, self.state, moments, self.round, self.numbers, self.digest)
+        return ReplicaState(weights, self.state, moments, self.round, self.numbers, self.digest)
 
-    def restore(self, standing: Standing) -> None:
+    def restore(self, state: ReplicaState) -> None:
         """Back to where the copy was taken, bit for bit."""
-        self.restore_weights(standing.weights)
-        self.optimizer.restore(standing.moments)
-        self.state, self.round = standing.state, standing.round
-        self.numbers, self.digest = standing.numbers, standing.digest
+        self.restore_weights(state.weights)
+        self.optimizer.restore(state.moments)
+        self.state, self.round = state.state, state.round
+        self.numbers, self.digest = state.numbers, state.digest
 
     @torch.no_grad()
     def restore_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Gives the model the weights of a standing."""
+        """Gives the model the weights of a snapshot."""
         for name, weight in trainable(self.model).items():
             local(weight).copy_(local(weights[name]))
 
@@ -182,17 +182,17 @@ class Replica:
             adapter.base_model_name_or_path, adapter.revision = self.spec.model.source, self.spec.model.revision
         save(LoadedModel(self.model, self.tokenizer), folder)
 
-    def move(self, update: bytes, halvings: int = 0) -> None:
+    def apply(self, update: bytes, halvings: int = 0) -> None:
         """Applies an update, by 2^-``halvings`` of its step; the digest is then that of the model before, until
-        :meth:`settle`."""
+        :meth:`update_digest`."""
         result = decode(update)[0]
         self.round += 1
         self.numbers = numbers_in(result)
         part = 0.5**halvings
         self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round, part)
 
-    def settle(self) -> None:
-        """The model has come to rest: takes its digest."""
+    def update_digest(self) -> None:
+        """``digest`` becomes that of the model as it is now."""
         self.digest = model_digest(self.model, self._frozen, self.files)
 
 

@@ -40,7 +40,7 @@ class TailMean:
         return cls(spec) if spec.server.average == "tail" else None
 
     @torch.no_grad()
-    def see(self, replica: Replica) -> None:
+    def update(self, replica: Replica) -> None:
         """The replica stands after a round; once for each round, in order."""
         if replica.round < self.begin:
             return
@@ -51,17 +51,17 @@ class TailMean:
             mean.add_((now - mean).div_(self.count))
 
     @contextmanager
-    def in_place(self, replica: Replica) -> Generator[None]:
+    def swapped_in(self, replica: Replica) -> Generator[None]:
         """The replica's model is the mean for the length of the block, and then itself again, bit for bit."""
-        standing = replica.standing()
-        self.put(replica)
+        state = replica.snapshot()
+        self.load_into(replica)
         try:
             yield
         finally:
-            replica.restore(standing)
+            replica.restore(state)
 
     @torch.no_grad()
-    def put(self, replica: Replica) -> None:
+    def load_into(self, replica: Replica) -> None:
         """Makes the mean the replica's model, rounded to the type of its weights."""
         for name, weight in trainable(replica.model).items():
             local(weight).copy_(self._mean[name])
@@ -78,7 +78,7 @@ def development_loss(
     """The mean's ``loss`` on the development sequences; nothing without a mean, and before it begins."""
     if average is None or not average.count:
         return {}
-    with average.in_place(replica):
+    with average.swapped_in(replica):
         return {"average_development_loss": loss(replica.model)}
 
 
@@ -94,6 +94,6 @@ def eval_loss(
         return {}
     spec = replica.spec
     alone = spec.evaluation.model_copy(update={"generate": 0, "by_label": False})
-    with average.in_place(replica):
+    with average.swapped_in(replica):
         metrics = evaluate(replica.model, replica.tokenizer, held_out, alone, on_batch, prompt=spec.prompt)
     return {"average_eval_loss": metrics["eval_loss"]}

@@ -6,12 +6,12 @@ attack:
 
     t = median of the participants' norms over all parts;  t_l = max(their median in part l, t · √(d_l / d))
     e = the largest of ‖Δᵢ‖ / t and ‖Δᵢ,l‖ / t_l
-    ‖Δᵢ‖ > refuse · t: the contribution is left out
+    ‖Δᵢ‖ > refuse · t: the contribution is rejected
     e > factor:        it counts as (factor / e) · Δᵢ, whole, so that its direction stays
 
 t · √(d_l / d) is what part l would have of a median update that moved all weights alike: where most send nothing for a
 part, that is not held against the few who do. A median needs three participants; of fewer, and of a majority that
-colludes, only what is absurd is refused: more than ``ABSURD`` times the norm of the weights themselves.
+colludes, only what is absurd is rejected: more than ``ABSURD`` times the norm of the weights themselves.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ DIGITS = 12
 """Binary digits of a factor: libraries that add in another order must not give another one."""
 
 
-class Judgement(NamedTuple):
-    """What becomes of a contribution: its ``factor``, 1 unless it is clipped, or why it is ``refused``."""
+class NormVerdict(NamedTuple):
+    """What becomes of a contribution: its ``factor``, 1 unless it is clipped, or why it is ``rejected``."""
 
     factor: float = 1.0
-    refused: str | None = None
+    rejected: str | None = None
 
 
-def judge(spec: RobustSpec, norms: Sequence[Norms], weights_norm: float) -> list[Judgement]:
-    """One judgement for each of the round's contributions; ``weights_norm`` is that of the tuned weights."""
+def check_norms(spec: RobustSpec, norms: Sequence[Norms], weights_norm: float) -> list[NormVerdict]:
+    """One verdict for each of the round's contributions; ``weights_norm`` is that of the tuned weights."""
     limit = ABSURD * max(weights_norm, 1.0)
     totals = np.array([each.total for each in norms])
-    judged = [Judgement(refused=_absurd(total, limit) if not total <= limit else None) for total in totals]
-    sane = [position for position, each in enumerate(judged) if each.refused is None]
+    verdicts = [NormVerdict(rejected=_absurd(total, limit) if not total <= limit else None) for total in totals]
+    sane = [position for position, each in enumerate(verdicts) if each.rejected is None]
     if spec.rule == "none" or len(sane) < MEDIAN_OF:
-        return judged
+        return verdicts
     typical = float(lower_median(totals[sane]))
     if typical == 0:
-        return judged
+        return verdicts
     values, sizes = np.stack([norms[position].values for position in sane]), norms[sane[0]].sizes
     parts = np.maximum(lower_median(values), typical * np.sqrt(sizes / sizes.sum()))
     for position, own in zip(sane, values, strict=True):
-        judged[position] = _judgement(spec, float(totals[position]) / typical, _excess(own, parts))
-    return judged
+        verdicts[position] = _verdict(spec, float(totals[position]) / typical, _excess(own, parts))
+    return verdicts
 
 
 def out_of_bounds(reason: str) -> FerretError:
-    """The error that a participant whose contribution was left out is told."""
+    """The error that a participant whose contribution was rejected is told."""
     return FerretError("contribution.out_of_bounds", reason)
 
 
@@ -77,14 +77,14 @@ def _excess(own: Array, typical: Array) -> float:
     return float(np.nan_to_num(ratios, nan=0.0, posinf=math.inf).max())
 
 
-def _judgement(spec: RobustSpec, ratio: float, part: float) -> Judgement:
+def _verdict(spec: RobustSpec, ratio: float, part: float) -> NormVerdict:
     if ratio > spec.refuse:
         reason = f"its norm is {ratio:.3g} times the round's median, beyond robust.refuse = {spec.refuse:g}"
-        return Judgement(refused=reason)
+        return NormVerdict(rejected=reason)
     excess = max(ratio, part)
     if spec.rule not in ("clip", "agree") or excess <= spec.factor:
-        return Judgement()
-    return Judgement(factor=_rounded(spec.factor / excess))
+        return NormVerdict()
+    return NormVerdict(factor=_rounded(spec.factor / excess))
 
 
 def _absurd(total: float, limit: float) -> str:

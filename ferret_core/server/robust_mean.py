@@ -20,8 +20,9 @@ HELD_NUMBERS = 1 << 26
 """fp32 values of all participants held at once: 256 MB."""
 
 
-def centre(spec: RobustSpec, received: Callable[[], Iterable[Arrays]], count: int) -> dict[str, Array]:
-    """The centre, fp32, of each array that all ``count`` participants sent; ``received`` begins again at each call."""
+def robust_mean(spec: RobustSpec, received: Callable[[], Iterable[Arrays]], count: int) -> dict[str, Array]:
+    """The robust mean, fp32, of each array that all ``count`` participants sent; ``received`` begins again at each
+    call."""
     shapes = {name: array.shape for name, array in next(iter(received())).items()}
     width = max(1, HELD_NUMBERS // count)
     return {

@@ -23,7 +23,7 @@ def server_rate(spec: ServerSpec, round_number: int, rounds: int) -> float:
             return full * (1 - math.cos(math.pi * left)) / 2
 
 
-def step_of_noise(spec: ServerSpec, noise: Array, rate: float) -> Array:
+def noise_step(spec: ServerSpec, noise: Array, rate: float) -> Array:
     """The most that noise of these RMS in an update moves each weight by: momentum applies it 1 / (1 − β) times, a
     running second moment holds it below the rate."""
     return rate * noise / (1 - spec.momentum if spec.optimizer == "sgd" else noise + spec.tau)

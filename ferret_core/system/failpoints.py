@@ -51,7 +51,7 @@ NAMES = (
     "train.reported",
     "aggregate.begun",
     "aggregate.guarded",
-    "aggregate.folded",
+    "aggregate.computed",
     "aggregate.stored",
     "aggregate.written",
     "aggregate.committed",
@@ -69,11 +69,11 @@ NAMES = (
     "parts.grown",
     "parts.arrived",
     "parts.sent",
-    # a real participant (ferret_sdk/): a request noted in its log and not sent; trained; old memories dropped; its
-    # memory kept; its contribution on disk; sent
+    # a real participant (ferret_sdk/): a request noted in its log and not sent; trained; old states dropped; its
+    # state kept; its contribution on disk; sent
     "sent_log.written",
     "participant.trained",
-    "memory.dropped",
+    "state.dropped",
     "participant.kept",
     "participant.spooled",
     "participant.sent",

@@ -23,7 +23,7 @@ from ferret_db.repositories.events import NewEvent
 from ferret_db.tables import Assignment, Contribution, Experiment, Round
 
 
-class Offer(NamedTuple):
+class ContributionOffer(NamedTuple):
     """A contribution for an assignment that ``fence`` holds; its bytes are stored.
 
     ``memory_digest`` names what a simulated client keeps, which counts from the round's commit on. ``signature`` is a
@@ -39,7 +39,7 @@ class Offer(NamedTuple):
     signature: Signature | None = None
 
 
-class Target(NamedTuple):
+class ContributionTarget(NamedTuple):
     """An assignment with all that decides whether a contribution to it can be accepted, as it stood at ``now``.
 
     ``recorded`` is what has been accepted for it.
@@ -62,7 +62,7 @@ class Target(NamedTuple):
             message = f"{recorded.participant} already delivered {recorded.digest} for round {recorded.round}"
             raise FerretError.of_field("contribution.duplicate", "digest", digest, message)
 
-    def check(self, offer: Offer, used: Contribution | None = None) -> None:
+    def check(self, offer: ContributionOffer, used: Contribution | None = None) -> None:
         """Raises what :func:`accept_all` answers to the offer, where that does not depend on other contributions to the
         round. ``used`` is another contribution that was accepted under the same key."""
         key, digest, recorded = offer.idempotency_key, offer.sealed.digest, self.recorded
@@ -79,15 +79,15 @@ class Target(NamedTuple):
             raise FerretError.of_field("contribution.wrong_base", "base_digest", given, message)
 
 
-def targets(s: Session, assignment_ids: Iterable[str], *, lock: bool = False) -> dict[str, Target]:
+def find_targets(s: Session, assignment_ids: Iterable[str], *, lock: bool = False) -> dict[str, ContributionTarget]:
     """Those of the assignments that exist, by id; with ``lock`` nothing about them moves until the transaction ends."""
     ids = sorted(set(assignment_ids))
     of = {experiment.id: experiment for experiment in experiments.of_assignments(s, ids, lock=lock)}
     found = assignments.with_results(s, ids, lock=lock)
-    return {row.assignment.id: Target(of[row.assignment.experiment_id], *row) for row in found}
+    return {row.assignment.id: ContributionTarget(of[row.assignment.experiment_id], *row) for row in found}
 
 
-def accept(s: Session, offer: Offer) -> Contribution:
+def accept(s: Session, offer: ContributionOffer) -> Contribution:
     """The one contribution, as :func:`accept_all` accepts it; raises the error if it does not."""
     (accepted,) = accept_all(s, [offer])
     if isinstance(accepted, FerretError):
@@ -95,7 +95,7 @@ def accept(s: Session, offer: Offer) -> Contribution:
     return accepted
 
 
-def accept_all(s: Session, offers: Sequence[Offer]) -> list[Contribution | FerretError]:
+def accept_all(s: Session, offers: Sequence[ContributionOffer]) -> list[Contribution | FerretError]:
     """Records the contributions as if one came after the other, and freezes a round with the last one that it needs.
 
     The same contribution again gives what is recorded. The errors are ``assignment.not_found``,
@@ -109,7 +109,7 @@ def accept_all(s: Session, offers: Sequence[Offer]) -> list[Contribution | Ferre
     return [answers[place] for place in range(len(offers))]
 
 
-def _accept_some(s: Session, offers: Mapping[int, Offer]) -> dict[int, Contribution | FerretError]:
+def _accept_some(s: Session, offers: Mapping[int, ContributionOffer]) -> dict[int, Contribution | FerretError]:
     """Answers one at least, and leaves out those whose answer depends on another one's being recorded."""
     found, keyed = _looked_up(s, offers.values())
     counts = assignments.count_of_rounds(s, {target.round.id for target in found.values()})
@@ -133,7 +133,7 @@ def _accept_some(s: Session, offers: Mapping[int, Offer]) -> dict[int, Contribut
 
 def _record(
     s: Session,
-    found: Mapping[str, Target],
+    found: Mapping[str, ContributionTarget],
     rows: Sequence[Contribution],
     counts: Mapping[str, Mapping[AssignmentState, int]],
 ) -> None:
@@ -150,15 +150,19 @@ def _record(
         close_if_due(s, target.experiment, target.round, moved, time)
 
 
-def _looked_up(s: Session, offers: Iterable[Offer]) -> tuple[dict[str, Target], dict[Key, Contribution]]:
+def _looked_up(
+    s: Session, offers: Iterable[ContributionOffer]
+) -> tuple[dict[str, ContributionTarget], dict[Key, Contribution]]:
     """The offers' targets, and what was accepted under their idempotency keys."""
     offers = list(offers)
-    found = targets(s, [offer.assignment_id for offer in offers], lock=True)
+    found = find_targets(s, [offer.assignment_id for offer in offers], lock=True)
     keys = [_key(found[offer.assignment_id], offer) for offer in offers if offer.assignment_id in found]
     return found, contributions.by_idempotency_keys(s, [key for key in keys if key is not None])
 
 
-def _problem(target: Target | None, offer: Offer, keyed: Mapping[Key, Contribution]) -> FerretError | None:
+def _problem(
+    target: ContributionTarget | None, offer: ContributionOffer, keyed: Mapping[Key, Contribution]
+) -> FerretError | None:
     """What is wrong with a contribution that is not the one recorded for the assignment, if anything is."""
     if target is None:
         return assignments.unknown(offer.assignment_id)
@@ -170,7 +174,7 @@ def _problem(target: Target | None, offer: Offer, keyed: Mapping[Key, Contributi
     return None
 
 
-def _row(target: Target, offer: Offer, counts: Mapping[AssignmentState, int]) -> Contribution:
+def _row(target: ContributionTarget, offer: ContributionOffer, counts: Mapping[AssignmentState, int]) -> Contribution:
     assignment, round_, sealed = target.assignment, target.round, offer.sealed
     assert may_move(assignment.state, AssignmentState.ACCEPTED), assignment.id
     return Contribution(
@@ -203,12 +207,12 @@ def _room(round_: Round, counts: Mapping[AssignmentState, int]) -> float:
     return max(1, missing)
 
 
-def _sender(target: Target) -> tuple[str, str]:
+def _sender(target: ContributionTarget) -> tuple[str, str]:
     """Its key, and its place in the round, are good for one contribution."""
     return target.assignment.experiment_id, target.assignment.participant
 
 
-def _key(target: Target, offer: Offer) -> Key | None:
+def _key(target: ContributionTarget, offer: ContributionOffer) -> Key | None:
     if offer.idempotency_key is None:
         return None
     return Key(target.assignment.experiment_id, target.assignment.participant, offer.idempotency_key)

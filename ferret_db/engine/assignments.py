@@ -83,7 +83,7 @@ def reject(s: Session, assignment_id: str, fence: int, error: FerretError) -> No
     close_if_due(s, experiment, round_, assignments.count_of_round(s, round_.id), service_clock.time(s))
 
 
-def spoilt(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
+def record_bad_upload(s: Session, assignment_id: str, fence: int, error: FerretError) -> None:
     """Records an unusable upload. The participant may send another one; after ``TRIES`` the assignment ends.
 
     Earlier ones count as recorded by :func:`refuse`. Raises ``round.closed`` and ``lease.lost``.

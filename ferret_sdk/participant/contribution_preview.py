@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ferret_core.client.state import ClientState
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds import sampling
 from ferret_sdk.http.transport import PREFIX, Transport
-from ferret_sdk.participant.client_state import Memory
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.replica_sync import Follower
 from ferret_sdk.participant.spool import Upload
@@ -71,14 +71,14 @@ class Previewing:
         transport: Transport,
         member: Membership,
         follower: Follower,
-        memory: Memory,
+        state: ClientState,
         enforcement: Enforcement,
         site: Site | None = None,
     ) -> None:
         self._transport = transport
         self._member = member
         self._follower = follower
-        self._memory = memory
+        self._state = state
         self._enforcement = enforcement
         self._site = site
 
@@ -113,7 +113,7 @@ class Previewing:
 
         watcher(Progress(Stage.TRAIN, task.round))
         own = Own(self._site, examples, replica.tokenizer) if self._site else None
-        return Client(task, shard, self._memory.recall(), stepped, self._enforcement.discretion(), own)
+        return Client(task, shard, self._state.load(), stepped, self._enforcement.discretion(), own)
 
     def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:
         lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, task=client.task)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ferret_core.client.state import ClientState
 from ferret_core.system.failpoints import failpoint
-from ferret_sdk.participant.client_state import Memory
 from ferret_sdk.participant.exposure import Exposure
 from ferret_sdk.participant.lease_heartbeat import Heartbeat
 from ferret_sdk.participant.replica_sync import Follower
@@ -33,7 +33,7 @@ class Training:
     def __init__(
         self,
         follower: Follower,
-        memory: Memory,
+        state: ClientState,
         spool: Spool,
         enforcement: Enforcement,
         examples: list[Example],
@@ -43,7 +43,7 @@ class Training:
         site: Site | None = None,
     ) -> None:
         self._follower = follower
-        self._memory = memory
+        self._state = state
         self._spool = spool
         self._enforcement = enforcement
         self._examples = examples
@@ -71,12 +71,12 @@ class Training:
             discretion, on_step = self._enforcement.discretion(), self._stepping(replica, lease, heartbeat)
             with self._enforcement.training(replica.model):
                 shard = self._tokenised(replica)
-                client = Client(lease.task, shard, self._memory.recall(), on_step, discretion, self._own(replica))
+                client = Client(lease.task, shard, self._state.load(), on_step, discretion, self._own(replica))
                 sealed, kept, cost = contribute(replica, client)
             self._enforcement.require_contribution(sealed, replica.experiment, replica.shapes, discretion)
             heartbeat.check()
         failpoint("participant.trained")
-        self._memory.keep(sealed.digest, kept)
+        self._state.stage(sealed.digest, kept)
         failpoint("participant.kept")
         private = self._enforcement.budget is not None
         upload = Upload.of(lease, sealed, discretion.timed(cost.seconds), self._key, private=private)

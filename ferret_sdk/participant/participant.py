@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.client.hooks import Site
+from ferret_core.client.state import ClientState, StateFolder
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol import display_name as names
 from ferret_core.protocol.errors import FerretError
@@ -19,7 +20,6 @@ from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.agreement import Agreement
 from ferret_sdk.participant.assignment_poll import Polling
-from ferret_sdk.participant.client_state import Memory
 from ferret_sdk.participant.contribution_preview import Preview, Previewing
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.exposure import Exposure
@@ -85,7 +85,7 @@ class Participant:
         self._lock, self._ended = places.lock, places.ended
         self._site: Site | None = None
         self._consent: Callable[[Exposure], bool] | None = None
-        self._memory = Memory(places.memory, member.name)
+        self._state = ClientState(StateFolder(places.memory))
         self._spool = Spool(places.upload)
         terms = of_home(home) if terms is None else terms
         self._enforcement = Enforcement(terms, Usage(places.usage), member.name, home)
@@ -189,7 +189,7 @@ class Participant:
         enforcement = self._enforcement
         key, site = self.member.key, self._site
         training = Training(
-            self._follower, self._memory, self._spool, enforcement, examples, on_progress, self._ask, key, site
+            self._follower, self._state, self._spool, enforcement, examples, on_progress, self._ask, key, site
         )
         rounds = Rounds(self._transport, self._spool, self._sending, training, enforcement)
         enforcement.wait(on_progress)
@@ -237,7 +237,9 @@ class Participant:
         self._agreement.consent(exposure)
 
     def _follow(self, record: LedgerRecord) -> None:
-        self._memory.follow(record)
+        contribution = dict(record.contributions).get(self.member.name)
+        if contribution is not None:
+            self._state.commit(contribution)
         self._enforcement.follow(record)
         self._receipts.follow(record)
 
@@ -279,7 +281,7 @@ class Participant:
         self._follower.watcher = on_progress
         mine = read_examples(examples, fields)
         self._site = site
-        previewing = Previewing(self._transport, self.member, self._follower, self._memory, self._enforcement, site)
+        previewing = Previewing(self._transport, self.member, self._follower, self._state, self._enforcement, site)
         with sole(self._lock, self.member.display_name):
             return previewing.make(mine, on_progress)
 

@@ -32,7 +32,7 @@ from ferret_core.rounds import sampling
 from ferret_core.rounds.cost import LocalCost
 from ferret_core.storage import FileKind
 from ferret_db.engine import assignments, lifecycle, rounds
-from ferret_db.engine.acceptance import Offer, accept
+from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, participants
@@ -272,7 +272,7 @@ class Site:
             assert leased is not None
             blob = contribution(RoundTask.model_validate(leased.task)).encode()
             sealed = stored(blob, self.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest)
-            accept(s, Offer(assignment_id, leased.fence, sealed, LocalCost(1.5)))
+            accept(s, ContributionOffer(assignment_id, leased.fence, sealed, LocalCost(1.5)))
         return blob
 
     def commit(

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from ferret_core import catalog, discovery
-from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.algorithms._base import Client, Decodable
 from ferret_core.client.local_round import contribute
 from ferret_core.contribution import Sealed, unseal
@@ -94,13 +94,13 @@ def _blobs(contributions: list[Sealed]) -> list[bytes]:
 
 
 def _named(sealed: Sealed, participant: str) -> Sealed:
-    """The same contribution of another participant: a round's are folded in the order of their names."""
+    """The same contribution of another participant: a round's are aggregated in the order of their names."""
     meta = sealed.meta.model_copy(update={"participant": participant})
     return sealed._replace(contribution=replace(sealed.contribution, meta=meta))
 
 
-def _fold(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
-    return fold(replica, "exp_0000000000007e57", contributions).entry
+def _aggregate(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
+    return aggregate_round(replica, "exp_0000000000007e57", contributions).entry
 
 
 @pytest.fixture(scope="session")
@@ -114,7 +114,7 @@ def run_of(toy_spec: SpecFactory) -> Callable[[str], Run]:
         entries: list[LedgerEntry] = []
         for _ in range(4):
             contributions.append(_contributions(replica, data))
-            entries.append(_fold(replica, contributions[-1]))
+            entries.append(_aggregate(replica, contributions[-1]))
         return Run(spec, contributions, entries, replica.digest)
 
     return run
@@ -250,8 +250,8 @@ def test_a_clipped_contribution_counts_by_its_factor(run: Run, replica: Replica)
     halves = {sealed.meta.participant: 0.5 for sealed in run.contributions[0]}
     before = [weight.detach().clone() for weight in trainable(replica.model).values()]
     halved = Replica.load(run.spec)
-    replica.move(replica.aggregate(run.contributions[0]))
-    halved.move(halved.aggregate(run.contributions[0], halves))
+    replica.apply(replica.aggregate(run.contributions[0]))
+    halved.apply(halved.aggregate(run.contributions[0], halves))
     pairs = zip(before, trainable(replica.model).values(), trainable(halved.model).values(), strict=True)
     for start, whole, half in pairs:
         torch.testing.assert_close(half - start, (whole - start) / 2, rtol=1e-2, atol=1e-6)
@@ -266,7 +266,7 @@ def test_it_says_whether_its_numbers_are_comparable_and_then_has_their_median(ru
         with refused("spec.invalid", "robust.rule"):
             catalog.resolve(ranked)
         return
-    fold(median := Replica.load(catalog.resolve(ranked).spec), "exp_0000000000007e57", run.contributions[0])
+    aggregate_round(median := Replica.load(catalog.resolve(ranked).spec), "exp_0000000000007e57", run.contributions[0])
     assert median.digest != replica.digest
 
 
@@ -283,8 +283,8 @@ def test_it_says_whether_an_update_can_be_told_from_what_is_sent(run: Run, repli
 @of_every_algorithm()
 def test_the_order_of_contributions_matters_no_more_than_rounding(run: Run, replica: Replica) -> None:
     backward, contributions = Replica.load(run.spec), run.contributions[0]
-    _fold(replica, contributions)
-    _fold(
+    _aggregate(replica, contributions)
+    _aggregate(
         backward,
         [
             _named(sealed, other.meta.participant)
@@ -299,7 +299,7 @@ def test_the_order_of_contributions_matters_no_more_than_rounding(run: Run, repl
 def test_a_resumed_run_equals_an_uninterrupted_one(run: Run, replica: Replica, data: FederatedData) -> None:
     assert len(list(follow(replica, run.entries[:2]))) == 2
     for _ in range(2):
-        _fold(replica, _contributions(replica, data))
+        _aggregate(replica, _contributions(replica, data))
     assert (replica.digest, replica.head) == (run.digest, run.entries[-1].hash)
     assert len({entry.record.digest for entry in run.entries}) == 4
 

@@ -102,7 +102,7 @@ def test_a_round_is_one_trace_over_api_and_workers(traced: Traced, number: int) 
         ("ferret-train", "local_update"): 2,
         ("ferret-api", "receive"): 1,
         ("ferret-aggregate", "aggregate"): 1,
-        ("ferret-aggregate", "fold"): 1,
+        ("ferret-aggregate", "aggregate_round"): 1,
         ("ferret-aggregate", "checkpoint"): 1,
         ("ferret-aggregate", "evaluate"): 1,
     }
@@ -123,7 +123,7 @@ def test_every_span_of_a_round_has_its_parent(traced: Traced, number: int) -> No
         "local_update": "train",
         "receive": "round",
         "aggregate": "round",
-        "fold": "aggregate",
+        "aggregate_round": "aggregate",
         "checkpoint": "aggregate",
         "evaluate": "round",
     }

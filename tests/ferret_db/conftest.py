@@ -25,7 +25,7 @@ from ferret_core.protocol.wire import ContributionMeta
 from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
-from ferret_db.engine.acceptance import Offer, accept
+from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import events as event_rows
@@ -194,7 +194,7 @@ class Lab:
     def accept(self, leased: Assignment, digest: str = "c0" * 32, **changes: Any) -> Contribution:
         with self.database.begin() as s:
             sealed = self.sealed(leased, digest, **changes)
-            return accept(s, Offer(leased.id, leased.fence, sealed, LocalCost(1.5)))
+            return accept(s, ContributionOffer(leased.id, leased.fence, sealed, LocalCost(1.5)))
 
     def deliver(self, assignment: Assignment) -> Contribution:
         """Leases and accepts; the digest is the participant's."""

@@ -14,7 +14,7 @@ from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds.cost import LocalCost
 from ferret_core.storage import FileKind
 from ferret_db.engine import assignments
-from ferret_db.engine.acceptance import Offer, accept
+from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.tables import LedgerEntry
 from tests.api.conftest import contribution, open_site
 from tests.api.people import a_user
@@ -53,7 +53,7 @@ class Tuned:
             assert leased is not None
             blob = contribution(RoundTask.model_validate(leased.task)).encode()
             digest = self.site.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest
-            accept(s, Offer(assignment_id, leased.fence, stored(blob, digest), LocalCost(1.5)))
+            accept(s, ContributionOffer(assignment_id, leased.fence, stored(blob, digest), LocalCost(1.5)))
 
     def refuse(self, name: str) -> None:
         """Says in the record that the site's contribution was left out of the model."""

@@ -1,4 +1,4 @@
-"""A frozen round is folded by whoever comes; only what follows from the frozen set itself ends the experiment."""
+"""A frozen round is aggregated by whoever comes; only what follows from the frozen set itself ends the experiment."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def frozen(service: Service, plain_spec: SpecFactory) -> str:
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
-    """``meanwhile(act)``: called once, in the middle of the next fold."""
+    """``meanwhile(act)``: called once, in the middle of the next aggregation."""
 
     def plan(act: Callable[[], None]) -> None:
-        fold = aggregation.fold
+        aggregate_round = aggregation.aggregate_round
 
         def disturbed(*args: Any) -> Any:
-            monkeypatch.setattr(aggregation, "fold", fold)
+            monkeypatch.setattr(aggregation, "aggregate_round", aggregate_round)
             act()
-            return fold(*args)
+            return aggregate_round(*args)
 
-        monkeypatch.setattr(aggregation, "fold", disturbed)
+        monkeypatch.setattr(aggregation, "aggregate_round", disturbed)
 
     return plan
 
@@ -129,7 +129,7 @@ def test_what_may_pass_is_left_to_the_next_attempt(
     assert experiment_of(service, frozen).round == 1
 
 
-def test_a_worker_that_stops_leaves_the_fold_to_another(service: Service, frozen: str, meanwhile: Any) -> None:
+def test_a_worker_that_stops_leaves_the_round_to_another(service: Service, frozen: str, meanwhile: Any) -> None:
     meanwhile(lambda: setattr(service.context, "stopping", True))
     with pytest.raises(FerretError) as caught:
         aggregate(service.context, frozen)
@@ -192,7 +192,7 @@ def test_a_round_is_undone_no_more_often_than_it_has_attempts(
     def explode(*_: Any) -> None:
         raise FerretError("round.exploded", "round 1 was undone")
 
-    monkeypatch.setattr(aggregation, "fold", explode)
+    monkeypatch.setattr(aggregation, "aggregate_round", explode)
     experiment_id = service.submit(plain_spec(rounds=2))
     service.run()
     experiment = service.experiment(experiment_id)
@@ -223,7 +223,7 @@ def test_the_service_looks_into_updates_as_a_simulation_does(
     done = simulate(spec).rounds
     for number in (1, 2):
         with service.database.read() as s:
-            assert update_statistics.get(s, experiment_id, number) == done[number].inside.model_dump(mode="json")
+            assert update_statistics.get(s, experiment_id, number) == done[number].statistics.model_dump(mode="json")
 
 
 @usually_on("sqlite")

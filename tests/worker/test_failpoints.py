@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("failpoints")  # one process to fork them a
 IN_REDONE_WORK = ["storage.renewed"]
 IN_COLLECTING = ["collect.marked", "storage.deleted"]
 IN_REPAIR = ["repair.rebuilt"]
-AT_THE_EDGE = {"upload", "participant", "memory", "sent_log"}
+AT_THE_EDGE = {"upload", "participant", "state", "sent_log"}
 WITH_A_REAL_PARTICIPANT = [name for name in NAMES if name.split(".")[0] in AT_THE_EDGE]
 # tests/ferret_cli/commands/test_backup.py, tests/ferret_sdk/participant/test_resumable_upload.py,
 # tests/ferret_core/storage/test_s3.py

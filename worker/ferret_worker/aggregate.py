@@ -11,7 +11,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.ledger.record import LedgerEntry, Signature
 from ferret_core.protocol.errors import FerretError
@@ -32,7 +32,7 @@ from ferret_runtime import tracing
 from ferret_worker import checkpoints
 from ferret_worker.cancellation import Watch
 from ferret_worker.coordinate import advance
-from ferret_worker.frozen_contributions import Received
+from ferret_worker.frozen_contributions import FrozenContributions
 from ferret_worker.repair import repaired
 from ferret_worker.worker_state import Context, KeptModel
 
@@ -55,7 +55,7 @@ def aggregate(context: Context, round_id: str) -> None:
     current = False
     try:
         with memory_checked("use a smaller model, or a machine with more memory"):
-            current = repaired(context, round_.experiment_id, lambda: _fold_and_commit(context, round_, frozen))
+            current = repaired(context, round_.experiment_id, lambda: _aggregate_and_commit(context, round_, frozen))
     except FerretError as error:
         if error.code in REFUSED | TRANSIENT:
             raise
@@ -85,18 +85,18 @@ def _fail(s: Session, round_id: str, error: FerretError) -> None:
         lifecycle.fail(s, round_.experiment_id, error)
 
 
-def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
+def _aggregate_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
     """Returns True if the kept model is now the round's, whichever worker committed it."""
     experiment_id = round_.experiment_id
     kept = context.model_at(experiment_id, round_.number - 1, averaged=True)
     replica = kept.replica
-    with tracing.span("fold", algorithm=replica.spec.algorithm.name, contributions=len(frozen)) as note:
-        entry, cost, inside = _fold(context, kept, round_, frozen)
+    with tracing.span("aggregate_round", algorithm=replica.spec.algorithm.name, contributions=len(frozen)) as note:
+        entry, metrics, statistics = _aggregate(context, kept, round_, frozen)
         note(bytes=len(entry.update))
     record = entry.record
-    folded = {participant for participant, _ in record.contributions}
-    reported = {row.participant: row.metrics for row in frozen if row.participant in folded}
-    failpoint("aggregate.folded")
+    accepted = {participant for participant, _ in record.contributions}
+    reported = {row.participant: row.metrics for row in frozen if row.participant in accepted}
+    failpoint("aggregate.computed")
     context.storage.put_bytes(entry.update, FileKind.UPDATE, record.update)
     failpoint("aggregate.stored")
     due = sampling.checkpoint_due(replica.spec, round_.number)
@@ -113,9 +113,9 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
             update_digest=record.update,
             update_size=len(entry.update),
             artifacts=files,
-            metrics=sampling.mean_metrics(reported) | cost,
+            metrics=sampling.mean_metrics(reported) | metrics,
             absurd=sampling.absurd_metrics(reported),
-            inside=inside.model_dump(mode="json"),
+            inside=statistics.model_dump(mode="json"),
         )
         if committed:
             advance(s, experiment_id)  # opens the next round immediately, without waiting for a message
@@ -126,7 +126,7 @@ def _fold_and_commit(context: Context, round_: tables.Round, frozen: list[tables
     return committed or _committed_digest(context, round_.id) == record.digest
 
 
-def _fold(
+def _aggregate(
     context: Context, kept: KeptModel, round_: tables.Round, frozen: list[tables.Contribution]
 ) -> tuple[LedgerEntry, dict[str, float], UpdateStatistics]:
     """Moves the replica. Returns the round's ledger entry, its cost with the guard's measurements, and the update
@@ -134,16 +134,18 @@ def _fold(
     """
     replica, down = kept.replica, kept.replica.numbers
     watch = Watch(context, round_.experiment_id)
-    received = Received(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
+    received = FrozenContributions(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
     begin = time.perf_counter()
-    entry, noise, inside, guarded = fold(replica, round_.experiment_id, received, kept.guard, _signatures(frozen))
+    entry, noise, statistics, measured = aggregate_round(
+        replica, round_.experiment_id, received, kept.guard, _signatures(frozen)
+    )
     seconds = time.perf_counter() - begin
     if kept.average is not None:
-        kept.average.see(replica)
-    guarded |= tail_averaging.development_loss(kept.average, replica, kept.guard.loss)
+        kept.average.update(replica)
+    measured |= tail_averaging.development_loss(kept.average, replica, kept.guard.loss)
     added = noise.metrics(by_block=replica.round == 1) if noise else {}
     local = [LocalCost(**row.cost) for row in frozen if row.cost is not None]
-    return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added | guarded, inside
+    return entry, round_cost(local, seconds, list(received.numbers.values()), down) | added | measured, statistics
 
 
 def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:

@@ -9,7 +9,7 @@ from ferret_core.rounds.cost import numbers_sent
 from ferret_core.storage import FileKind, Storage, blob_location
 
 
-class Received:
+class FrozenContributions:
     """The contributions with these digests, in participant order, read again on each use and checked against the
     digests.
 

@@ -14,7 +14,8 @@ from ferret_core.protocol.wire import Arrays
 from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
 from ferret_runtime import tracing
-from ferret_worker.repair import recall, repaired
+from ferret_worker.client_state import client_state
+from ferret_worker.repair import repaired
 from ferret_worker.worker_state import Context, KeptModel
 
 Check = Callable[[int], None]
@@ -52,7 +53,7 @@ def part_together(context: Context, team: Team, work: str, task: RoundTask, chec
 
 
 def _loaded(context: Context, task: RoundTask) -> tuple[KeptModel, Arrays]:
-    return context.model_at(task.experiment, task.round - 1), recall(context, task)
+    return context.model_at(task.experiment, task.round - 1), client_state(context, task).load()
 
 
 def _trained(kept: KeptModel, task: RoundTask, memory: Arrays, check: Check) -> Part:

@@ -1,7 +1,7 @@
 """Rebuilds an experiment's damaged and missing files from what is left of it, on any worker, any number of times.
 
 - the base model: from the specification's model, if that still has the recorded digest;
-- an update: from the round's contributions, folded again;
+- an update: from the round's contributions, aggregated again;
 - a checkpoint: from the base model and the ledger;
 - what a simulated client sent and kept: by doing its part again.
 
@@ -19,13 +19,13 @@ from typing import TypeVar
 
 from ferret_core.algorithms._base import Client
 from ferret_core.client.local_round import contribute
+from ferret_core.client.state import encode_state
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken
 from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica.replay import follow
 from ferret_core.replica.replica import Replica
 from ferret_core.storage import FileKind, blob_location
@@ -36,7 +36,8 @@ from ferret_db.engine.file_integrity import DAMAGE, damaged, is_intact
 from ferret_db.repositories import assignments, contributions, experiments, ledger, stored_files
 from ferret_db.repositories.stored_files import Reference
 from ferret_worker import checkpoints
-from ferret_worker.frozen_contributions import Received
+from ferret_worker.client_state import client_state
+from ferret_worker.frozen_contributions import FrozenContributions
 from ferret_worker.worker_state import Context
 
 logger = logging.getLogger(__name__)
@@ -153,7 +154,7 @@ class _Walk:
     def _to_do_again(self, lost: set[str]) -> dict[int, list[tables.Contribution]]:
         """By round, the parts of simulated clients that gave a lost digest or what it takes to make one again."""
         for number in self._updates & set(self._rows):
-            lost |= {digest for digest in _folded(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
+            lost |= {digest for digest in _accepted(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
         again: dict[int, list[tables.Contribution]] = {}
         for sent in reversed(self._sent):
             if lost & {sent.digest, sent.memory_digest}:
@@ -199,9 +200,9 @@ class _Walk:
             logger.error("%s is damaged, and only a backup has it", what)
             return
         task = RoundTask.model_validate(assignment.task)
-        client = Client(task, self._kept.data.shard(task.participant), recall(self._context, task))
+        client = Client(task, self._kept.data.shard(task.participant), client_state(self._context, task).load())
         part = contribute(self._kept.replica, client)
-        memory = encode(part.memory, {}) if part.memory else None
+        memory = encode_state(part.memory)
         if (part.sealed.digest, memory and digest_bytes(memory)) != (sent.digest, sent.memory_digest):
             logger.error("%s is damaged, and training on this machine gives other bits", what)
             return
@@ -215,11 +216,11 @@ class _Walk:
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
         """A damaged update, made again of the contributions that it was made of."""
         record = LedgerRecord.model_validate(row.record)
-        received = Received(self._context.storage, dict(record.contributions))
+        received = FrozenContributions(self._context.storage, dict(record.contributions))
         replica = self._kept.replica
         update = replica.aggregate(received, dict(record.clipped))
         if digest_bytes(update) != row.update_digest:
-            raise broken(record, "its update is damaged, and folding its contributions here gives another")
+            raise broken(record, "its update is damaged, and aggregating its contributions here gives another")
         self._put((update,), FileKind.UPDATE, row.update_digest)
         return update
 
@@ -238,16 +239,7 @@ class _Walk:
         logger.warning("rebuilt the checkpoint of round %d of %s", number, self._experiment.id)
 
 
-def recall(context: Context, task: RoundTask) -> Arrays:
-    """What the simulated client kept from the last of its rounds that was committed before the task's."""
-    with context.database.read() as s:
-        digest = contributions.memory_of(s, task.experiment, task.participant, task.round)
-    if digest is None:
-        return {}
-    return decode(context.storage.read(blob_location(FileKind.MEMORY, digest), digest))[0]
-
-
-def _folded(row: tables.LedgerEntry) -> list[str]:
+def _accepted(row: tables.LedgerEntry) -> list[str]:
     """The digests of the contributions that the round's update was made of, in order."""
     return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ferret_core.client.local_round import Part
+from ferret_core.client.state import ClientState
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import encode
 from ferret_core.storage import FileKind
 from ferret_core.system.failpoints import failpoint
 from ferret_db.engine import acceptance, assignments
-from ferret_db.engine.acceptance import Offer
+from ferret_db.engine.acceptance import ContributionOffer
 from ferret_db.engine.file_integrity import DAMAGE
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
+from ferret_worker.client_state import StateBlobs
 from ferret_worker.lease_keeper import LeaseKeeper
 from ferret_worker.local_round import part_alone, part_together
 from ferret_worker.worker_state import Context
@@ -71,7 +72,7 @@ def _report(context: Context, assignment: Assignment, part: Part) -> None:
     sealed, memory, cost = part
     context.storage.put_pieces(sealed.pieces, FileKind.CONTRIBUTION, sealed.digest)
     failpoint("train.stored")
-    kept = context.storage.put_bytes(encode(memory, {}), FileKind.MEMORY).digest if memory else None
+    kept = ClientState(StateBlobs(context.storage)).stage(sealed.digest, memory)
     failpoint("train.remembered")
-    offer = Offer(assignment.id, assignment.fence, sealed, cost, memory_digest=kept)
+    offer = ContributionOffer(assignment.id, assignment.fence, sealed, cost, memory_digest=kept)
     context.database.transact(lambda s: acceptance.accept(s, offer))

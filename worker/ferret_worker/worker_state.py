@@ -7,7 +7,7 @@ from functools import cached_property
 
 import torch
 
-from ferret_core.aggregation.loss_guard import Guard
+from ferret_core.aggregation.loss_guard import LossGuard
 from ferret_core.distributed.process_group import Team
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.ledger.record import LedgerEntry
@@ -49,8 +49,8 @@ class KeptModel:
         return FederatedData(self.replica.spec, self.replica.tokenizer, self.replica.context)
 
     @cached_property
-    def guard(self) -> Guard:
-        return Guard.of(self.replica, self.data)
+    def guard(self) -> LossGuard:
+        return LossGuard.of(self.replica, self.data)
 
 
 class Context:
@@ -148,7 +148,7 @@ class Context:
             missing = ledger.after(s, experiment_id, replica.round, limit=round_number - replica.round)
         for _ in follow(replica, map(self._entry, missing)):
             if kept.average is not None:
-                kept.average.see(replica)
+                kept.average.update(replica)
         if replica.round != round_number:
             raise FerretError("ledger.broken", f"the ledger of {experiment_id} ends before round {round_number}")
 

@@ -23,18 +23,22 @@ class Batches:
     def __init__(self, context: Context) -> None:
         self.strangers: Gathered[str, Identity] = Gathered(partial(service.recognise_all, context))
         self.questions: Gathered[str, service.Found] = Gathered(partial(service.ask_all, context))
-        self.arrivals: Gathered[upload.Arrival, upload.Expected] = Gathered(partial(upload.expect_all, context))
+        self.expected: Gathered[tuple[str, str], upload.ExpectedUpload] = Gathered(
+            partial(upload.lookup_uploads, context)
+        )
         self._context = context
-        self._deliveries: Gathered[upload.Delivery, upload.Taken] = Gathered(partial(upload.take_all, context))
+        self._received: Gathered[upload.ReceivedUpload, upload.UploadResult] = Gathered(
+            partial(upload.accept_uploads, context)
+        )
 
-    async def take(self, delivery: upload.Delivery) -> upload.Taken:
+    async def accept(self, received: upload.ReceivedUpload) -> upload.UploadResult:
         """Accepts a contribution. A large one is not batched, so that others do not wait for the disk."""
-        if isinstance(delivery.body, bytes):
-            return await self._deliveries.do(delivery)
-        (taken,) = await run_in_threadpool(upload.take_all, self._context, [delivery])
-        if isinstance(taken, FerretError):
-            raise taken
-        return taken
+        if isinstance(received.body, bytes):
+            return await self._received.do(received)
+        (result,) = await run_in_threadpool(upload.accept_uploads, self._context, [received])
+        if isinstance(result, FerretError):
+            raise result
+        return result
 
 
 async def _batches(request: Request) -> Batches:

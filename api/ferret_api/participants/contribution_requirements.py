@@ -13,7 +13,7 @@ from ferret_db.repositories import experiments
 REMEMBERED = 256
 
 
-class Terms(NamedTuple):
+class ContributionRequirements(NamedTuple):
     """The experiment's specification, its model's parameter shapes, and the maximum size of a contribution."""
 
     experiment: ResolvedExperiment
@@ -21,22 +21,22 @@ class Terms(NamedTuple):
     size: Size
 
 
-_known: dict[tuple[str, int], Terms] = {}
+_known: dict[tuple[str, int], ContributionRequirements] = {}
 
 
-def of(experiment: tables.Experiment) -> Terms:
+def of(experiment: tables.Experiment) -> ContributionRequirements:
     """Returns the requirements. The row's session must be open, since specification and shapes load on demand."""
     key = experiment.id, experiment.version
-    terms = _known.get(key)
-    if terms is None:
+    requirements = _known.get(key)
+    if requirements is None:
         if len(_known) >= REMEMBERED:
             _known.clear()
-        terms = _known[key] = _parsed(experiment)
-    return terms
+        requirements = _known[key] = _parsed(experiment)
+    return requirements
 
 
-def _parsed(experiment: tables.Experiment) -> Terms:
+def _parsed(experiment: tables.Experiment) -> ContributionRequirements:
     resolved = ResolvedExperiment.of(experiments.spec_of(experiment))
     # A database may hand an object's members out in any order; the canonical one is by name.
     shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
-    return Terms(resolved, shapes, resolved.config.size(shapes))
+    return ContributionRequirements(resolved, shapes, resolved.config.size(shapes))

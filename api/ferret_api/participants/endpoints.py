@@ -218,14 +218,14 @@ def heartbeat(
     return service.heartbeat(context, participant, assignment_id, beat.fence)
 
 
-async def _expected(
+async def _lookup_upload(
     assignment_id: AssignmentId, bearer: ParticipantBearer, context: WholeContext, batches: BatchesDep
-) -> upload.Expected:
+) -> upload.ExpectedUpload:
     token = await participant_token(context, bearer)
-    return await batches.arrivals.do(upload.Arrival(token, assignment_id))
+    return await batches.expected.do((token, assignment_id))
 
 
-Expected = Annotated[upload.Expected, Depends(_expected)]
+ExpectedUpload = Annotated[upload.ExpectedUpload, Depends(_lookup_upload)]
 
 
 SecondsHeader = Annotated[
@@ -265,18 +265,18 @@ def _require_octets(request: Request) -> None:
 
 
 async def _body(
-    expected: Expected, fence: FenceHeader, request: Request, context: WholeContext
+    expected: ExpectedUpload, fence: FenceHeader, request: Request, context: WholeContext
 ) -> AsyncGenerator[bytes | FilePath]:
     """Yields the body. Reads it only from the lease's holder, up to the expected size."""
     _require_octets(request)
     async with AsyncExitStack() as stack:
         with context.uploads.entered(expected.participant.id):
             try:
-                most = upload.admit(context, expected, fence)
+                most = upload.upload_size_limit(context, expected, fence)
                 what = "a contribution to this assignment"
                 whole = await stack.enter_async_context(streaming_body.received(request, context.storage, most, what))
             except FerretError as error:
-                await run_in_threadpool(upload.refuse, context, expected.assignment.id, error)
+                await run_in_threadpool(upload.record_rejection, context, expected.assignment.id, error)
                 raise
         yield whole
 
@@ -308,7 +308,7 @@ REPEATED: dict[int | str, dict[str, Any]] = {
     responses={**REPEATED, **problems(*REFUSALS)},
 )
 async def upload_contribution(
-    expected: Expected,
+    expected: ExpectedUpload,
     whole: Annotated[bytes | FilePath, Depends(_body)],
     fence: FenceHeader,
     seconds: SecondsHeader,
@@ -324,9 +324,11 @@ async def upload_contribution(
     from the ledger.
     """
     with upload_span.over(expected, whole):
-        taken = await batches.take(upload.Delivery(expected, whole, fence, seconds, idempotency_key, signature))
-    response.status_code = 200 if taken.repeated else 201
-    return taken.answer
+        result = await batches.accept(
+            upload.ReceivedUpload(expected, whole, fence, seconds, idempotency_key, signature)
+        )
+    response.status_code = 200 if result.repeated else 201
+    return result.answer
 
 
 @router.get(
@@ -337,11 +339,11 @@ async def upload_contribution(
         "assignment.not_found", "lease.lost", "contribution.duplicate", "round.closed", "request.too_large"
     ),
 )
-def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> Arrived:
+def get_arrived(expected: ExpectedUpload, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> Arrived:
     """Returns how many bytes of a contribution sent in parts have arrived: the offset of the next part.
 
     Requires a participant's token."""
-    return Arrived(offset=resumable_upload.arrived(context, expected, fence, digest))
+    return Arrived(offset=resumable_upload.received_bytes(context, expected, fence, digest))
 
 
 @router.patch(
@@ -358,7 +360,7 @@ def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, co
     },
 )
 async def upload_part(
-    expected: Expected,
+    expected: ExpectedUpload,
     fence: FenceHeader,
     seconds: SecondsHeader,
     digest: DigestHeader,
@@ -383,24 +385,24 @@ async def upload_part(
     repeats the acceptance. Requires a participant's token.
     """
     _require_octets(request)
-    part = resumable_upload.Part(offset, length)
+    part = resumable_upload.UploadPart(offset, length)
     with context.uploads.entered(expected.participant.id):
         try:
-            if (accepted := upload.repeated(expected, digest)) is not None:
+            if (accepted := upload.already_accepted(expected, digest)) is not None:
                 response.status_code = 200
-                return accepted
-            most = await run_in_threadpool(resumable_upload.admit, context, expected, part, fence)
+                return accepted.answer
+            most = await run_in_threadpool(resumable_upload.part_size_limit, context, expected, part, fence)
         except FerretError as error:
-            await run_in_threadpool(upload.refuse, context, expected.assignment.id, error)
+            await run_in_threadpool(upload.record_rejection, context, expected.assignment.id, error)
             raise
         async with streaming_body.received(request, context.storage, most, "this part") as sent:
-            delivery = upload.Delivery(expected, sent, fence, seconds, idempotency_key, signature, digest)
+            received = upload.ReceivedUpload(expected, sent, fence, seconds, idempotency_key, signature, digest)
             with upload_span.over(expected, sent):
-                done = await run_in_threadpool(resumable_upload.receive, context, part, delivery)
-    if isinstance(done, int):
-        return Response(status_code=204, headers={"Upload-Offset": str(done)})
-    response.status_code = 200 if done.repeated else 201
-    return done.answer
+                result = await run_in_threadpool(resumable_upload.receive_part, context, part, received)
+    if isinstance(result, int):
+        return Response(status_code=204, headers={"Upload-Offset": str(result)})
+    response.status_code = 200 if result.repeated else 201
+    return result.answer
 
 
 @router.post(

@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple
 from ferret_api.context import Context
 from ferret_api.limits.errors import TooMany
 from ferret_api.participants import upload
-from ferret_api.participants.upload import Delivery, Expected, Taken
+from ferret_api.participants.upload import ExpectedUpload, ReceivedUpload, UploadResult
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_core.system.atomic_files import flush_folder, make_folder_durably, room_for
@@ -32,32 +32,32 @@ KEPT_AFTER = frozenset({"lease.lost"})
 """Refusals after which the same bytes may still be accepted. The same holds for failures of the service (5xx)."""
 
 
-class Part(NamedTuple):
+class UploadPart(NamedTuple):
     """The position of a part: ``offset`` in a contribution of ``length`` bytes."""
 
     offset: int
     length: int
 
 
-def arrived(context: Context, expected: Expected, fence: int, digest: str) -> int:
-    """Returns the number of bytes on disk, or the full size after the contribution was accepted.
+def received_bytes(context: Context, expected: ExpectedUpload, fence: int, digest: str) -> int:
+    """How many bytes of the contribution are on the disk, all of them once it has been accepted.
 
     Raises ``round.closed``, ``lease.lost``, ``contribution.duplicate`` and ``request.too_large``, like the parts.
     """
-    accepted = upload.repeated(expected, digest)
+    accepted = upload.already_accepted(expected, digest)
     growing = _Growing(context.storage, expected.assignment, digest)
     if accepted is not None:
         growing.drop()
-        return accepted.size
-    upload.admit(context, expected, fence)
+        return accepted.answer.size
+    upload.upload_size_limit(context, expected, fence)
     return growing.length()
 
 
-def admit(context: Context, expected: Expected, part: Part, fence: int) -> int:
+def part_size_limit(context: Context, expected: ExpectedUpload, part: UploadPart, fence: int) -> int:
     """Returns the maximum size of the part, before its first byte is read.
 
     Raises the errors of :func:`arrived`, and ``storage.full`` unless the remaining bytes fit on the disk."""
-    most = upload.admit(context, expected, fence)
+    most = upload.upload_size_limit(context, expected, fence)
     if part.length > most or part.offset > part.length:
         detail = f"a contribution to this assignment has at most {most} bytes, this one has {part.length}, and the part"
         raise FerretError("request.too_large", f"{detail} begins at {part.offset}: send what its algorithm sends")
@@ -65,26 +65,26 @@ def admit(context: Context, expected: Expected, part: Part, fence: int) -> int:
     return min(context.settings.part_bytes, part.length - part.offset)
 
 
-def receive(context: Context, part: Part, delivery: Delivery) -> int | Taken:
-    """Appends the part in ``delivery``; returns the bytes that have arrived or, after the last part, the result.
+def receive_part(context: Context, part: UploadPart, received: ReceivedUpload) -> int | UploadResult:
+    """How many bytes have arrived with the part that was ``received`` or, after the last, the result of the whole.
 
     Raises ``upload.offset`` if the part does not begin at the current length, ``request.too_many`` while another
     request for the same upload is in progress, and after the last part the errors of a whole contribution.
     """
-    growing = _Growing(context.storage, delivery.expected.assignment, delivery.digest or "")
+    growing = _Growing(context.storage, received.expected.assignment, received.digest or "")
     with growing.held() as file:
-        length = growing.append(file, part.offset, delivery.body)
+        length = growing.append(file, part.offset, received.body)
         if length < part.length:
             return length
         failpoint("parts.arrived")
         with growing.moving():
-            (taken,) = upload.take_all(context, [delivery._replace(body=growing.path)])
-        if isinstance(taken, FerretError):
-            if taken.problem.status < 500 and taken.code not in KEPT_AFTER:
+            (result,) = upload.accept_uploads(context, [received._replace(body=growing.path)])
+        if isinstance(result, FerretError):
+            if result.problem.status < 500 and result.code not in KEPT_AFTER:
                 growing.drop()
-            raise taken
+            raise result
         growing.drop()
-        return taken
+        return result
 
 
 def forget(storage: Storage, participant_ids: Iterable[str]) -> None:

@@ -1,11 +1,15 @@
-"""Taking contributions: opened and checked against their assignments, stored, and then accepted in one transaction.
+"""Uploads of contributions: what is known before the body comes, what was received, and what became of it.
 
-What cannot be taken is noted with its reason, and moves nothing.
+received   an upload's body is opened and checked against its assignment
+stored     its bytes are on disk
+accepted   it is recorded, together with others, in one transaction
+
+What is wrong with an upload is its result, is noted with its reason, and moves nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,8 +17,8 @@ from typing import NamedTuple
 from ferret_api.access import Identity, identity, require_approved
 from ferret_api.batching import attempt
 from ferret_api.context import Context
-from ferret_api.participants import contribution_requirements as terms
-from ferret_api.participants.contribution_requirements import Terms
+from ferret_api.participants import contribution_requirements
+from ferret_api.participants.contribution_requirements import ContributionRequirements
 from ferret_api.participants.schemas import Accepted
 from ferret_core.contribution import Sealed, unseal
 from ferret_core.ledger.record import Signature
@@ -28,18 +32,11 @@ from ferret_core.storage import FileKind
 from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
-from ferret_db.engine.acceptance import Offer, Target, accept_all, targets
+from ferret_db.engine.acceptance import ContributionOffer, ContributionTarget, accept_all, find_targets
 from ferret_db.repositories import assignments, participants
 
 
-class Arrival(NamedTuple):
-    """An upload whose headers have come."""
-
-    token: str
-    assignment_id: str
-
-
-class Expected(NamedTuple):
+class ExpectedUpload(NamedTuple):
     """Whose upload it is, and all that decides whether it can be accepted, as that stood before the body was read.
 
     A participant with a ``public_key`` has to sign.
@@ -47,20 +44,22 @@ class Expected(NamedTuple):
 
     participant: Identity
     public_key: str | None
-    target: Target
-    terms: Terms
+    target: ContributionTarget
+    requirements: ContributionRequirements
 
     @property
     def assignment(self) -> tables.Assignment:
         return self.target.assignment
 
 
-class Delivery(NamedTuple):
-    """A contribution as it arrived, in memory or in a scratch file of the storage; ``seconds`` are those of the local
-    update, ``key`` its idempotency key, ``signature`` what its participant signed it with, and ``digest`` what the
-    parts must give that it came in."""
+class ReceivedUpload(NamedTuple):
+    """An upload with its ``body``, in memory or in a scratch file of the storage.
 
-    expected: Expected
+    ``seconds`` are those of the local update, ``key`` is its idempotency key, ``signature`` its participant's, and
+    ``digest`` the one that the parts must give that it came in.
+    """
+
+    expected: ExpectedUpload
     body: bytes | Path
     fence: int
     seconds: float
@@ -69,31 +68,41 @@ class Delivery(NamedTuple):
     digest: str | None = None
 
 
-class Taken(NamedTuple):
-    """What is answered, and whether the same contribution was accepted before."""
+class UploadResult(NamedTuple):
+    """What is answered to an accepted upload; ``repeated`` if the same contribution had been accepted before."""
 
     answer: Accepted
     repeated: bool
 
+    @classmethod
+    def of(cls, row: tables.Contribution, *, repeated: bool) -> UploadResult:
+        return cls(Accepted(digest=row.digest, size=row.size, round=row.round, accepted=True), repeated)
 
-def expect_all(context: Context, arrivals: Sequence[Arrival]) -> list[Expected | FerretError]:
-    """What is known of these uploads; another participant's assignment is as unknown as none."""
+
+Outcome = ContributionOffer | UploadResult | FerretError
+"""Of an upload that was opened: what it offers, or what became of it already."""
+
+
+def lookup_uploads(context: Context, headers: Sequence[tuple[str, str]]) -> list[ExpectedUpload | FerretError]:
+    """What is known of these uploads, by token and id of the assignment; another participant's assignment is as unknown
+    as none."""
     with context.database.read() as s:
-        senders = participants.by_tokens(s, [arrival.token for arrival in arrivals])
-        found = targets(s, [arrival.assignment_id for arrival in arrivals])
-        agreed = {id_: terms.of(target.experiment) for id_, target in found.items()}
+        senders = participants.by_tokens(s, [token for token, _ in headers])
+        targets = find_targets(s, [assignment_id for _, assignment_id in headers])
+        requirements = {id_: contribution_requirements.of(target.experiment) for id_, target in targets.items()}
 
-    def expected(arrival: Arrival) -> Expected:
-        sender, target = senders.get(arrival.token), found.get(arrival.assignment_id)
-        participant = require_approved(identity(context, arrival.token, sender))
+    def expected(header: tuple[str, str]) -> ExpectedUpload:
+        token, assignment_id = header
+        sender, target = senders.get(token), targets.get(assignment_id)
+        participant = require_approved(identity(context, token, sender))
         if target is None or target.assignment.participant_id != participant.id:
-            raise assignments.unknown(arrival.assignment_id)
-        return Expected(participant, sender.public_key if sender else None, target, agreed[arrival.assignment_id])
+            raise assignments.unknown(assignment_id)
+        return ExpectedUpload(participant, sender.public_key if sender else None, target, requirements[assignment_id])
 
-    return [attempt(expected, arrival) for arrival in arrivals]
+    return [attempt(expected, header) for header in headers]
 
 
-def admit(context: Context, expected: Expected, fence: int) -> int:
+def upload_size_limit(context: Context, expected: ExpectedUpload, fence: int) -> int:
     """The most bytes that the contribution can have, before the first is read.
 
     Raises ``round.closed``, ``lease.lost`` and ``request.too_large`` for what would not be accepted. Where one has been
@@ -103,105 +112,100 @@ def admit(context: Context, expected: Expected, fence: int) -> int:
     if recorded is not None:
         return recorded.size
     expected.target.check_held(fence)
-    size, limit = expected.terms.size, context.settings.max_upload_bytes
+    size, limit = expected.requirements.size, context.settings.max_upload_bytes
     if size.arrays > limit:
         detail = f"a contribution to this experiment has {size.arrays} bytes, this service takes at most {limit}: ask"
         raise FerretError("request.too_large", f"{detail} its operator to raise FERRET_MAX_UPLOAD_BYTES")
     return size.total
 
 
-def repeated(expected: Expected, digest: str) -> Accepted | None:
-    """What is answered where the contribution with this digest was accepted before; ``contribution.duplicate`` where
-    another one was."""
+def already_accepted(expected: ExpectedUpload, digest: str) -> UploadResult | None:
+    """The result where the contribution with this digest was accepted before; ``contribution.duplicate`` where another
+    one was."""
     expected.target.check_first(digest)
     recorded = expected.target.recorded
-    return None if recorded is None else _acknowledged(recorded)
+    return None if recorded is None else UploadResult.of(recorded, repeated=True)
 
 
-def take_all(context: Context, deliveries: Sequence[Delivery]) -> list[Taken | FerretError]:
-    """What becomes of each of the deliveries.
+def accept_uploads(context: Context, uploads: Sequence[ReceivedUpload]) -> list[UploadResult | FerretError]:
+    """What becomes of each of the uploads.
 
-    A blob that cannot be used is never stored, and its reason is the answer; the third rejects the assignment with it.
+    A body that cannot be used is never stored, and its reason is the result; the third rejects the assignment with it.
     """
-    opened = {place: attempt(_opened, delivery) for place, delivery in enumerate(deliveries)}
-    offers = {place: found for place, found in opened.items() if isinstance(found, Offer)}
-    taken = _taken(context, deliveries, offers)
-    answers = [taken[place] if isinstance(found, Offer) else found for place, found in opened.items()]
-    for place, (delivery, answer) in enumerate(zip(deliveries, answers, strict=True)):
-        if isinstance(answer, FerretError):
-            if place not in offers:
-                answers[place] = answer = _spoilt(context, delivery, answer)
-            refuse(context, delivery.expected.assignment.id, answer)
-    return answers
+    opened = [attempt(_open, upload) for upload in uploads]
+    # It takes many to the disk in the time that it takes one.
+    stored = list(context.writers.map(partial(_store, context), uploads, opened))
+    failpoint("upload.stored")
+    results = _record(context, stored)
+    for place, (upload, result) in enumerate(zip(uploads, results, strict=True)):
+        if isinstance(result, FerretError):
+            if isinstance(opened[place], FerretError):
+                results[place] = result = _bad_upload(context, upload, result)
+            record_rejection(context, upload.expected.assignment.id, result)
+    return results
 
 
-def refuse(context: Context, assignment_id: str, error: FerretError) -> None:
-    """Notes that an upload was refused, and why; not where the service itself failed and may take it the next time."""
+def record_rejection(context: Context, assignment_id: str, error: FerretError) -> None:
+    """Notes that an upload was rejected, and why; not where the service itself failed and may take it the next time."""
     if error.problem.status < 500:
         with context.database.begin() as s:
             leases.refuse(s, assignment_id, error)
 
 
-def _opened(delivery: Delivery) -> Offer | Taken:
-    """What the delivery offers, or that it has been taken before."""
-    target, digest = delivery.expected.target, _digest(delivery.body)
-    if target.recorded is not None and target.recorded.digest == digest:
-        return Taken(_acknowledged(target.recorded), repeated=True)
-    _require_digest(digest, delivery.digest)
-    sealed = _unsealed(delivery.body, digest, delivery.expected)
-    cost = LocalCost.reported(delivery.seconds, sealed.meta.metrics)
-    return Offer(target.assignment.id, delivery.fence, sealed, cost, idempotency_key=delivery.key)
-
-
-def _taken(
-    context: Context, deliveries: Sequence[Delivery], offers: Mapping[int, Offer]
-) -> dict[int, Taken | FerretError]:
-    """What becomes of the offers, each under the place of its delivery."""
-    stored = _stored(context, deliveries, offers)
-    failpoint("upload.stored")
-    good = {place: offer for place, offer in stored.items() if isinstance(offer, Offer)}
-    bad = {place: error for place, error in stored.items() if isinstance(error, FerretError)}
-    return {**bad, **_accepted(context, good)} if good else {**bad}
-
-
-def _accepted(context: Context, offers: Mapping[int, Offer]) -> dict[int, Taken | FerretError]:
-    with context.database.begin() as s:
-        rows = accept_all(s, list(offers.values()))
-    failpoint("upload.accepted")
-    taken = [row if isinstance(row, FerretError) else Taken(_acknowledged(row), repeated=False) for row in rows]
-    return dict(zip(offers, taken, strict=True))
-
-
-def _stored(
-    context: Context, deliveries: Sequence[Delivery], offers: Mapping[int, Offer]
-) -> dict[int, Offer | FerretError]:
-    """The offers with their signatures, once their bytes are on disk; it takes many in the time that it takes one."""
-
-    def store(place: int) -> Offer | FerretError:
-        return attempt(partial(_store, context, deliveries[place]), offers[place])
-
-    return dict(zip(offers, context.writers.map(store, offers), strict=True))
-
-
-def _store(context: Context, delivery: Delivery, offer: Offer) -> Offer:
-    delivery.expected.target.check(offer)  # what comes in vain is not even stored
-    signed = offer._replace(signature=_signature(delivery, offer.sealed))
-    if isinstance(delivery.body, bytes):
-        context.storage.put_bytes(delivery.body, FileKind.CONTRIBUTION, offer.sealed.digest)
-    else:
-        context.storage.put_file(delivery.body, FileKind.CONTRIBUTION, offer.sealed.digest)
-    return signed
-
-
-def _spoilt(context: Context, delivery: Delivery, error: FerretError) -> FerretError:
-    """What the participant is told about a blob that cannot be used: its ``error``, unless it could not be accepted
-    anyway."""
+def _bad_upload(context: Context, upload: ReceivedUpload, error: FerretError) -> FerretError:
+    """The result of an upload whose body cannot be used: its ``error``, unless it could not be accepted anyway."""
     try:
         with context.database.begin() as s:
-            leases.spoilt(s, delivery.expected.assignment.id, delivery.fence, error)
+            leases.record_bad_upload(s, upload.expected.assignment.id, upload.fence, error)
     except FerretError as other:
         return other
     return error
+
+
+def _open(upload: ReceivedUpload) -> ContributionOffer | UploadResult:
+    """What the upload offers, or that it was accepted before."""
+    target, digest = upload.expected.target, _digest(upload.body)
+    if target.recorded is not None and target.recorded.digest == digest:
+        return UploadResult.of(target.recorded, repeated=True)
+    if upload.digest not in {None, digest}:
+        message = f"the parts give {digest}; send them again from the first"
+        raise FerretError.of_field("upload.corrupt", "Ferret-Digest", upload.digest, message)
+    sealed = _unsealed(upload, digest)
+    cost = LocalCost.reported(upload.seconds, sealed.meta.metrics)
+    return ContributionOffer(target.assignment.id, upload.fence, sealed, cost, idempotency_key=upload.key)
+
+
+def _store(context: Context, upload: ReceivedUpload, opened: Outcome) -> Outcome:
+    """The offer with its signature, once its bytes are on disk; what is no offer is done with."""
+    if not isinstance(opened, ContributionOffer):
+        return opened
+    try:
+        upload.expected.target.check(opened)  # what comes in vain is not even stored
+        signature = _signature(upload, opened.sealed)
+        if isinstance(upload.body, bytes):
+            context.storage.put_bytes(upload.body, FileKind.CONTRIBUTION, opened.sealed.digest)
+        else:
+            context.storage.put_file(upload.body, FileKind.CONTRIBUTION, opened.sealed.digest)
+    except FerretError as error:
+        return error
+    return opened._replace(signature=signature)
+
+
+def _record(context: Context, stored: Sequence[Outcome]) -> list[UploadResult | FerretError]:
+    """The results, with those of the offers once they are recorded."""
+    offers = [each for each in stored if isinstance(each, ContributionOffer)]
+    rows: list[tables.Contribution | FerretError] = []
+    if offers:
+        with context.database.begin() as s:
+            rows = accept_all(s, offers)
+        failpoint("upload.accepted")
+    recorded = iter(rows)
+
+    def result(each: Outcome) -> UploadResult | FerretError:
+        outcome = next(recorded) if isinstance(each, ContributionOffer) else each
+        return UploadResult.of(outcome, repeated=False) if isinstance(outcome, tables.Contribution) else outcome
+
+    return [result(each) for each in stored]
 
 
 def _digest(body: bytes | Path) -> str:
@@ -211,28 +215,21 @@ def _digest(body: bytes | Path) -> str:
         return digest_stream(file)
 
 
-def _require_digest(found: str, announced: str | None) -> None:
-    if announced not in {None, found}:
-        message = f"the parts give {found}; send them again from the first"
-        raise FerretError.of_field("upload.corrupt", "Ferret-Digest", announced, message)
-
-
-def _unsealed(body: bytes | Path, digest: str, expected: Expected) -> Sealed:
-    (experiment, shapes, _), task = expected.terms, RoundTask.model_validate(expected.assignment.task)
-    if isinstance(body, bytes):
-        return unseal(body, experiment, task, shapes, digest)
-    with body.open("rb") as file:
+def _unsealed(upload: ReceivedUpload, digest: str) -> Sealed:
+    (experiment, shapes, _), task = (
+        upload.expected.requirements,
+        RoundTask.model_validate(upload.expected.assignment.task),
+    )
+    if isinstance(upload.body, bytes):
+        return unseal(upload.body, experiment, task, shapes, digest)
+    with upload.body.open("rb") as file:
         return unseal(mapped(file), experiment, task, shapes, digest)
 
 
-def _signature(delivery: Delivery, sealed: Sealed) -> Signature | None:
+def _signature(upload: ReceivedUpload, sealed: Sealed) -> Signature | None:
     """The participant's, verified; None of one that joined without a key. Raises ``signature.invalid``."""
-    key, assignment, meta = delivery.expected.public_key, delivery.expected.assignment, sealed.meta
+    key, assignment, meta = upload.expected.public_key, upload.expected.assignment, sealed.meta
     if key is None:
         return None
     signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, assignment.id, sealed.digest)
-    return Signature(assignment.participant, key, assignment.id, require_valid(key, delivery.signature, signed))
-
-
-def _acknowledged(row: tables.Contribution) -> Accepted:
-    return Accepted(digest=row.digest, size=row.size, round=row.round, accepted=True)
+    return Signature(assignment.participant, key, assignment.id, require_valid(key, upload.signature, signed))

@@ -7,7 +7,13 @@ from sqlalchemy.orm import Session
 
 from ferret_api.update_statistics.schemas import ReconstructionError, RoundUpdate, UpdateAgreement, UpdateNoise
 from ferret_core.aggregation import projection_noise
-from ferret_core.aggregation.statistics.schema import Agreement, Part, UpdateStatistics, blocks_of, parts_of
+from ferret_core.aggregation.statistics.schema import (
+    BlockGroup,
+    CosineMatrix,
+    UpdateStatistics,
+    blocks_of,
+    group_blocks,
+)
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
@@ -25,7 +31,7 @@ def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
     found = UpdateStatistics.model_validate(update_statistics.get(s, experiment_id, number))
     resolved = ResolvedExperiment.of(experiments.spec_of(experiment))
     shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
-    parts = parts_of(blocks_of(resolved, shapes))
+    parts = group_blocks(blocks_of(resolved, shapes))
     return RoundUpdate(
         round=number,
         blocks=[part.name for part in parts],
@@ -42,22 +48,22 @@ def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
 
 
 def _noise(
-    experiment: ResolvedExperiment, shapes: Shapes, parts: list[Part], found: UpdateStatistics
+    experiment: ResolvedExperiment, shapes: Shapes, parts: list[BlockGroup], found: UpdateStatistics
 ) -> UpdateNoise | None:
     if found.noise is None:
         return None
     names, sizes = tuple(part.name for part in parts), np.array([part.size for part in parts], np.float64)
-    told = projection_noise.Noise(names, sizes, np.array(found.noise), np.array(found.weights))
+    told = projection_noise.ProjectionNoise(names, sizes, np.array(found.noise), np.array(found.weights))
     return UpdateNoise(
         percent=float(f"{100 * told.total:.4g}"),
         advised_percent=100 * projection_noise.ADVISED,
         most_percent=100 * projection_noise.MOST,
-        advice=list(projection_noise.ways_out(told, experiment, shapes).values())
+        advice=list(projection_noise.remedies(told, experiment, shapes).values())
         if told.total > projection_noise.ADVISED
         else [],
     )
 
 
-def _agreement(s: Session, experiment_id: str, found: Agreement) -> UpdateAgreement:
+def _agreement(s: Session, experiment_id: str, found: CosineMatrix) -> UpdateAgreement:
     named = participants.display_names(s, experiment_id, found.participants)
     return UpdateAgreement(**found.model_dump(), display_names=named)

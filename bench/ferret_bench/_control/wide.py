@@ -18,7 +18,7 @@ from ferret_core.rounds.sampling import client_names, round_tasks
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
-from ferret_db.engine.acceptance import Offer, accept
+from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.tables import Assignment, Experiment
@@ -103,7 +103,7 @@ def _accept(database: Database, leased: Assignment) -> None:
     blob = leased.participant.encode()
     sealed = Sealed((blob,), digest_bytes(blob), Contribution(meta, {}))
     with database.begin() as s:
-        accept(s, Offer(leased.id, leased.fence, sealed, LocalCost(1.0)))
+        accept(s, ContributionOffer(leased.id, leased.fence, sealed, LocalCost(1.0)))
 
 
 def _timed(act: Callable[[], R]) -> tuple[float, R]:

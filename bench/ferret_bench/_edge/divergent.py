@@ -24,7 +24,7 @@ def diverge() -> None:
         if healthy and client.task.round == ROUND:
             healthy = False
             next(replica.model.parameters()).data.view(-1)[0] += 1
-            replica.settle()
+            replica.update_digest()
             client = client._replace(task=client.task.model_copy(update={"base_digest": replica.digest}))
         return contribute(replica, client)
 

@@ -1,4 +1,4 @@
-"""Watches a round being folded: sees each contribution once, and says in the end what the update was like."""
+"""Collects the statistics of a round: sees each contribution once, and describes the update in the end."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from ferret_core.aggregation.projection_noise import Noise
+from ferret_core.aggregation.projection_noise import ProjectionNoise
 from ferret_core.aggregation.statistics import reconstruction_error
 from ferret_core.aggregation.statistics.cosines import Cosines
 from ferret_core.aggregation.statistics.dense_updates import DenseUpdates
 from ferret_core.aggregation.statistics.projected_updates import ProjectedUpdates
 from ferret_core.aggregation.statistics.schema import (
-    Error,
-    Part,
+    BlockGroup,
+    ReconstructionError,
     UpdateStatistics,
     blocks_of,
-    parts_of,
+    group_blocks,
     root_mean_squares,
     sums,
 )
@@ -28,18 +28,18 @@ from ferret_core.projection import project
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Contribution, decode
 from ferret_core.replica.replica import Replica
-from ferret_core.server.schedule import step_of_noise
+from ferret_core.server.schedule import noise_step
 
 
-class Inside(NamedTuple):
-    """A round's statistics, and its noise as the folded coordinates tell it; None where nothing is projected."""
+class RoundStatistics(NamedTuple):
+    """A round's statistics, and its noise, measured on the aggregated coordinates; None where nothing is projected."""
 
     statistics: UpdateStatistics
-    noise: Noise | None
+    noise: ProjectionNoise | None
 
 
-class Observer:
-    """Of the round that follows the one at which ``replica`` stands."""
+class StatisticsCollector:
+    """Those of the round that follows the one at which ``replica`` stands."""
 
     def __init__(self, replica: Replica) -> None:
         self._server, self._blocks = replica.spec.server, blocks_of(replica.experiment, replica.shapes)
@@ -60,43 +60,43 @@ class Observer:
         if updates is not None:
             updates.see(contribution)
 
-    def told(
+    def describe(
         self,
         before: Mapping[str, torch.Tensor],
         after: Mapping[str, torch.Tensor],
         shares: Mapping[str, float],
         update: bytes,
-        noise: Noise | None,
+        noise: ProjectionNoise | None,
         part: float = 1.0,
-    ) -> Inside:
+    ) -> RoundStatistics:
         """Of the round that took the weights from ``before`` to ``after``.
 
-        ``shares`` are what the participants that were folded count, clipped ones less; ``update`` is the round's blob,
-        ``noise`` what was expected of it, and ``part`` how much of its step was taken.
+        ``shares`` are the weights in the mean of the participants that count, clipped ones less; ``update`` is the
+        round's blob, ``noise`` what was expected of it, and ``part`` how much of its step was taken.
         """
         noise = noise and noise._replace(noise=part * noise.noise)
         compared, cosines = self._compared(list(shares))
         weights = noise.weights if noise is not None else project.root_mean_squares(before, self._blocks)
-        parts = parts_of(self._blocks)
+        parts = group_blocks(self._blocks)
         found = UpdateStatistics(
             step=root_mean_squares(np.square(project.norms(before, after, self._blocks)), parts),
             weights=self._per_weight(np.array(weights), parts),
             agreement=None if cosines is None else cosines.agreement(compared),
         )
         if self._projected is None or noise is None:
-            return Inside(found, None)
+            return RoundStatistics(found, None)
         lengths = [self._projected.lengths[name] for name in shares]
         if self._projected.shared:
             off, noise = self._off_together(self._projected, shares, update, noise, part)
         else:
             off = reconstruction_error.of_own(self._projected.lengths, shares, cosines, compared)
-        told = {
+        projected = {
             "noise": self._per_weight(noise.noise, parts),
             "update": root_mean_squares(np.mean([each.squares for each in lengths], axis=0), parts),
             "K": sums(np.mean([each.K for each in lengths], axis=0), parts),
             "error": off,
         }
-        return Inside(found.model_copy(update=told), noise)
+        return RoundStatistics(found.model_copy(update=projected), noise)
 
     def _compared(self, names: Sequence[str]) -> tuple[list[str], Cosines | None]:
         updates = self._projected or self._dense
@@ -106,14 +106,19 @@ class Observer:
         return compared, updates.cosines(compared)
 
     def _off_together(
-        self, projected: ProjectedUpdates, shares: Mapping[str, float], update: bytes, noise: Noise, part: float
-    ) -> tuple[Error | None, Noise]:
+        self,
+        projected: ProjectedUpdates,
+        shares: Mapping[str, float],
+        update: bytes,
+        noise: ProjectionNoise,
+        part: float,
+    ) -> tuple[ReconstructionError | None, ProjectionNoise]:
         """Under one seed all make the same error: it is that of the mean."""
         added, squares = projected.of_mean(decode(update)[0]["coordinates"], shares)
         K = projected.lengths[next(iter(shares))].K
-        moved = step_of_noise(self._server, np.sqrt(added / noise.sizes), part * self._rate)
+        moved = noise_step(self._server, np.sqrt(added / noise.sizes), part * self._rate)
         return reconstruction_error.of_shared(added, squares, K), noise._replace(noise=moved)
 
-    def _per_weight(self, values: Array, parts: Sequence[Part]) -> list[float]:
+    def _per_weight(self, values: Array, parts: Sequence[BlockGroup]) -> list[float]:
         """By part, of root mean squares by block."""
         return root_mean_squares(np.square(values) * [block.size for block in self._blocks], parts)

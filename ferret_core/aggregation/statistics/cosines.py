@@ -27,14 +27,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core.aggregation.statistics.schema import Agreement, shortened
+from ferret_core.aggregation.statistics.schema import CosineMatrix, shortened
 from ferret_core.protocol.wire import Array
 
 COMPARED = 60
 """Participants whose cosines are computed: the first in the order of their names."""
 
 
-class Products(NamedTuple):
+class InnerProducts(NamedTuple):
     """fp64 (N, N), of one block: estimates of ⟨Δ_i, Δ_j⟩ and their variances."""
 
     estimates: Array
@@ -47,9 +47,9 @@ class Cosines(NamedTuple):
     values: Array
     errors: Array
 
-    def agreement(self, participants: Sequence[str]) -> Agreement:
+    def agreement(self, participants: Sequence[str]) -> CosineMatrix:
         above = np.triu_indices(len(participants), 1)
-        return Agreement(
+        return CosineMatrix(
             participants=list(participants), cosines=_numbers(self.values[above]), errors=_numbers(self.errors[above])
         )
 
@@ -63,7 +63,7 @@ class Cosines(NamedTuple):
         return float((shares * self.values[above][known]).sum()), error
 
 
-def cosines(blocks: Iterable[Products], squares: Array | None = None) -> Cosines:
+def cosines(blocks: Iterable[InnerProducts], squares: Array | None = None) -> Cosines:
     """From the products of all blocks and fp64 (N,) ``squares``, the ‖Δ_i‖²; without them the products' diagonal."""
     products = list(blocks)
     estimates, variances = (np.sum([each[which] for each in products], axis=0) for which in (0, 1))
@@ -75,7 +75,7 @@ def cosines(blocks: Iterable[Products], squares: Array | None = None) -> Cosines
     return Cosines(np.where(moved, values, np.nan), np.where(moved, errors, np.nan))
 
 
-def of_shared(rows: Array, squares: Array, spread: float, *, signs: bool) -> Products:
+def of_shared(rows: Array, squares: Array, spread: float, *, signs: bool) -> InnerProducts:
     """From coordinates fp32 (N, K) and fp64 (N,) ‖Δ_i‖² of the block; ``spread`` is E‖Δ~ − Δ‖²/(‖Δ‖² d)."""
     lengths = np.sqrt(np.outer(squares, squares))
     wide = rows.astype(np.float64)
@@ -85,22 +85,22 @@ def of_shared(rows: Array, squares: Array, spread: float, *, signs: bool) -> Pro
     if signs:
         seen = np.sin(math.pi / 2 * np.clip(seen, -1, 1))
         spread += (math.pi**2 / 4 - 1) / max(rows.shape[1], 1)
-    return Products(seen * lengths, lengths**2 * spread)
+    return InnerProducts(seen * lengths, lengths**2 * spread)
 
 
-def of_reconstructions(inner: Array, drawn: int, size: int, energies: Array) -> Products:
+def of_reconstructions(inner: Array, drawn: int, size: int, energies: Array) -> InnerProducts:
     """From fp64 (N, N) inner products over m = ``drawn`` of the block's ``size`` reconstructed weights, and fp64 (N,)
     expected ‖Δ~_i‖²."""
-    return Products(inner * (size / drawn), np.outer(energies, energies) / drawn)
+    return InnerProducts(inner * (size / drawn), np.outer(energies, energies) / drawn)
 
 
-def of_weights(rows: Array, size: int) -> Products:
+def of_weights(rows: Array, size: int) -> InnerProducts:
     """From the updates at m of the block's ``size`` weights, fp32 (N, m)."""
     drawn = rows.shape[1]
     wide = rows.astype(np.float64)
     mean = wide @ wide.T / drawn
     spread = np.square(wide) @ np.square(wide).T / drawn - mean**2
-    return Products(size * mean, size**2 * (1 / drawn - 1 / size) * np.maximum(spread, 0))
+    return InnerProducts(size * mean, size**2 * (1 / drawn - 1 / size) * np.maximum(spread, 0))
 
 
 def _numbers(values: Array) -> list[float | None]:

@@ -14,7 +14,7 @@ from ferret_core.protocol.wire import Array, Contribution
 LOOKED_AT = 1 << 20
 """Entries of each update that are kept; all of a model that has no more."""
 DECODED = 1 << 24
-"""Parameters beyond which nothing is decoded for this alone: the fold does it once more."""
+"""Parameters beyond which nothing is decoded for this alone: the aggregation does it once more."""
 
 
 class DenseUpdates:

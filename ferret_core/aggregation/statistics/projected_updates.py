@@ -1,6 +1,6 @@
 """What the coordinates of a round's contributions tell: how long each update is, and how far it points where others do.
 
-Contributions are held as they were sent: as long as they are in the fold, and of no more participants than are
+Contributions are held as they were sent: as long as they are in the aggregation, and of no more participants than are
 compared.
 """
 
@@ -17,7 +17,7 @@ import torch
 from ferret_core.aggregation.statistics.cosines import (
     COMPARED,
     Cosines,
-    Products,
+    InnerProducts,
     cosines,
     of_reconstructions,
     of_shared,
@@ -46,7 +46,7 @@ FEW = 8
 """Weights to a one-bit coordinate below which it tells the sign of a weight rather than of a sum: no normal number."""
 
 
-class Lengths(NamedTuple):
+class UpdateNorms(NamedTuple):
     """One contribution's, fp64 (L,): K_l, an estimate of ‖Δ_l‖² without bias, and the ‖Δ~_l‖² that goes with it."""
 
     K: Array
@@ -58,7 +58,7 @@ class ProjectedUpdates:
     """Those of one round, in the order in which they are seen."""
 
     def __init__(self, config: Projecting, blocks: Sequence[Block], device: torch.device) -> None:
-        self.lengths: dict[str, Lengths] = {}
+        self.lengths: dict[str, UpdateNorms] = {}
         self._config, self._blocks, self._device = config, blocks, device
         self._basis = basis(config.basis)
         self._kept: dict[str, Contribution] = {}
@@ -74,7 +74,7 @@ class ProjectedUpdates:
         family, kind = self._config.basis, self._config.coordinates
         found = [_lengths(block, gamma, family, kind) for block, gamma in self._pairs(gammas)]
         squares, energies = np.array(found, np.float64).T
-        self.lengths[name] = Lengths(np.array([len(gamma) for gamma in gammas], np.float64), squares, energies)
+        self.lengths[name] = UpdateNorms(np.array([len(gamma) for gamma in gammas], np.float64), squares, energies)
         if len(self._kept) < self._most:
             self._kept[name] = contribution
 
@@ -115,7 +115,7 @@ class ProjectedUpdates:
     def _pairs(self, gammas: Sequence[Array]) -> Iterator[tuple[Block, Array]]:
         return zip(self._blocks, gammas, strict=True)
 
-    def _of_shared(self, gammas: Sequence[Sequence[Array]], squares: Array) -> Iterator[Products]:
+    def _of_shared(self, gammas: Sequence[Sequence[Array]], squares: Array) -> Iterator[InnerProducts]:
         for position, block in enumerate(self._blocks):
             rows = np.stack([each[position] for each in gammas])
             if rows.shape[1]:
@@ -124,7 +124,9 @@ class ProjectedUpdates:
                 signs = self._config.coordinates == "sign" and not block.whole
                 yield of_shared(rows, squares[:, position], spread, signs=signs)
 
-    def _of_own(self, names: Sequence[str], gammas: Sequence[Sequence[Array]], energies: Array) -> Iterator[Products]:
+    def _of_own(
+        self, names: Sequence[str], gammas: Sequence[Sequence[Array]], energies: Array
+    ) -> Iterator[InnerProducts]:
         kept = [self._kept[name].meta for name in names]
         places = np.random.default_rng(derive_seed("compared", kept[0].base_digest))
         share = self._share()

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ferret_core.aggregation.statistics.cosines import Cosines
-from ferret_core.aggregation.statistics.projected_updates import Lengths
-from ferret_core.aggregation.statistics.schema import Error, shortened
+from ferret_core.aggregation.statistics.projected_updates import UpdateNorms
+from ferret_core.aggregation.statistics.schema import ReconstructionError, shortened
 from ferret_core.protocol.wire import Array
 
 CERTAIN = 2.0
@@ -25,8 +25,8 @@ CERTAIN = 2.0
 
 
 def of_own(
-    lengths: Mapping[str, Lengths], shares: Mapping[str, float], cosines: Cosines | None, compared: Sequence[str]
-) -> Error | None:
+    lengths: Mapping[str, UpdateNorms], shares: Mapping[str, float], cosines: Cosines | None, compared: Sequence[str]
+) -> ReconstructionError | None:
     """Of participants with noise of their own; None where none of them has moved."""
     squares = np.array([share**2 * lengths[name].squares.sum() for name, share in shares.items()])
     energies = np.array([share**2 * lengths[name].energies.sum() for name, share in shares.items()])
@@ -38,7 +38,7 @@ def of_own(
     return _error(noise, *(alone + cosine * together for cosine in (low, middle, high)))
 
 
-def of_shared(noise: Array, squares: Array, K: Array) -> Error | None:
+def of_shared(noise: Array, squares: Array, K: Array) -> ReconstructionError | None:
     """From the mean's ‖noise_l‖², ‖Δ_l‖² and K_l, fp64 (L,); None where nothing has moved."""
     known = K > 0
     spread = CERTAIN * math.sqrt(float((2 / K[known] * np.square(squares[known])).sum()))
@@ -60,7 +60,7 @@ def _mean_cosine(
     return low, middle, high
 
 
-def _error(noise: float, least: float, expected: float, most: float) -> Error:
+def _error(noise: float, least: float, expected: float, most: float) -> ReconstructionError:
     """From E‖Δ~ − Δ‖² and the least, expected and most ‖Δ‖²."""
     high, middle, low = shortened(np.sqrt(max(noise, 0.0) / np.array([least, expected, most])))
-    return Error(expected=middle, low=low, high=high)
+    return ReconstructionError(expected=middle, low=low, high=high)

@@ -21,7 +21,7 @@ MOST_BLOCKS = 1024
 DIGITS = 4
 
 
-class Part(NamedTuple):
+class BlockGroup(NamedTuple):
     """Neighbouring blocks that share one figure: most often one block."""
 
     name: str
@@ -30,7 +30,7 @@ class Part(NamedTuple):
     end: int
 
 
-class Agreement(Strict):
+class CosineMatrix(Strict):
     """Cosines between participants' updates: of the first with the second, the third …, of the second with the third …
 
     ``errors`` are standard errors, as the projection, or looking at some of the weights alone, puts them on each
@@ -42,7 +42,7 @@ class Agreement(Strict):
     errors: list[float | None]
 
 
-class Error(Strict):
+class ReconstructionError(Strict):
     """‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and its reconstruction Δ~, expected, and between which values
     it lies: two standard errors, or all that the participants' unknown cosines from 0 to 1 allow."""
 
@@ -62,8 +62,8 @@ class UpdateStatistics(Strict):
     noise: list[float] | None = None
     update: list[float] | None = None
     K: list[float] | None = None
-    error: Error | None = None
-    agreement: Agreement | None = None
+    error: ReconstructionError | None = None
+    agreement: CosineMatrix | None = None
 
 
 def blocks_of(experiment: ResolvedExperiment, shapes: Shapes) -> Sequence[Block]:
@@ -72,12 +72,12 @@ def blocks_of(experiment: ResolvedExperiment, shapes: Shapes) -> Sequence[Block]
     return cut(sizes(shapes), "tensor") if projection is None else projection.cut(shapes)
 
 
-def parts_of(blocks: Sequence[Block]) -> list[Part]:
+def group_blocks(blocks: Sequence[Block]) -> list[BlockGroup]:
     """As many neighbours to a part as bring the parts down to ``MOST_BLOCKS``."""
     width = -(-len(blocks) // MOST_BLOCKS)
     groups = [(first, blocks[first : first + width]) for first in range(0, len(blocks), width)]
     return [
-        Part(
+        BlockGroup(
             group[0].name if len(group) == 1 else f"{group[0].name} … {group[-1].name}",
             sum(block.size for block in group),
             first,
@@ -87,12 +87,12 @@ def parts_of(blocks: Sequence[Block]) -> list[Part]:
     ]
 
 
-def root_mean_squares(squares: Array, parts: Sequence[Part]) -> list[float]:
+def root_mean_squares(squares: Array, parts: Sequence[BlockGroup]) -> list[float]:
     """By part, of ``squares``, fp64 (blocks,): sums of squares over the weights of each block."""
     return shortened(np.sqrt(_sums(squares, parts) / np.array([part.size for part in parts])))
 
 
-def sums(values: Array, parts: Sequence[Part]) -> list[float]:
+def sums(values: Array, parts: Sequence[BlockGroup]) -> list[float]:
     """By part, of ``values``, fp64 (blocks,)."""
     return shortened(_sums(values, parts))
 
@@ -102,5 +102,5 @@ def shortened(values: Array) -> list[float]:
     return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
 
 
-def _sums(values: Array, parts: Sequence[Part]) -> Array:
+def _sums(values: Array, parts: Sequence[BlockGroup]) -> Array:
     return np.add.reduceat(values, [part.first for part in parts])

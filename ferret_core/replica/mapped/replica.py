@@ -24,7 +24,7 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica.mapped.model_files import prepare
 from ferret_core.replica.mapped.process_pool import Pool, Round
 from ferret_core.replica.mapped.scratch_folder import LOCK, OwnFolder, link
-from ferret_core.replica.replica import Replica, Standing
+from ferret_core.replica.replica import Replica, ReplicaState
 
 SPARE = "spare"
 """The folder of a generation that is written over next."""
@@ -52,24 +52,24 @@ class MappedReplica(Replica):
         self._names = {name: stored[name] for name in self.shapes}
         self.pool = Pool(spec, self._names, self.shapes, processes)
 
-    def standing(self) -> Standing:
+    def snapshot(self) -> ReplicaState:
         """The files as they are, for :meth:`restore`; nothing is copied. One that was taken before is good no more."""
         self._kept = self._here
         self._drop_others()
         weights = {name: weight.detach() for name, weight in trainable(self.model).items()}
-        return Standing(weights, self.state, self.optimizer.moments(), self.round, self.numbers, self.digest)
+        return ReplicaState(weights, self.state, self.optimizer.moments(), self.round, self.numbers, self.digest)
 
     def restore_weights(self, weights: Mapping[str, Tensor]) -> None:
         self._here = self._kept
         self._show(weights)
         self._drop_others()
 
-    def move(self, update: bytes, halvings: int = 0) -> None:
+    def apply(self, update: bytes, halvings: int = 0) -> None:
         before, after = self._generation(self._here), self._generation(self._here + 1)
         self._make(before, after)
         moved = Round(before, after, update, self.state, self.round + 1, 0.5**halvings)
         with self.pool.moving(moved, self._arrays):
-            super().move(update, halvings)
+            super().apply(update, halvings)
         self._here += 1
         mapped = tensors(after, self._arrays)
         self._show({name: mapped[stored] for name, stored in self._names.items()})
@@ -122,7 +122,7 @@ class MappedReplica(Replica):
             prepare(before, after, self._arrays, frozenset(self._names.values()))
 
     def _drop_others(self) -> None:
-        """Leaves only the files of the model, those of the standing that it can go back to, and the spare ones."""
+        """Leaves only the files of the model, those of the snapshot that it can go back to, and the spare ones."""
         needed = {str(self._here), str(self._kept), SPARE}
         for path in self._own.path.iterdir():
             if path.is_dir() and path.name not in needed:

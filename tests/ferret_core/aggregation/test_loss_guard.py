@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from torch import nn
 
-from ferret_core.aggregation.loss_guard import Guard, most
+from ferret_core.aggregation.loss_guard import LossGuard, explosion_limit
 from ferret_core.datasets._client_data import Encoded, Shard
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
@@ -17,13 +17,13 @@ from ferret_core.simulate import simulate
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The losses that guards have measured."""
     losses: list[float] = []
-    loss = Guard.loss
+    loss = LossGuard.loss
 
-    def counted(self: Guard, model: nn.Module) -> float:
+    def counted(self: LossGuard, model: nn.Module) -> float:
         losses.append(loss(self, model))
         return losses[-1]
 
-    monkeypatch.setattr(Guard, "loss", counted)
+    monkeypatch.setattr(LossGuard, "loss", counted)
     return losses
 
 
@@ -35,7 +35,7 @@ def test_a_run_of_three_rounds_measures_four_models(
 
 
 def test_only_the_remembered_model_is_not_measured(tiny_model: nn.Module, measured: list[float]) -> None:
-    guard = Guard(Shard([Encoded([0, 3], [20, 1])], pad_id=2))
+    guard = LossGuard(Shard([Encoded([0, 3], [20, 1])], pad_id=2))
     before = guard.loss_of("before", tiny_model)
     assert [guard.loss_of("before", tiny_model), len(measured)] == [before, 1]
     guard.remember("after", 2.5)
@@ -45,4 +45,4 @@ def test_only_the_remembered_model_is_not_measured(tiny_model: nn.Module, measur
 
 @pytest.mark.parametrize(("before", "bound"), [(2.0, 6.0), (0.1, 3.0), (0.0, 3.0)])
 def test_a_round_may_multiply_the_loss_but_for_a_loss_below_one_nat(before: float, bound: float) -> None:
-    assert most(before, 3.0) == bound
+    assert explosion_limit(before, 3.0) == bound

@@ -99,7 +99,7 @@ def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: S
         entries: list[bytes] = []
         simulate(each, on_update=lambda entry, kept=entries: kept.append(entry.update))
         replica = Replica.load(catalog.resolve(each).spec)
-        replica.move(entries[0])
+        replica.apply(entries[0])
         ends.append([weight.detach().clone() for weight in trainable(replica.model).values()])
     base = [weight.detach() for weight in trainable(Replica.load(catalog.resolve(spec).spec).model).values()]
     squares = sizes = 0.0
@@ -170,7 +170,7 @@ def test_every_way_out_leads_below_the_advised_noise(toy_spec: Spec, way: str) -
     found = projection_noise.expected(experiment, replica.shapes, replica.block_weights(), None)
     assert found is not None
     assert found.total > projection_noise.ADVISED
-    told = projection_noise.ways_out(found, experiment, replica.shapes)[way]
+    told = projection_noise.remedies(found, experiment, replica.shapes)[way]
     value = float(told.split()[0] if way == "participants" else told.split(" = ")[1])
     data = experiment.spec.model_dump(mode="json")
     match way:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core import catalog
-from ferret_core.aggregation.step_guard import MOST_NOISE, most, noise_ratio
+from ferret_core.aggregation.step_guard import MOST_NOISE, loss_limit, noise_ratio
 from ferret_core.ledger.record import MOST_HALVINGS, LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
@@ -66,9 +66,9 @@ def test_what_no_parabola_fits_is_an_end_of_the_range(half: float, whole: float,
 
 
 def test_the_bound_is_a_share_of_the_loss_and_of_a_nat_at_least() -> None:
-    assert most(4.0, 0.05) == pytest.approx(4.2)
-    assert most(0.01, 0.05) == pytest.approx(0.06)
-    assert most(3.0, 0) == 3.0
+    assert loss_limit(4.0, 0.05) == pytest.approx(4.2)
+    assert loss_limit(0.01, 0.05) == pytest.approx(0.06)
+    assert loss_limit(3.0, 0) == 3.0
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_no_round_raises_the_development_loss_beyond_the_bound(toy_spec: Spec) -
     rounds = simulate(guarded(toy_spec, rate=64.0, rise=rise, rounds=3)).rounds[1:]
     losses = [done.metrics["development_loss"] for done in rounds]
     assert {done.metrics["step"] for done in rounds} != {100.0}
-    assert all(after <= most(before, rise) for before, after in pairwise(losses))
+    assert all(after <= loss_limit(before, rise) for before, after in pairwise(losses))
 
 
 def test_a_round_that_lowers_the_loss_is_taken_whole_and_so_are_all_under_a_wide_bound(toy_spec: Spec) -> None:

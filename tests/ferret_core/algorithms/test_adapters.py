@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ferret_core import catalog
-from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.algorithms._base import Client
 from ferret_core.client.local_round import contribute
 from ferret_core.contribution import Sealed
@@ -67,7 +67,7 @@ def contributions(replica: Replica, on_step: Callable[[int], None] | None = None
 
 def after_a_round(spec: ExperimentSpec) -> Replica:
     replica = replica_of(spec)
-    fold(replica, "simulation", contributions(replica))
+    aggregate_round(replica, "simulation", contributions(replica))
     return replica
 
 
@@ -147,7 +147,7 @@ def test_adapters_end_at_the_mean_weighted_by_examples(name: str, toy_spec: Spec
         count * item.contribution.arrays["update"].astype(np.float64)
         for count, item in zip(examples, sent, strict=True)
     )
-    fold(replica, "simulation", sent)
+    aggregate_round(replica, "simulation", sent)
     after = torch.cat([tensor.reshape(-1) for tensor in weights(replica.model).values()])
     expected = before.double() - 0.5 * torch.from_numpy(mean / examples.sum())
     torch.testing.assert_close(after.double(), expected, rtol=0, atol=1e-6)

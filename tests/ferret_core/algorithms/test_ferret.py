@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core import catalog
-from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.algorithms import _base, fedavg, ferret
 from ferret_core.algorithms._base import Client, LocalUpdate, Weighted
 from ferret_core.client.local_round import contribute
@@ -581,5 +581,5 @@ def test_with_curvature_a_run_replays_and_resumes(toy_spec: SpecFactory) -> None
     data = FederatedData(late.spec, late.tokenizer, late.context)
     tasks = round_tasks(late.spec, "simulation", 4, client_names(late.spec.participants.simulated), late.digest)
     sealed = [contribute(late, Client(task, data.shard(task.participant))).sealed for task in tasks]
-    assert fold(late, "simulation", sealed).entry == entries[3]
+    assert aggregate_round(late, "simulation", sealed).entry == entries[3]
     assert late.digest == digest

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ferret_core import catalog
-from ferret_core.aggregation.aggregate import fold
+from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.algorithms import _seed_pool, fedkseed
 from ferret_core.algorithms._base import Client, State, Weighted
 from ferret_core.algorithms._seed_pool import odds
@@ -34,7 +34,7 @@ def one_round(replica: Replica) -> list[Sealed]:
     names = client_names(replica.spec.participants.simulated)
     tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
     sent = [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in tasks]
-    fold(replica, "simulation", sent)
+    aggregate_round(replica, "simulation", sent)
     return sent
 
 

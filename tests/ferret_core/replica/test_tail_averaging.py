@@ -46,23 +46,23 @@ def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Sp
     result = simulate(spec, on_update=entries.append)
     replica, mean, seen = Replica.load(spec), TailMean(spec), list[dict[str, torch.Tensor]]()
     for record in follow(replica, entries):
-        mean.see(replica)
+        mean.update(replica)
         if record.round >= 2:
             seen.append(weights(replica))
     assert (mean.count, len(seen)) == (3, 3)
     again, other = Replica.load(spec), TailMean(spec)
     for _ in follow(again, entries):
-        other.see(again)
-    other.put(again)
-    again.settle()
-    with mean.in_place(replica):
-        replica.settle()
+        other.update(again)
+    other.load_into(again)
+    again.update_digest()
+    with mean.swapped_in(replica):
+        replica.update_digest()
         assert replica.digest == again.digest != result.digest
         for name, weight in weights(replica).items():
             expected = torch.stack([each[name].double() for each in seen]).mean(0)
             torch.testing.assert_close(weight.double(), expected, rtol=1e-2 if dtype == "bfloat16" else 1e-5, atol=1e-6)
     assert replica.digest == result.digest
-    replica.settle()
+    replica.update_digest()
     assert replica.digest == result.digest
 
 

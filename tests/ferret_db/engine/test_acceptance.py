@@ -11,19 +11,19 @@ from ferret_core.protocol.states import AssignmentState, RoundState
 from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments
-from ferret_db.engine.acceptance import Offer, accept_all
+from ferret_db.engine.acceptance import ContributionOffer, accept_all
 from ferret_db.repositories import contributions, events
 from ferret_db.tables import Assignment
 
 pytestmark = pytest.mark.about_database
 
 
-def offer(lab: Any, leased: Assignment, digest: str | None = None, key: str | None = None) -> Offer:
+def offer(lab: Any, leased: Assignment, digest: str | None = None, key: str | None = None) -> ContributionOffer:
     sealed = lab.sealed(leased, digest or f"digest of {leased.id}")
-    return Offer(leased.id, leased.fence, sealed, LocalCost(1.0), idempotency_key=key)
+    return ContributionOffer(leased.id, leased.fence, sealed, LocalCost(1.0), idempotency_key=key)
 
 
-def accepted(database: Database, *offers: Offer) -> list[str]:
+def accepted(database: Database, *offers: ContributionOffer) -> list[str]:
     """Each one's digest, or the code of its error."""
     with database.begin() as s:
         found = accept_all(s, offers)

@@ -15,7 +15,7 @@ from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundS
 from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
-from ferret_db.engine.acceptance import Offer, accept
+from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import contributions, events, participants, rejections
 from ferret_db.tables import Assignment
@@ -179,7 +179,7 @@ def test_the_same_key_with_another_contribution_is_a_conflict(database: Database
     def deliver(leased: Assignment, digest: str, key: str | None) -> Any:
         with database.begin() as s:
             sealed = lab.sealed(leased, digest)
-            return accept(s, Offer(leased.id, leased.fence, sealed, LocalCost(1.0), idempotency_key=key))
+            return accept(s, ContributionOffer(leased.id, leased.fence, sealed, LocalCost(1.0), idempotency_key=key))
 
     round_ = lab.open(experiment, participants=1)
     leased = lab.lease(lab.assignments(round_)[0])

@@ -34,7 +34,7 @@ from ferret_core.protocol.task_names import TaskName
 from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
-from ferret_db.engine.acceptance import Offer, accept
+from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import contributions
 from ferret_db.tables import Assignment, Base, Event, Experiment, LedgerEntry, OutboxMessage, Rejection, Round
@@ -554,7 +554,9 @@ class Machine(RuleBasedStateMachine):
 
     def _accept(self, s: Session, held: Held, digest: str, key: str | None, **changes: Any) -> str:
         sealed = self.lab.sealed(s.get_one(Assignment, held.task.id), digest, **changes)._replace(pieces=[b"1"])
-        return accept(s, Offer(held.task.id, held.fence, sealed, LocalCost(1.0), idempotency_key=key)).digest
+        return accept(
+            s, ContributionOffer(held.task.id, held.fence, sealed, LocalCost(1.0), idempotency_key=key)
+        ).digest
 
     def _compare(self, s: Session, round_: Round, turn: Turn) -> None:
         assert (round_.number, round_.attempt, round_.base_digest) == (turn.number, turn.attempt, turn.base)

@@ -42,7 +42,7 @@ def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker,
     assert digest_bytes(run.update(2)) == ledger[1].record["update"]
     assert list(run.ledger(after=2)) == []
 
-    inside, alone = run.inside(), simulate(spec).rounds[2].inside
+    inside, alone = run.inside(), simulate(spec).rounds[2].statistics
     assert inside.round == 2
     assert sum(inside.sizes) == sum(math.prod(shape) for shape in run.experiment.shapes.values())
     assert inside.step == pytest.approx(alone.step, rel=1e-3)

@@ -35,7 +35,7 @@ def test_a_killed_workers_round_goes_on_in_the_same_trace(
 ) -> None:
     environment = collector.environment | {"OTEL_BSP_SCHEDULE_DELAY": "5"}
     workers = [
-        dying_once(fleet, Queue.AGGREGATE, "aggregate.folded:1", environment),
+        dying_once(fleet, Queue.AGGREGATE, "aggregate.computed:1", environment),
         dying_once(fleet, Queue.TRAIN, "train.trained:2", environment),
     ]
     before = [worker.pid for worker in workers]
@@ -53,7 +53,9 @@ def test_a_killed_workers_round_goes_on_in_the_same_trace(
     assert trained == {"client-001", "client-002", "client-003"}
     (root,) = collector.named("round")
     assert (root.id, root.attributes["ferret.state"]) == (of.root_id, "committed")
-    assert [span.trace for span in collector.named("fold")] == [of.trace_id], "what the first folded died with it"
+    assert [span.trace for span in collector.named("aggregate_round")] == [of.trace_id], (
+        "what the first computed died with it"
+    )
 
 
 def dying_once(fleet: Fleet, queue: Queue, point: str, environment: dict[str, str]) -> Any:

@@ -74,11 +74,13 @@ def truth_of(toy_spec: Spec) -> Callable[..., Truth]:
             return contribute(replica, client)
 
         moves: list[bytes] = []
-        told = simulate(spec, participate=watched, on_update=lambda entry: moves.append(entry.update)).rounds[1].inside
+        told = (
+            simulate(spec, participate=watched, on_update=lambda entry: moves.append(entry.update)).rounds[1].statistics
+        )
         assert told is not None
         replica = Replica.load(spec)
         before = flat(replica)
-        replica.move(moves[0])
+        replica.apply(moves[0])
         sizes = [block.size for block in blocks_of(replica.experiment, replica.shapes)]
         return Truth(told, updates, before - flat(replica), before, sizes)
 
@@ -171,12 +173,12 @@ def test_algorithms_without_random_directions_have_steps_and_cosines_but_no_nois
 
 def test_one_participant_alone_has_nobody_to_agree_with(toy_spec: Spec) -> None:
     done = simulate(toy_spec(rounds=1, participants={"simulated": 1}))
-    told = done.rounds[1].inside
+    told = done.rounds[1].statistics
     assert told is not None
     assert told.error is not None
     assert told.agreement is None
     assert told.error.low == told.error.expected == told.error.high
-    assert done.rounds[0].inside is None
+    assert done.rounds[0].statistics is None
 
 
 def test_who_is_left_out_of_the_round_is_left_out_of_what_is_told(toy_spec: Spec) -> None:
@@ -189,7 +191,7 @@ def test_who_is_left_out_of_the_round_is_left_out_of_what_is_told(toy_spec: Spec
 
     done = simulate(toy_spec("fedavg", rounds=1, participants={"simulated": 4}), participate=loud).rounds[1]
     assert [*done.rejected] == ["client-002"]
-    assert done.inside is not None
-    assert done.inside.agreement is not None
-    assert done.inside.agreement.participants == done.accepted
-    assert len(done.inside.agreement.cosines) == 3
+    assert done.statistics is not None
+    assert done.statistics.agreement is not None
+    assert done.statistics.agreement.participants == done.accepted
+    assert len(done.statistics.agreement.cosines) == 3

@@ -77,12 +77,12 @@ def test_a_round_can_be_undone_and_made_again(
     spec = small(toy_spec)
     _, (first, _) = simulated(spec)
     replica = MappedReplica(spec, stored(spec), tmp_path / "mapped")
-    base, standing = replica.digest, replica.standing()
-    replica.move(first.update)
-    replica.settle()
+    base, state = replica.digest, replica.snapshot()
+    replica.apply(first.update)
+    replica.update_digest()
     assert replica.digest == first.record.digest
-    replica.restore(standing)
-    replica.settle()
+    replica.restore(state)
+    replica.update_digest()
     assert replica.digest == base
     replica.advance(first.record, first.update)
     assert replica.digest == first.record.digest
@@ -184,7 +184,7 @@ def test_a_process_of_the_pool_that_was_killed_is_told(
     (child,) = replica.pool.children
     os.kill(child, signal.SIGKILL)
     with pytest.raises(ChildProcessError, match="has ended with -9"):
-        replica.move(first.update)
+        replica.apply(first.update)
 
 
 def test_files_that_nobody_needs_are_written_over(
@@ -195,9 +195,9 @@ def test_files_that_nobody_needs_are_written_over(
     replica = MappedReplica(spec, stored(spec), tmp_path / "mapped")
     seen: list[set[int]] = []
     for record, _, update in [*entries, entries[-1]]:
-        replica.standing()
-        replica.move(update)
-        replica.settle()
+        replica.snapshot()
+        replica.apply(update)
+        replica.update_digest()
         assert replica.round > spec.rounds or replica.digest == record.digest
         seen.append({path.stat().st_ino for path in (tmp_path / "mapped").rglob("*.safetensors")})
     assert [len(files) for files in seen] == [2, 2, 2]

@@ -1,0 +1,99 @@
+"""Candidates for the next model: an update, and what the model is like that it leads to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+
+from ferret_core.aggregation.loss_guard import LossGuard, explosion_limit
+from ferret_core.aggregation.selection import Selection
+from ferret_core.models.parameters import finite
+from ferret_core.protocol.errors import FerretError
+from ferret_core.replica.replica import Replica
+
+
+class Candidate(NamedTuple):
+    """The model at 2^-``halvings`` of an update's step: its loss, and if it must not count why it is ``broken``.
+
+    ``half_loss`` is the loss at half of the whole step, where that is measured.
+    """
+
+    update: bytes
+    loss: float
+    broken: str | None
+    half_loss: float = math.nan
+    halvings: int = 0
+
+    @property
+    def step(self) -> float:
+        """How much of the update's step is taken."""
+        return 0.5**self.halvings
+
+
+class CandidateBuilder:
+    """Makes candidates from the model at which ``replica`` stands, its ``base``; the replica holds the last one made.
+
+    ``loss_before`` is the base's loss, NaN without a ``guard``. Beyond ``loss_limit`` a candidate is broken.
+    """
+
+    def __init__(self, replica: Replica, guard: LossGuard | None) -> None:
+        self.replica = replica
+        self.base = replica.snapshot()
+        self.loss_before, self.loss_limit = math.nan, math.inf
+        self._guard = guard
+        if guard is not None:
+            self.loss_before = guard.loss_of(replica.digest, replica.model)
+            self.loss_limit = explosion_limit(self.loss_before, replica.spec.robust.explosion)
+
+    def build(self, selection: Selection) -> Candidate:
+        """From the contributions that count; where the step is guarded, the loss is measured at half of it too."""
+        return self._build(selection, (), measure_half=self.replica.spec.server.guards_step)
+
+    def build_without(self, selection: Selection, excluded: Collection[str]) -> Candidate:
+        """The same without those of the ``excluded`` participants, and without the loss at half of the step."""
+        return self._build(selection, excluded, measure_half=False)
+
+    def _build(self, selection: Selection, excluded: Collection[str], *, measure_half: bool) -> Candidate:
+        try:
+            # A broken round may leave the range of numbers, which is found by its result.
+            with np.errstate(over="ignore", invalid="ignore"):
+                update = self.replica.aggregate(selection.read(excluded), selection.factors)
+                half_loss = math.nan
+                if measure_half:
+                    half_loss = self.apply(update, halvings=1).loss
+                    self.roll_back()
+                return self.apply(update)._replace(half_loss=half_loss)
+        except FerretError as error:
+            if error.code != "contribution.non_finite":
+                raise
+            return Candidate(b"", math.inf, "the update is not finite")
+
+    def apply(self, update: bytes, halvings: int = 0) -> Candidate:
+        """Moves the replica, which stands at its base, by 2^-``halvings`` of the update's step."""
+        self.replica.apply(update, halvings)
+        if not finite(self.replica.model):
+            return Candidate(update, math.inf, "the weights are not finite", halvings=halvings)
+        loss = self._guard.loss(self.replica.model) if self._guard is not None else 0.0
+        broken = None
+        if not loss <= self.loss_limit:
+            broken = f"the held-out loss rises to {loss:.3g}, beyond {self.loss_limit:.3g}"
+        return Candidate(update, loss, broken, halvings=halvings)
+
+    def roll_back(self) -> None:
+        """The replica is back at its base."""
+        self.replica.restore(self.base)
+
+    def accept(self, selection: Selection, candidate: Candidate) -> None:
+        """The candidate, at which the replica stands, is the round's model.
+
+        Raises ``round.exploded``, with the replica at its base, where it is broken.
+        """
+        if candidate.broken is not None:
+            self.roll_back()
+            raise selection.exploded(candidate.broken)
+        self.replica.update_digest()
+        if self._guard is not None:
+            self._guard.remember(self.replica.digest, candidate.loss)

@@ -1,0 +1,102 @@
+"""A round's contributions, and which of them count."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from ferret_core.aggregation.statistics.collector import StatisticsCollector
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.contribution import Sealed
+from ferret_core.protocol.errors import FerretError
+from ferret_core.replica.replica import Contributions, Replica
+
+
+class ContributionSummary(NamedTuple):
+    """What is remembered of a contribution from one reading to the next."""
+
+    participant: str
+    digest: str
+    examples: int
+    norms: Norms
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which contributions to round ``round`` count, and how much.
+
+    ``summaries`` are those of all contributions, in participant order. ``factors`` are those of the clipped ones, and
+    ``rejected`` says why a contribution does not count, both by participant.
+    """
+
+    round: int
+    contributions: Contributions
+    summaries: tuple[ContributionSummary, ...]
+    factors: Mapping[str, float] = field(default_factory=dict)
+    rejected: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> list[ContributionSummary]:
+        """Those that count."""
+        return [each for each in self.summaries if each.participant not in self.rejected]
+
+    @property
+    def norms(self) -> list[Norms]:
+        """Those of the contributions that count."""
+        return [each.norms for each in self.accepted]
+
+    def reject(self, reasons: Mapping[str, str]) -> Selection:
+        """The selection without these participants."""
+        return replace(self, rejected={**self.rejected, **reasons})
+
+    def read(self, excluded: Collection[str] = ()) -> Contributions:
+        """The contributions that count, without those of the ``excluded`` participants."""
+        return _Excluding(self.contributions, {*self.rejected, *excluded})
+
+    def shares(self, replica: Replica) -> dict[str, float]:
+        """By participant, the weight in the mean of each contribution that counts; clipped ones have less."""
+        shares = replica.shares([each.examples for each in self.accepted])
+        return {
+            each.participant: share * self.factors.get(each.participant, 1.0)
+            for each, share in zip(self.accepted, shares, strict=True)
+        }
+
+    def require_majority(self) -> None:
+        """Raises ``round.exploded`` where fewer than half of the contributions count."""
+        left, total = len(self.accepted), len(self.summaries)
+        if 2 * left < total:
+            why = next(iter(self.rejected.values()))
+            raise self.exploded(f"only {left} of {total} contributions are within bounds; of the first, {why}")
+
+    def exploded(self, reason: str) -> FerretError:
+        """The error of a round that is rolled back."""
+        return FerretError(
+            "round.exploded",
+            f"round {self.round} was undone: {reason}; lower server.learning_rate or the local learning rate if "
+            "no participant is to blame",
+            members={"refused": dict(self.rejected)},
+        )
+
+
+def summarize(replica: Replica, contributions: Contributions, collector: StatisticsCollector) -> Selection:
+    """All ``contributions``, each read once, here and by the ``collector``."""
+    config = replica.experiment.config
+
+    def summary(sealed: Sealed) -> ContributionSummary:
+        collector.see(sealed.contribution)
+        norms = config.norms(sealed.contribution, replica.shapes)
+        return ContributionSummary(sealed.meta.participant, sealed.digest, sealed.meta.examples, norms)
+
+    return Selection(replica.round + 1, contributions, tuple(summary(sealed) for sealed in contributions))
+
+
+class _Excluding:
+    """The contributions of all but some participants, read anew each time."""
+
+    def __init__(self, contributions: Contributions, excluded: set[str]) -> None:
+        self._contributions = contributions
+        self._excluded = excluded
+
+    def __iter__(self) -> Iterator[Sealed]:
+        return (sealed for sealed in self._contributions if sealed.meta.participant not in self._excluded)
