@@ -1,4 +1,4 @@
-"""What a team cannot train, told before anything is loaded."""
+"""Check, before anything is loaded, that a team can train a specification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Unfit(NamedTuple):
 
 
 def require_fit(spec: ExperimentSpec) -> None:
-    """Raises ``request.invalid``, with the field to change, for what needs the whole model in one process."""
+    """Raises ``request.invalid``, with the field to change, for options that need the whole model in one process."""
     for unfit in _unfit(spec):
         raise FerretError.of_field("request.invalid", *unfit)
 
@@ -46,7 +46,7 @@ def _unfit_algorithm(spec: ExperimentSpec) -> Iterator[_Unfit]:
     if not isinstance(config, Shardable):  # pyrefly: ignore[unsafe-overlap]
         yield _Unfit("algorithm.name", name, f"needs the whole model in one process: {ALONE}")
     if isinstance(config, WatchesSteps) and config.watches_steps:
-        message = f"looks at whole gradients: choose another, or {ALONE}"
+        message = f"uses whole gradients: choose another, or {ALONE}"
         yield _Unfit("algorithm.allocation", options.get("allocation"), message)
     if options.get("local", {}).get("in_backward"):
         message = f"a team steps after the backward pass: set it to false, or {ALONE}"
