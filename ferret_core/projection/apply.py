@@ -1,8 +1,4 @@
-"""and with weights that sum to 1, the step is the unbiased estimate of the mean update. Half-precision weights are
-rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's; applying the others
-elsewhere gives the same weights. With shards each process moves its own part. Coordinates are read block by block, for
-as many terms at a time as fit into the number of the block's weights, or into 2²². Raises like ``project``, before
-anything is moved."""
+"""Application of updates to a whole model, block by block, from their coordinates: in place or into a target."""
 
 from __future__ import annotations
 
@@ -69,8 +65,12 @@ def apply_(
 ) -> None:
     """Computes w_l ← w_l − V_l·c_l in place for each term in turn, in one pass over the weights (Algorithm 1, line 6).
 
-    Coefficients are coordinates already multiplied by the server's learning rate and the participant's weight: at a
-    rate of
+    Coefficients are coordinates already multiplied by the server's learning rate and the participant's weight. With a
+    rate of 1, and weights that sum to 1, the step is the unbiased estimate of the mean update. Half-precision weights
+    are rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's; applying the
+    others elsewhere gives the same weights. With shards each process moves its own part. Coordinates are read block by
+    block, for as many terms at a time as fit into the number of the block's weights, or into 2²². Raises like
+    ``project``, before anything is moved.
     """
     check_below("rounding", rounding, 64)
     for term in terms:
