@@ -1,7 +1,7 @@
-"""The sealed contribution: stamped with its task, encoded, checked and hashed once, and from then on one value.
+"""The sealed contribution: stamped with its task, encoded, checked and hashed once, and immutable from then on.
 
-Simulation, worker and edge seal what they computed; the API opens what it receives by the same check. Whoever holds a
-:class:`Sealed` need not look inside again to store, spool, send, accept or fold it.
+Simulation, worker and edge seal their results; the API opens received ones with the same check. Code with a
+:class:`Sealed` need not check it again to store, spool, send, accept or aggregate it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Sealed(NamedTuple):
-    """A contribution as it is stored and sent: its bytes in pieces, their BLAKE3 digest, and what they say."""
+    """A contribution as stored and sent: its bytes in pieces, their BLAKE3 digest, and the decoded content."""
 
     pieces: Pieces
     digest: str
@@ -35,7 +35,7 @@ class Sealed(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
         return size_of(self.pieces)
 
     @property
@@ -49,10 +49,10 @@ class Sealed(NamedTuple):
 
 
 def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shapes) -> Sealed:
-    """What ``client`` sends for its task; raises as :func:`unseal`, e.g. ``contribution.non_finite`` for a NaN.
+    """Seals ``client``'s update for its task; raises like :func:`unseal`, e.g. ``contribution.non_finite`` for a NaN.
 
-    To the update's metrics it adds ``truncated``, how many of the client's examples were too long for the model. What
-    the client is discreet about is left out.
+    It adds ``truncated`` to the update's metrics, the number of the client's examples that were too long for the model.
+    Withheld metrics are left out.
     """
     task, discretion = client.task, client.discretion
     meta = ContributionMeta(
@@ -77,11 +77,11 @@ def seal(update: LocalUpdate, client: Client, spec: ExperimentSpec, shapes: Shap
 def unseal(
     blob: bytes | memoryview, spec: ExperimentSpec, task: RoundTask, shapes: Shapes, digest: str | None = None
 ) -> Sealed:
-    """The contribution in ``blob``, if it is one that the algorithm's participants send for ``task``.
+    """Decodes and checks a contribution of the algorithm's participants for ``task``.
 
-    ``digest`` is that of the blob, which is hashed here unless it is given. Raises ``contribution.malformed`` and
-    ``contribution.non_finite``. Whether it starts from the round's own model is the round engine's question: a
-    participant that does not can catch up and try again.
+    ``digest`` is the blob's digest, computed here by default. Raises ``contribution.malformed`` and
+    ``contribution.non_finite``. The round engine, not this function, checks that it starts from the round's model: a
+    participant with an outdated model can catch up and try again.
     """
     config = catalog.algorithm_config(spec.algorithm)
     contribution = Contribution.decode(blob, config.size(shapes).header)
@@ -90,7 +90,7 @@ def unseal(
 
 
 def stored(blob: bytes | memoryview, digest: str) -> Sealed:
-    """A contribution that was checked when it was accepted, read back by its ``digest``."""
+    """Creates a contribution that was checked when it was accepted, read back by its ``digest``."""
     return Sealed((blob,), digest, Contribution.decode(blob))
 
 
@@ -108,8 +108,8 @@ def _check_identity(meta: ContributionMeta, task: RoundTask, spec: ExperimentSpe
     }
     for field, value in expected.items():
         if getattr(meta, field) != value:
-            raise malformed(f"metadata.{field}", getattr(meta, field), f"the assignment says {value!r}")
+            raise malformed(f"metadata.{field}", getattr(meta, field), f"the assignment has {value!r}")
     for name in sorted(set(meta.metrics) - REPORTED):
         raise malformed(f"metadata.metrics.{name}", meta.metrics[name], f"report no others than {sorted(REPORTED)}")
     if meta.seed not in {None, task.seed, task.round_seed}:
-        raise malformed("metadata.seed", meta.seed, "is none of the assignment's seeds")
+        raise malformed("metadata.seed", meta.seed, "is not one of the assignment's seeds")

@@ -1,4 +1,4 @@
-"""A site's own code: how it trains, and how it measures a model on its data; the same in a simulation and at the edge.
+"""A site's own code for training, and for measuring a model on its data; the same in a simulation and at the edge.
 
 ::
 
@@ -39,7 +39,7 @@ Given = TypeVar("Given", bound="Function")
 
 
 class Site:
-    """The functions of one site, which stand in for Ferret's own; what is not given stays Ferret's.
+    """The functions of one site, which replace Ferret's own; functions that are not given stay Ferret's.
 
     Both are called as ``function(model, examples, context)`` with a causal language model of ``transformers`` in fp32,
     the site's examples (``instruction``, ``input``, ``output``) and a
@@ -51,15 +51,15 @@ class Site:
         self.evaluates: Function | None = None
 
     def train(self, function: Given) -> Given:
-        """The function that moves ``model`` in place, and returns its mean training loss or None.
+        """Registers the function that moves ``model`` in place, and returns its mean training loss or None.
 
-        Ferret sends what follows from how far the model has moved, as the experiment's algorithm says.
+        Ferret sends the contribution that follows from the trained model, by the experiment's algorithm.
         """
         self.trains = _only("train", self.trains, function)
         return function
 
     def evaluate(self, function: Given) -> Given:
-        """The function that returns the round's model's loss on this site's data, before it is trained.
+        """Registers the function that returns the loss of the round's model on this site's data, before training.
 
         It is called without gradients, and reported as ``site_loss``.
         """
@@ -67,26 +67,26 @@ class Site:
         return function
 
     def require(self, algorithm: Choice) -> None:
-        """Raises ``training.unsupported`` where the site trains itself and the algorithm cannot take that."""
+        """Raises ``training.unsupported`` if the site trains itself and the algorithm does not support that."""
         if self.trains is None or (reason := _own_ways(algorithm)) is None:
             return
         others = [name for name in discovery.names(catalog.PACKAGES["algorithms"]) if takes_own_training(name)]
-        message = f"cannot take a site's own training: {reason}. Leave it out, or ask for one of {', '.join(others)}"
+        message = f"cannot take a site's own training: {reason}. Leave it out, or choose one of {', '.join(others)}"
         raise FerretError.of_field("training.unsupported", "algorithm.name", algorithm.name, message)
 
 
 def takes_own_training(algorithm: str) -> bool:
-    """Whether what participants of the algorithm send follows from the trained model alone, however it was trained."""
+    """True if the algorithm's contributions follow from the trained model alone, for any kind of training."""
     return _own_ways(Choice(name=algorithm)) is None
 
 
 def _own_ways(algorithm: Choice) -> str | None:
-    """Why the algorithm must do the training itself, if it must."""
+    """Returns the reason why the algorithm must do the training itself, if it must."""
     config = catalog.algorithm_config(algorithm)
     if not isinstance(getattr(config, "local", None), LocalConfig):
-        return "it sends what the loss is along directions of its own"
+        return "it sends losses along its own directions"
     if isinstance(config, WatchesSteps) and config.watches_steps:
-        return "with these options it looks at the gradient of every local step"
+        return "with these options it uses the gradient of every local step"
     return "it changes every local step" if isinstance(config, CorrectsSteps) else None
 
 

@@ -82,8 +82,7 @@ def room_for(what: object) -> Generator[None]:
 
 
 def is_full(error: BaseException) -> bool:
-    """True if a disk, quota or file was full; also for libraries in Rust, whose errors are recognised by their
-    message."""
+    """True if a disk, quota or file was full; errors of libraries in Rust are recognised by their message."""
     if isinstance(error, OSError):
         return error.errno in _NO_ROOM
     return any(f"(os error {number})" in str(error) for number in _NO_ROOM)

@@ -70,7 +70,7 @@ class Certificate(NamedTuple):
             return name in self.names or f"*.{name.partition('.')[2]}" in self.names
 
     def require(self, hosts: Iterable[str]) -> None:
-        """Raises ``settings.invalid`` unless it covers one of ``hosts``, by which clients reach the server."""
+        """Raises ``settings.invalid`` unless it covers one of ``hosts``, the names that clients use for the server."""
         asked = [*hosts]
         if not any(map(self.covers, asked)):
             reason = (
