@@ -1,4 +1,4 @@
-"""The sealed contribution: stamped with its task, encoded, checked and hashed once, and from then on one value.
+"""The sealed contribution: stamped with its task, encoded, checked and hashed once, and immutable from then on.
 
 Simulation, worker and edge seal what they computed; the API opens what it receives by the same check. Whoever holds a
 :class:`Sealed` need not look inside again to store, spool, send, accept or aggregate it.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Sealed(NamedTuple):
-    """A contribution as it is stored and sent: its bytes in pieces, their BLAKE3 digest, and what they say."""
+    """A contribution as stored and sent: its bytes in pieces, their BLAKE3 digest, and the decoded content."""
 
     pieces: Pieces
     digest: str
@@ -35,7 +35,7 @@ class Sealed(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
         return size_of(self.pieces)
 
     @property
@@ -51,8 +51,8 @@ class Sealed(NamedTuple):
 def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, shapes: Shapes) -> Sealed:
     """What ``client`` sends for its task; raises as :func:`unseal`, e.g. ``contribution.non_finite`` for a NaN.
 
-    To the update's metrics it adds ``truncated``, how many of the client's examples were too long for the model. What
-    the client is discreet about is left out.
+    It adds ``truncated`` to the update's metrics, the number of the client's examples that were too long for the model.
+    Withheld metrics are left out.
     """
     task, discretion = client.task, client.discretion
     meta = ContributionMeta(
@@ -81,11 +81,11 @@ def unseal(
     shapes: Shapes,
     digest: str | None = None,
 ) -> Sealed:
-    """The contribution in ``blob``, if it is one that the algorithm's participants send for ``task``.
+    """Decodes and checks a contribution of the algorithm's participants for ``task``.
 
-    ``digest`` is that of the blob, which is hashed here unless it is given. Raises ``contribution.malformed`` and
-    ``contribution.non_finite``. Whether it starts from the round's own model is the round engine's question: a
-    participant that does not can catch up and try again.
+    ``digest`` is the blob's digest, computed here by default. Raises ``contribution.malformed`` and
+    ``contribution.non_finite``. The round engine, not this function, checks that it starts from the round's model: a
+    participant with an outdated model can catch up and try again.
     """
     contribution = Contribution.decode(blob, experiment.config.size(shapes).header)
     _check(contribution, experiment, task, shapes)
@@ -93,7 +93,7 @@ def unseal(
 
 
 def stored(blob: bytes | memoryview, digest: str) -> Sealed:
-    """A contribution that was checked when it was accepted, read back by its ``digest``."""
+    """Creates a contribution that was checked when it was accepted, read back by its ``digest``."""
     return Sealed((blob,), digest, Contribution.decode(blob))
 
 
@@ -111,8 +111,8 @@ def _check_identity(meta: ContributionMeta, task: RoundTask, spec: ExperimentSpe
     }
     for field, value in expected.items():
         if getattr(meta, field) != value:
-            raise malformed(f"metadata.{field}", getattr(meta, field), f"the assignment says {value!r}")
+            raise malformed(f"metadata.{field}", getattr(meta, field), f"the assignment has {value!r}")
     for name in sorted(set(meta.metrics) - REPORTED):
         raise malformed(f"metadata.metrics.{name}", meta.metrics[name], f"report no others than {sorted(REPORTED)}")
     if meta.seed not in {None, task.seed, task.round_seed}:
-        raise malformed("metadata.seed", meta.seed, "is none of the assignment's seeds")
+        raise malformed("metadata.seed", meta.seed, "is not one of the assignment's seeds")

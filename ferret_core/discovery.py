@@ -1,7 +1,7 @@
-"""The one plug-in mechanism: a package's files are its entries, the file name is the name.
+"""The only plug-in mechanism: a package's files are its entries, named like the files.
 
-``_base.py`` holds the interface; any other file without a leading underscore holds one final class whose name
-is given by the package's interface (``Algorithm``, ``Dataset``, ...). Nothing is registered anywhere.
+``_base.py`` holds the interface. Any other file without a leading underscore holds one final class; the package's
+interface fixes the name of the class (``Algorithm``, ``Dataset``, ...). Nothing is registered anywhere.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _PARSING = Lock()
 
 
 def names(package: str) -> list[str]:
-    """Sorted names of the entries of ``package``, found without importing them."""
+    """Returns the sorted names of the entries of ``package``, without importing them."""
     path = importlib.import_module(package).__path__
     return sorted(info.name for info in pkgutil.iter_modules(path) if not (info.ispkg or info.name.startswith("_")))
 
 
 @cache
 def documentation(package: str, name: str) -> str:
-    """The docstring of entry ``name``, read without importing what the entry needs to run."""
+    """Returns the docstring of entry ``name``, without importing its dependencies."""
     found = find_spec(f"{package}.{name}")
     assert found is not None
     assert found.origin is not None, f"{package}.{name} is not read from a file"
@@ -42,8 +42,8 @@ def documentation(package: str, name: str) -> str:
 
 
 def load(package: str, name: str, field: str, also: Iterable[str] = ()) -> ModuleType:
-    """The module of entry ``name``; ``spec.invalid`` about ``field`` if there is none, with the names there are and
-    those of ``also``."""
+    """Returns the module of entry ``name``; raises ``spec.invalid`` about ``field``, which lists the names and
+    ``also``."""
     try:
         return _module(package, name)
     except LookupError as error:
@@ -53,7 +53,7 @@ def load(package: str, name: str, field: str, also: Iterable[str] = ()) -> Modul
 
 @cache
 def _module(package: str, name: str) -> ModuleType:
-    """Found in the folder once: a service looks for the same entries with every request."""
+    """Imports an entry; cached, because a service looks up the same entries with every request."""
     if name not in names(package):
         raise LookupError(name)
     return importlib.import_module(f"{package}.{name}")

@@ -1,6 +1,6 @@
-"""A whole experiment in one process, with no server: the oracle that the service must equal, bit for bit on CPU.
+"""Simulation of a whole experiment in one process, without a server: the service must match it, bit for bit on CPU.
 
-The model lives where ``FERRET_DEVICE`` says (:mod:`ferret_core.system.device`).
+The model is on the device of ``FERRET_DEVICE`` (:mod:`ferret_core.system.device`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from ferret_core.system.device import chosen_device, place
 from ferret_core.training.custom_training import Own
 
 UNDONE = frozenset({"quorum.missed", "round.exploded"})
-"""Ends of an attempt at a round that leave the model where it was: another may follow."""
+"""Errors of an attempt at a round that leave the model unchanged, so that another may follow."""
 
 
 class RoundResult(NamedTuple):
-    """One round as it ended: ``metrics`` hold train_loss, eval_loss and rouge_l (percent) as far as they were taken.
+    """One finished round: ``metrics`` hold train_loss, eval_loss and rouge_l (percent) if they were measured.
 
     ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant, also
     of those whose contribution was left out. ``clipped`` are the factors of those whose update was shortened.
@@ -65,7 +65,7 @@ class RoundResult(NamedTuple):
 class SimulationResult(NamedTuple):
     """A finished simulation: its rounds (0 is the base model), its ledger, the final model's digest.
 
-    ``stopped`` says why it ended before its last round, if it did.
+    ``stopped`` is the reason for ending before the last round, if it did.
     """
 
     rounds: list[RoundResult]
@@ -75,7 +75,7 @@ class SimulationResult(NamedTuple):
 
 
 def measured(replica: Replica, data: FederatedData) -> dict[str, float]:
-    """What the specification's evaluation says of the model as it is now."""
+    """Evaluates the current model by the specification."""
     spec = replica.spec
     return evaluate(replica.model, replica.tokenizer, data.held_out, spec.evaluation, prompt=spec.prompt)
 
@@ -90,14 +90,14 @@ def simulate(
     measure: Callable[[Replica, FederatedData], dict[str, float]] = measured,
     site: Site | None = None,
 ) -> SimulationResult:
-    """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises what made it fail.
+    """Runs ``spec`` and writes the final checkpoint to the folder ``out``; raises the error that made it fail.
 
-    ``on_update`` is given each round's update with its record: updates may be as large as the model and are not kept.
-    ``participate`` is a client's part in a round; another one can be hostile. ``load`` gives the data of the
-    specification for a tokenizer and a context, ``measure`` the metrics of the replica's model on them; others can keep
-    theirs between simulations. Every client trains and evaluates by the functions of ``site``, if given; raises
-    ``training.unsupported`` where the algorithm cannot take them. In a team every process calls it, and has the result;
-    raises ``request.invalid`` for what a team cannot train.
+    ``on_update`` receives each round's update with its record: updates may be as large as the model and are not kept.
+    ``participate`` is a client's part in a round; a test can pass a hostile one. ``load`` returns the specification's
+    data for a tokenizer and a context, ``measure`` the metrics of the replica's model on them; a caller can cache both
+    between simulations. Every client trains and evaluates by the functions of ``site``, if given; raises
+    ``training.unsupported`` if the algorithm does not support them. In a team every process calls it, and gets the
+    result; raises ``request.invalid`` for a specification that a team cannot train.
     """
     experiment = catalog.resolve(spec)
     spec = experiment.spec
@@ -132,14 +132,14 @@ def simulate(
 
 
 def _stopped(spec: ExperimentSpec, rounds: Sequence[RoundResult]) -> Stop | None:
-    """Why no round follows although there would be one."""
+    """Returns the early end, if a further round would otherwise follow."""
     judged = spec.stopping.metric
     values = {done.number: done.metrics[judged] for done in rounds if judged in done.metrics}
     return early_stopping.stop(spec.stopping, values) if len(rounds) <= spec.rounds else None
 
 
 class _Collected(NamedTuple):
-    """What an attempt at a round brought in, by participant; ``asked`` is the number of those that had a task."""
+    """Results of an attempt at a round, by participant; ``asked`` is the number of participants with a task."""
 
     asked: int
     parts: dict[str, Part]
@@ -183,7 +183,8 @@ class _Simulation:
         return RoundResult(0, self.replica.digest, metrics, 0, 0, [], {}, {}, {})
 
     def round(self, number: int) -> RoundResult:
-        """The first attempt at the round that reaches its quorum and leaves the model whole; its error if none does."""
+        """Returns the first attempt that reaches its quorum and leaves the model intact; raises the last one's error if
+        none does."""
         down = len(self.last.update) if self.last else 0
         attempts, rejected = self.replica.spec.round.attempts, dict[str, FerretError]()
         for attempt in range(1, attempts + 1):
@@ -229,7 +230,7 @@ class _Simulation:
             raise sampling.quorum_missed(number, attempt, len(parts), self._quorum, reason)
 
     def _attempt(self, number: int, attempt: int, sitting_out: Collection[str]) -> _Collected:
-        """Asks the drawn clients in turn until as many as needed have contributed."""
+        """Runs the sampled clients in turn until the needed number has contributed."""
         spec, needed = self.replica.spec, self._needed
         population = sampling.client_names(spec.participants.simulated)
         names = sampling.sample(spec, number, population, attempt, sitting_out)
@@ -260,7 +261,7 @@ class _Simulation:
         return Own(self._site, self.data.examples(participant), self.replica.tokenizer) if self._site else None
 
     def _aggregate(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
-        """Moves the model on by the round; returns what the round cost, and what was measured of its update."""
+        """Moves the model by the round; returns the round's costs, and measurements of its update."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()
         sealed = [part.sealed for part in parts]

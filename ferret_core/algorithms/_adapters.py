@@ -1,7 +1,7 @@
-"""Adapters of the ``peft`` library: the part shared by the algorithms that tune them and freeze the model itself.
+"""Adapters of the ``peft`` library: the common part of algorithms that tune adapters and freeze the model itself.
 
-Adapters stay in fp32 whatever the type of the model, as PEFT keeps them: they are small, and an update of theirs loses
-nothing to rounding.
+Adapters stay in fp32 whatever the model's type, as PEFT keeps them: they are small, and their updates lose nothing to
+rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TASK = "CAUSAL_LM"
 
 
 class AveragedAdapters(AveragedUpdates):
-    """FedAvg over the adapters' parameters, once a subclass has put them into the model."""
+    """FedAvg over the adapters' parameters; a subclass puts the adapters into the model."""
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -38,15 +38,15 @@ class AveragedAdapters(AveragedUpdates):
 
 
 def with_low_rank(model: nn.Module, options: LowRank, seed: int) -> nn.Module:
-    """``model`` with B A beside the weights of its ``targets``; ``spec.invalid`` names the layers there are.
+    """Adds B A to the weights of the options' ``targets``; raises ``spec.invalid``, which lists the model's layers.
 
-    At first B = 0, so that nothing changes, and A is uniform in ±1/√fan_in.
+    Initially B = 0, so that nothing changes, and A is uniform in ±1/√fan_in.
     """
     layers = _linear_layers(model)
     for target in options.targets:
         if not _chosen(layers, target):
             there = ", ".join(sorted({name.rpartition(".")[2] for name in layers}))
-            message = f"{target} is no linear layer of {type(model).__name__}; choose from {there}"
+            message = f"{target} is not a linear layer of {type(model).__name__}; choose from {there}"
             raise FerretError.of_field("spec.invalid", "algorithm.targets", options.targets, message)
     chosen = [layer for name in options.targets for layer in _chosen(layers, name)]
     transposed = any(not isinstance(layer, nn.Linear) for layer in chosen)
@@ -59,22 +59,22 @@ def with_low_rank(model: nn.Module, options: LowRank, seed: int) -> nn.Module:
         fan_in_fan_out=transposed,
     )
     adapted = _adapt(model, config, seed)
-    # PEFT makes a set of them, and would write it in another order in every process.
+    # PEFT makes a set of them, and would write it in a different order in each process.
     config.target_modules = sorted(options.targets)
     return adapted
 
 
 def with_soft_prompt(model: nn.Module, virtual_tokens: int, seed: int) -> nn.Module:
-    """``model`` with ``virtual_tokens`` trained embeddings before every sequence, at first uniform in ±½."""
+    """Returns ``model`` with ``virtual_tokens`` trained embeddings before every sequence, initially uniform in ±½."""
     _check_room(model, virtual_tokens)
     config = _peft().PromptTuningConfig(task_type=TASK, num_virtual_tokens=virtual_tokens)
     return _adapt(model, config, seed, embedding=0.5)
 
 
 def with_prompt_encoder(model: nn.Module, virtual_tokens: int, hidden_size: int | None, seed: int) -> nn.Module:
-    """``model`` with a soft prompt that a perceptron of three layers computes from embeddings of variance 1.
+    """Returns ``model`` with a soft prompt that a three-layer perceptron computes from embeddings of variance 1.
 
-    Without a ``hidden_size`` it is as wide as the model.
+    Without a ``hidden_size`` the perceptron is as wide as the model.
     """
     _check_room(model, virtual_tokens)
     config = _peft().PromptEncoderConfig(
@@ -93,9 +93,9 @@ def _peft() -> Any:
 
 
 def _adapt(model: nn.Module, config: Any, seed: int, *, embedding: float = 0.0) -> nn.Module:
-    """``model`` frozen, with the adapters of ``config``, whose first weights follow from ``seed``."""
+    """Freezes ``model`` and adds the adapters of ``config``; their initial weights are derived from ``seed``."""
     with torch.random.fork_rng([]), warnings.catch_warnings():
-        # PEFT 0.21 asks transformers 5 under a name that goes away in 6; the answer is right.
+        # PEFT 0.21 calls transformers 5 by a name that version 6 removes; the result is correct.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
         adapted: nn.Module = _peft().get_peft_model(model, config).eval()
     _fill(adapted, seed, embedding)
@@ -104,9 +104,10 @@ def _adapt(model: nn.Module, config: Any, seed: int, *, embedding: float = 0.0) 
 
 @torch.no_grad()
 def _fill(model: nn.Module, seed: int, embedding: float) -> None:
-    """Uniform numbers for all that PEFT did not set to 0: ± ``embedding`` in embeddings, ±1/√fan_in in linear layers.
+    """Fills all weights that PEFT did not set to 0 with uniform numbers.
 
-    torch's own generator rounds differently with other vector units, and every replica must begin with the same bits.
+    They are in ± ``embedding`` in embeddings and in ±1/√fan_in in linear layers. torch's own generator rounds
+    differently with other vector units, and every replica must start with the same bits.
     """
     generator = np.random.PCG64(seed)
     for name, parameter in trainable(model).items():
@@ -125,7 +126,7 @@ def _linear_layers(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def _chosen(layers: dict[str, nn.Module], target: str) -> list[nn.Module]:
-    """The layers that PEFT takes ``target`` for: of that name, or with that last part of a name."""
+    """Returns the layers that PEFT matches with ``target``: by their whole name, or by its last part."""
     return [layer for name, layer in layers.items() if f".{name}".endswith(f".{target}")]
 
 

@@ -1,8 +1,8 @@
-"""The discrete cosine transform of chunks, on every machine to the bit.
+"""The discrete cosine transform of chunks, bit-identical on every machine.
 
-Its matrix C, of type II and orthonormal, has entries rounded to 2⁻¹⁴. Sums of integers below 2⁵³ are exact in fp64
-whatever their order, so a library's matrix product of such entries with others of few bits has the same bits
-everywhere. C Cᵀ is 1 up to 3·10⁻⁴.
+Its matrix C, of type II and orthonormal, has entries rounded to 2⁻¹⁴. Sums of integers below 2⁵³ are exact in fp64 in
+any order. A library's matrix product of such entries with others of few bits therefore has the same bits everywhere. C
+Cᵀ is 1 up to 3·10⁻⁴.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ PRECISION = 2.0**14
 
 
 def transformed(ordered: Array, cuts: list[Cut]) -> Array:
-    """C X Cᵀ of every chunk X, in chunk order, in the type of ``ordered``."""
+    """Returns C X Cᵀ of every chunk X, in chunk order, in the type of ``ordered``."""
     return _of_each(ordered, cuts, forward=True)
 
 
 def transformed_back(coefficients: Array, cuts: list[Cut]) -> Array:
-    """Cᵀ Y C of every chunk Y; exact for fp64 multiples of 2⁻¹⁰ of magnitude up to 1."""
+    """Returns Cᵀ Y C of every chunk Y; exact for fp64 multiples of 2⁻¹⁰ of magnitude up to 1."""
     return _of_each(coefficients, cuts, forward=False)
 
 
@@ -39,7 +39,7 @@ def _of_each(ordered: Array, cuts: list[Cut], *, forward: bool) -> Array:
 
 @cache
 def cosines(side: int) -> Array:
-    """C, fp64 (side, side): row k is √(2/n) cos(π (2j + 1) k / 2n), row 0 is 1/√n."""
+    """Returns C, fp64 (side, side): row k is √(2/n) cos(π (2j + 1) k / 2n), row 0 is 1/√n."""
     row, column = np.ogrid[:side, :side]
     matrix = np.sqrt(2 / side) * np.cos(np.pi * (2 * column + 1) * row / (2 * side))
     matrix[0] = 1 / np.sqrt(side)

@@ -1,4 +1,4 @@
-"""Whole updates: the part that algorithms share whose participants send every trainable parameter's difference.
+"""Whole updates: the common part of algorithms in which participants send the difference of every trainable parameter.
 
 A dense update is one fp32 vector (d,): the parameters' differences before − after, flattened, in canonical order.
 """
@@ -28,7 +28,7 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class AveragedUpdates(WholeModel):
-    """What follows local training where participants send whole updates: FedAvg's side of the server."""
+    """The server's side of algorithms with whole updates: FedAvg's."""
 
     def init_state(self, model: nn.Module, seed: int) -> State:
         return {}
@@ -51,7 +51,7 @@ class AveragedUpdates(WholeModel):
 
 
 class AveragedDescents(AveragedUpdates):
-    """A round of participants that know the loss alone, not its gradient, and send whole updates."""
+    """Algorithms with whole updates and zeroth-order training: participants know only the loss, not its gradient."""
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -64,7 +64,7 @@ class AveragedDescents(AveragedUpdates):
 
 
 def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
-    """The update that took ``before`` to the parameters that ``model`` has now; only the host holds it whole."""
+    """Returns the update from ``before`` to the current parameters of ``model``; only the host holds all of it."""
     after = trainable(model)
     update = torch.empty(sum(end.numel() for end in after.values()))
     parts = update.split([end.numel() for end in after.values()])
@@ -75,10 +75,11 @@ def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
 
 
 def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",)) -> dict[str, Array]:
-    """The weighted mean of each of the vectors ``names``, streamed; and ``rounding``, which nobody chooses."""
+    """Returns the weighted mean of each of the vectors ``names``, streamed, and ``rounding``, which nobody can
+    choose."""
     received = iter(contributions)
     first = next(received)
-    # −0.0 + x is x to the bit, whatever x is.
+    # −0.0 + x is x to the bit for every x.
     mean = {name: np.full_like(first.contribution.arrays[name], -0.0) for name in names}
     total = 0.0
     for sent in chain([first], received):
@@ -91,13 +92,13 @@ def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",
 
 
 def _add(total: Array, factor: np.float32, vector: Array) -> None:
-    """total ← total + factor · vector, without a copy of either."""
+    """Computes total ← total + factor · vector, without copying either."""
     for place in places(vector):
         total[place] += factor * vector[place]
 
 
 def average_of(contributions: Iterable[Weighted], update_of: Callable[[Contribution], Array]) -> dict[str, Array]:
-    """``average`` of the updates, fp32 (d,), that contributions stand for, one at a time."""
+    """Averages the updates, fp32 (d,), that ``update_of`` decodes from contributions, one at a time."""
     decoded = (
         sent._replace(contribution=replace(sent.contribution, arrays={"update": update_of(sent.contribution)}))
         for sent in contributions
@@ -106,12 +107,12 @@ def average_of(contributions: Iterable[Weighted], update_of: Callable[[Contribut
 
 
 def rounding_of(received: Contribution) -> Array:
-    """uint64 (1,): the seed that a model in half precision is rounded by; it follows from the round's base model."""
+    """Returns uint64 (1,): the rounding seed for a half-precision model, derived from the round's base model."""
     return np.array([derive_seed("rounding", received.meta.base_digest)], dtype=np.uint64)
 
 
 def apply_dense(model: nn.Module, update: Array, rate: float, rounding: int) -> None:
-    """w ← w − rate · update: on the identity basis, which knows how to move a model kept in half precision."""
+    """Computes w ← w − rate · update, through the identity basis, which can move a half-precision model."""
     parameters = trainable(model)
     blocks = blocks_of(parameters)
     step = rate * torch.from_numpy(update.copy())

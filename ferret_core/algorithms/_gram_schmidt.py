@@ -1,4 +1,4 @@
-"""Orthonormal columns with the same bits on every machine."""
+"""Orthonormal columns, bit-identical on every machine."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from ferret_core.projection.deterministic_sum import lanes, pairwise
 from ferret_core.protocol.wire import Array
 
 NEGLIGIBLE = 1e-10
-"""Share of a column beyond the ones before it that is nothing but their rounding errors."""
+"""Share of a column outside the span of the previous ones that consists of rounding errors only."""
 
 
 def orthonormal(factor: Array, noise: np.random.Generator) -> Array:
-    """fp32 (n, r): orthonormal columns that span those of ``factor``, by Gram and Schmidt in fp64.
+    """Returns fp32 (n, r): orthonormal columns that span the columns of ``factor``, by Gram–Schmidt in fp64.
 
-    A column that adds no direction to the ones before it is passed over, and noise takes the place of the last: a
-    direction that is 0 once would stay 0. Plain products and sums, in an order of their own: the same bits on
-    every machine.
+    A column that adds no direction to the previous ones is skipped, and noise fills the last place: a direction that is
+    0 once would stay 0. Plain products and sums in a fixed order give the same bits on every machine.
     """
     length, rank = factor.shape
     found: list[Tensor] = []
     for column in chain(factor.T, _columns(length, noise)):
         whole = torch.from_numpy(column.astype(np.float64))
         rest = whole.clone()
-        for other in found * 2:  # the second time takes off the first one's rounding errors
+        for other in found * 2:  # the second pass removes the rounding errors of the first
             rest -= _dot(other, rest) * other
         if _dot(rest, rest) > NEGLIGIBLE**2 * _dot(whole, whole):
             found.append(rest / _dot(rest, rest).sqrt())
@@ -38,7 +37,7 @@ def orthonormal(factor: Array, noise: np.random.Generator) -> Array:
 
 
 def _columns(length: int, noise: np.random.Generator) -> Iterator[Array]:
-    """Endless; evenly distributed numbers, which no machine's logarithm has a part in."""
+    """Yields uniformly distributed columns without end; no machine's logarithm is involved."""
     while True:
         yield noise.random(length) - 0.5
 

@@ -1,8 +1,8 @@
-"""Candidate seeds: FedKSeed's directions, how they are drawn, and what is found along them.
+"""Candidate seeds of FedKSeed: the directions, their sampling, and the slopes along them.
 
-An experiment has K candidate directions. Each participant draws its own from them by its task's seed, which the
-server knows: only slopes travel up. Down travel the slopes' means for the candidates that anybody drew: K bits say
-which these are, and 4 bytes each what they are.
+An experiment has K candidate directions. Each participant draws its own from them by its task's seed, which the server
+knows: only slopes travel up. Down travel the mean slopes of the candidates that were drawn: K bits select them, and
+each takes 4 bytes.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from ferret_core.training.zeroth_order import descend, move_along
 
 SCALE = 2.0**40
 TERMS = 18
-"""Of the exponential series: those left out are below the rounding of fp64 for exponents up to 1."""
+"""Terms of the exponential series: the omitted ones are below the rounding of fp64 for exponents up to 1."""
 
 
 def candidates(seed: int, K: int) -> Array:
-    """uint64 (K,): the seeds of an experiment's directions."""
+    """Returns uint64 (K,): the seeds of an experiment's directions."""
     return np.array([derive_seed(seed, "candidate", k) for k in range(K)], dtype=np.uint64)
 
 
 def draw(odds: Array, seed: int, count: int) -> Array:
-    """int64 (count,): which candidates a participant looks along, with replacement.
+    """Returns int64 (count,): the candidates that a participant draws, with replacement.
 
-    ``odds``, int64 (K,), with a sum below 2⁶³, are the probabilities but for a factor. Integers, because participant
-    and server both draw and must not differ.
+    ``odds``, int64 (K,), with a sum below 2⁶³, are proportional to the probabilities. They are integers, because
+    participant and server both draw and must not differ.
     """
     ends = np.cumsum(odds)
     points = [derive_seed(seed, "draw", n) * int(ends[-1]) >> 64 for n in range(count)]
@@ -44,7 +44,7 @@ def draw(odds: Array, seed: int, count: int) -> Array:
 
 
 def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrderConfig, odds: Array) -> LocalUpdate:
-    """Descends along drawn candidates; describes it by the slopes, fp32 (steps · perturbations,), in order."""
+    """Descends along drawn candidates; returns the slopes, fp32 (steps · perturbations,), in order."""
     task = client.task
     seeds = state["candidates"][draw(odds, task.seed, local.directions)].tolist()
     batches = client.shard.batches(local.batch_size, task.data_seed)
@@ -55,19 +55,20 @@ def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrde
 
 
 def history(K: int) -> State:
-    """Σ|ĝ| of the candidates' histories, fp32 (K,), and how many ĝ these hold, int32 (K,): each begins with one 0."""
+    """Returns Σ|ĝ| of the candidates' histories, fp32 (K,), and their numbers of ĝ, int32 (K,); each starts with one
+    0."""
     return {"magnitudes": np.zeros(K, dtype=np.float32), "counts": np.ones(K, dtype=np.int32)}
 
 
 def odds(state: State) -> Array:
-    """int64 (K,): the probabilities that follow from a :func:`history`, times one number, rounded down."""
+    """Returns int64 (K,): the probabilities of a :func:`history`, scaled and rounded down."""
     means = state["magnitudes"].astype(np.float64) / state["counts"]
     above = means - means.min()
     return np.floor(_exp(above / (above.max() or 1.0)) * SCALE).astype(np.int64)
 
 
 def remember(state: State, result: Arrays) -> State:
-    """The :func:`history` in ``state`` with that of a round."""
+    """Adds a round to the :func:`history` in ``state``."""
     magnitudes, counts = state["magnitudes"].copy(), state["counts"].copy()
     drawn = drawn_in(result, len(counts))
     magnitudes[drawn] += result["magnitudes"]
@@ -76,10 +77,10 @@ def remember(state: State, result: Arrays) -> State:
 
 
 class Gathered(NamedTuple):
-    """What a round's participants found along each of K candidates.
+    """Slopes of a round's participants along each of K candidates.
 
     ``slopes``: their mean of Σ ĝ, fp32 (K,); ``magnitudes``: Σ |ĝ| over all of them, fp32 (K,), each ĝ up to a clip;
-    ``counts``: how many ĝ these are, int32 (K,).
+    ``counts``: numbers of ĝ, int32 (K,).
     """
 
     slopes: Array
@@ -104,18 +105,18 @@ def gather(odds: Array, contributions: Iterable[Weighted], clip: float) -> Gathe
 
 
 def packed(gathered: Gathered) -> dict[str, Array]:
-    """``drawn``: K bits, uint8; the slopes of the candidates whose bit is set, fp32, in order."""
+    """Packs ``drawn``: K bits, uint8; and the slopes of the candidates with a set bit, fp32, in order."""
     drawn = gathered.counts > 0
     return {"drawn": np.packbits(drawn), "slopes": gathered.slopes[drawn], "rounding": gathered.rounding}
 
 
 def drawn_in(result: Arrays, K: int) -> Array:
-    """bool (K,): the candidates that somebody looked along in a round."""
+    """Returns bool (K,): the candidates that were drawn in a round."""
     return np.unpackbits(result["drawn"], count=K).astype(bool)
 
 
 def step_along(model: nn.Module, state: State, result: Arrays, step: float) -> None:
-    """w ← w − step · Σ_k ĝ_k z_k over the candidates that were drawn, in one pass over the weights."""
+    """Computes w ← w − step · Σ_k ĝ_k z_k over the drawn candidates, in one pass over the weights."""
     seeds = state["candidates"]
     chosen = seeds[drawn_in(result, len(seeds))].tolist()
     steps = {seed: -step * slope for seed, slope in zip(chosen, result["slopes"].tolist(), strict=True)}
@@ -123,7 +124,7 @@ def step_along(model: nn.Module, state: State, result: Arrays, step: float) -> N
 
 
 def _exp(x: Array) -> Array:
-    """eˣ for x from 0 to 1 by + × ÷ alone: the same bits on every machine, which no library's own exp promises."""
+    """Returns eˣ for x from 0 to 1, by + × ÷ alone: the same bits on every machine, unlike a library's exp."""
     total = np.ones_like(x)
     for n in range(TERMS, 0, -1):
         total = 1 + total * x / n

@@ -1,7 +1,7 @@
-"""DeMo: the strongest frequencies of a momentum, as signs; what is not sent stays in it.
+"""DeMo: participants send the signs of the strongest frequencies of a momentum and keep the rest.
 
-Peng et al., "DeMo: Decoupled Momentum Optimization", 2024, https://arxiv.org/abs/2411.19870, in the form of DisTrO, by
-which Psyche trained 40 B parameters (https://github.com/PsycheFoundation/psyche): signs alone travel.
+Peng et al., "DeMo: Decoupled Momentum Optimization", 2024, https://arxiv.org/abs/2411.19870, in the form of DisTrO,
+with which Psyche trained 40 B parameters (https://github.com/PsycheFoundation/psyche): only signs are sent.
 
     for each round r:
         for each participant i in parallel:
@@ -10,15 +10,15 @@ which Psyche trained 40 B parameters (https://github.com/PsycheFoundation/psyche
             Yᵢ ← the discrete cosine transform of every chunk of 64 × 64 entries of mᵢ
             send Iᵢ, of every chunk the places of the k largest |Yᵢ|; their signs; sᵢ, the RMS of w − wᵢ
             mᵢ ← mᵢ − the inverse transform of Yᵢ at Iᵢ
-        Ȳ ← Σᵢ nᵢ sign(Yᵢ) / Σᵢ nᵢ, at each place over those i alone that sent it      (nᵢ: i's examples, or 1)
+        Ȳ ← Σᵢ nᵢ sign(Yᵢ) / Σᵢ nᵢ, at each place over its senders i only             (nᵢ: i's examples, or 1)
         w ← w − a · s̄ · sign(the inverse transform of Ȳ)               (s̄: the mean sᵢ)
 
-A weight moves by s̄, whatever its own share is: as far as local training moved weights on the mean. The result has the
-coefficients that anybody sent; 0 in place of a sign leaves a weight where it is.
+Every weight moves by s̄, the mean move of local training. The result has all coefficients that were sent; a sign of 0
+does not move a weight.
 
-Where the authors and this differ: they send after every step, and mᵢ gathers gradients times the learning rate, which
-is the step's length as well; here a round has T local steps, mᵢ gathers what they moved, and the length is measured, 4
-bytes. Psyche takes gradients at w − η sign(mᵢ); here training begins at w. Their places take 16 bits, 8 in small
+Differences from the authors: They send after every step, and mᵢ accumulates gradients times the learning rate, which is
+also the length of the step. Here a round has T local steps, mᵢ accumulates their moves, and the length is measured, 4
+bytes. Psyche takes gradients at w − η sign(mᵢ); here training starts at w. Their places take 16 bits, or 8 in small
 chunks, here 12. Ȳ is rounded to 2⁻¹⁰ and the transform's matrix to 2⁻¹⁴, so that every replica has the same signs.
 """
 
@@ -55,17 +55,17 @@ from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 STEPS = 1024
-"""Ȳ is rounded to one part in so many."""
+"""Ȳ is rounded to multiples of 1/STEPS."""
 
 
 class Algorithm(WholeModel):
-    """Signs of the strongest frequencies, averaged; their transform's signs are applied."""
+    """Averages signs of the strongest frequencies; applies the signs of the inverse transform."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The tensors' sides; raises ``spec.invalid`` for a budget that one entry of every chunk does not fit into."""
+        """Returns the tensors' sides; raises ``spec.invalid`` for a budget too small for one entry of every chunk."""
         self.config.chunks(shapes(model))
         return matrices_state(shapes(model))
 
@@ -114,12 +114,12 @@ class Algorithm(WholeModel):
 
 
 def _signs(received: Contribution, chunks: Chunks) -> Array:
-    """fp64 (K,)."""
+    """Returns the signs, fp64 (K,)."""
     return 1.0 - 2.0 * np.unpackbits(received.arrays["signs"], count=sum(chunks.entries))
 
 
 def _step(chunks: Chunks, places: Array, coefficients: Array, scale: np.float32, d: int) -> Array:
-    """fp32 (d,): ``scale`` times the signs of the coefficients' inverse transform."""
+    """Returns fp32 (d,): ``scale`` times the signs of the coefficients' inverse transform."""
     spectrum = np.zeros(d)
     spectrum[places] = coefficients
     signs = np.sign(transformed_back(spectrum, chunks.cuts)).astype(np.float32)

@@ -1,8 +1,8 @@
-"""DiLoCo: long local training by AdamW, and Nesterov's momentum over the rounds.
+"""DiLoCo: long local training with AdamW, and Nesterov momentum over the rounds.
 
 Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models", 2023,
-https://arxiv.org/abs/2311.08105. With ``local.optimizer = "muon"`` MuLoCo: Thérien et al., "MuLoCo: Muon is a practical
-inner optimizer for DiLoCo", 2025, https://arxiv.org/abs/2505.23725.
+https://arxiv.org/abs/2311.08105. With ``local.optimizer = "muon"`` it is MuLoCo: Thérien et al., "MuLoCo: Muon is a
+practical inner optimizer for DiLoCo", 2025, https://arxiv.org/abs/2505.23725.
 
     for each round r:
         for each participant i in parallel:
@@ -18,10 +18,11 @@ The last line is the server's optimizer, for every algorithm. The authors' a = 0
     momentum = 0.9
     nesterov = true
 
-without which this is FedAvg with AdamW.
+Without them this is FedAvg with AdamW.
 
-Where the papers and this differ: their T is 500, MuLoCo's 30, here the specification's; AdamW and Muon begin every
-round without moments, which the papers keep on each machine. MuLoCo's two bits with error feedback are not here.
+Differences from the papers: Their T is 500, MuLoCo's 30; here the specification sets it. AdamW and Muon start every
+round without moments, which the papers keep on each machine. MuLoCo's two-bit encoding with error feedback is not
+implemented.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(AveragedUpdates):
-    """Dense updates, quantised and averaged."""
+    """Averages quantised dense updates."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """Each tensor's number of elements, uint64."""
+        """Returns each tensor's number of elements, uint64."""
         return {"lengths": np.array(list(sizes(shapes(model)).values()), np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:

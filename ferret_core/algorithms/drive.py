@@ -1,7 +1,7 @@
-"""DRIVE: participants rotate their updates at random and send one bit for each entry and a scale for each chunk.
+"""DRIVE: participants rotate their updates randomly and send one bit per entry and one scale per chunk.
 
-Vargaftik et al., "DRIVE: One-bit Distributed Mean Estimation", NeurIPS 2021, https://arxiv.org/abs/2105.08339; the same
-as one-bit EDEN, Vargaftik et al., "EDEN: Communication-Efficient and Robust Distributed Mean Estimation for Federated
+Vargaftik et al., "DRIVE: One-bit Distributed Mean Estimation", NeurIPS 2021, https://arxiv.org/abs/2105.08339; equal to
+one-bit EDEN, Vargaftik et al., "EDEN: Communication-Efficient and Robust Distributed Mean Estimation for Federated
 Learning", ICML 2022, https://arxiv.org/abs/2108.08842.
 
     for each round r:
@@ -14,13 +14,15 @@ Learning", ICML 2022, https://arxiv.org/abs/2108.08842.
             eᵢ ← xᵢ − x^ᵢ                                     (error feedback)
         w ← w − a · Σᵢ nᵢ x^ᵢ / Σᵢ nᵢ                         (nᵢ: i's examples, or 1)
 
-Rotated entries are near to normal, so E‖x^ − x‖² is (π/2 − 1)‖x‖² = 0.57‖x‖², and averages out over participants: the
-signs Dᵢ follow from the seeds of their tasks. The biased scale has the least error, (1 − 2/π)‖x‖² = 0.36‖x‖², but that
-does not average out: error feedback makes up for it, as x^ is then never further from x than 0 is.
+Rotated entries are almost normally distributed, so E‖x^ − x‖² is (π/2 − 1)‖x‖² = 0.57‖x‖². The error averages out over
+participants, because the signs Dᵢ follow from the seeds of their tasks. The biased scale has the smallest error, (1 −
+2/π)‖x‖² = 0.36‖x‖², but it does not average out. Error feedback compensates for it: x^ is then never further from x
+than 0 is.
 
-Where papers and this differ: they rotate the whole vector, filled up to a power of two, this each chunk of 4,096 with a
-scale of its own, 1/128 bit for each entry. Where a few entries dominate a chunk, H cannot mix them, in the papers as
-here, and the mean is off. The result is dense, 4 bytes for each parameter: the papers, too, compress only what goes up.
+Differences from the papers: They rotate the whole vector, padded to a power of two. Here each chunk of 4,096 entries is
+rotated and has a separate scale, 1/128 bit per entry. If a few entries dominate a chunk, H cannot mix them, in the
+papers as here, and the mean is biased. The result is dense, 4 bytes per parameter: the papers, too, compress only
+uploads.
 """
 
 from __future__ import annotations
@@ -44,13 +46,13 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
-    """Signs of rotated updates, rotated back and averaged."""
+    """Averages signs of rotated updates after rotating them back."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The number of parameters d."""
+        """Returns the number of parameters d."""
         return {"parameters": np.array([count(shapes(model))], np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
@@ -75,7 +77,7 @@ class Algorithm(WholeModel):
         return state
 
     def _scales(self, rotated: Array) -> Array:
-        """S, fp32, one for each chunk; 0 for a chunk of zeros."""
+        """Returns S, fp32, one per chunk; 0 for a chunk of zeros."""
         absolute = np.abs(rotated, dtype=np.float64)
         sums = absolute.sum(axis=1)
         if self.config.scale == "biased":
@@ -90,7 +92,7 @@ def _update_of(d: int, received: Contribution) -> Array:
 
 
 def _decoded(arrays: Arrays, seed: int, d: int) -> Array:
-    """x^, fp32 (d,)."""
+    """Returns x^, fp32 (d,)."""
     signs = 1 - 2 * np.unpackbits(arrays["signs"]).astype(np.float32)
     scaled = arrays["scales"][:, None] * signs.reshape(-1, CHUNK)
     return rotate_back(torch.from_numpy(scaled), seed, d).numpy()

@@ -1,24 +1,25 @@
-"""Fed-SB: of every matrix a small core is tuned between two frozen bases, and cores are averaged exactly.
+"""Fed-SB: participants tune a small core between two frozen bases of every matrix, and cores are averaged exactly.
 
 Singhal et al., "Fed-SB: A Silver Bullet for Extreme Communication Efficiency and Performance in (Private) Federated
 LoRA Fine-Tuning", 2025, https://arxiv.org/abs/2502.15436, with the adapters of Ponkshe et al., "Initialization using
 Update Approximation is a Silver Bullet for Extremely Efficient Low-Rank Fine-Tuning" (LoRA-SB), 2024,
-https://arxiv.org/abs/2411.19557. Sends r² numbers for every tuned matrix, whatever its size.
+https://arxiv.org/abs/2411.19557. Sends r² numbers per tuned matrix of any size.
 
-    U_l, V_l of every tuned matrix l (n_l × m_l), n_l × r and m_l × r: near to its leading singular vectors; they stay
+    U_l, V_l of every tuned matrix l (n_l × m_l), n_l × r and m_l × r: close to its leading singular vectors; fixed
     for each round r:
         for each participant i in parallel:
-            Rᵢ,l ← 0; T steps of Adam on Rᵢ alone, with w_l + U_l Rᵢ,l V_lᵀ in the place of w_l
+            Rᵢ,l ← 0; T steps of Adam on Rᵢ alone, with w_l + U_l Rᵢ,l V_lᵀ instead of w_l
             send Cᵢ,l = −Rᵢ,l, quantised
         C_l ← Σᵢ nᵢ Cᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a U_l C_l V_lᵀ                     (nᵢ: i's examples, or 1)
 
 The mean of cores is the core of the mean update. With ``coordinates = "sign"`` a core takes r² bits.
 
-Where the authors and this differ: their U and V are the leading singular vectors of the mean gradient at 50 examples,
-which their code takes from all participants' data together, and R begins at that gradient's core. That gradient would
-tell of private data; from public text, it would have other bits on every machine, where all replicas must agree. So U
-and V are of the base model's own matrices, as in LoRA-XS (Bałazy et al., 2024, https://arxiv.org/abs/2405.17604), by
-four steps of subspace iteration in exact arithmetic, and R begins at 0. What a round found is added to w.
+Differences from the authors: Their U and V are the leading singular vectors of the mean gradient at 50 examples, which
+their code takes from all participants' data together, and R starts at that gradient's core. That gradient would reveal
+private data. Computed from public text it would have different bits on every machine, but all replicas must agree. Here
+U and V are computed from the base model's own matrices, as in LoRA-XS (Bałazy et al., 2024,
+https://arxiv.org/abs/2405.17604), by four steps of subspace iteration in exact arithmetic, and R starts at 0. A round's
+result is added to w.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 ITERATIONS = 4
 WHOLE = 2.0**15
-"""What matrices are rounded to whole numbers by: their products' sums stay below 2⁵³, and are exact."""
+"""Factor for rounding matrices to whole numbers: sums of their products stay below 2⁵³, and are exact."""
 
 
 class Algorithm(WholeModel):
-    """Cores between frozen bases, averaged."""
+    """Averages cores between frozen bases."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """U and V of all tuned matrices, fp32, flattened one after the other; and their sides and ranks."""
+        """Returns U and V of all tuned matrices, fp32, flattened and concatenated; and their sides and ranks."""
         tuned, weights = self.config.matrices(shapes(model)), trainable(model)
         noise = np.random.default_rng(derive_seed(seed, "fed_sb"))
         bases = [_singular_basis(weights[matrix.layer + WEIGHT], matrix.rank, noise) for matrix in tuned]
@@ -88,12 +89,12 @@ class Algorithm(WholeModel):
         return state
 
     def _cores_of(self, state: State, received: Contribution) -> Array:
-        """fp32, all cores one after the other."""
+        """Returns all cores, fp32, concatenated."""
         lengths = [int(rank) ** 2 for rank in state["ranks"]]
         return np.concatenate(quantize.decode(received.arrays, self.config.coordinates, lengths))
 
     def _update(self, shapes: Shapes, state: State, cores: Array) -> Array:
-        """fp32 (d,): U C Vᵀ of every tuned matrix, 0 elsewhere."""
+        """Returns fp32 (d,): U C Vᵀ of every tuned matrix, 0 elsewhere."""
         tuned, update = self.config.matrices(shapes), np.zeros(count(shapes), np.float32)
         parts = np.split(cores, np.cumsum([matrix.rank**2 for matrix in tuned])[:-1])
         for matrix, core in zip(tuned, parts, strict=True):
@@ -103,7 +104,8 @@ class Algorithm(WholeModel):
 
 
 def _product(left: Array, right: Array) -> Array:
-    """A matrix product by plain products and sums, a column of ``left`` at a time, on every machine to the bit."""
+    """Multiplies matrices by plain products and sums, a column of ``left`` at a time; bit-identical on every
+    machine."""
     total = np.zeros((len(left), right.shape[1]), np.float32)
     for column, row in zip(left.T, right, strict=True):
         total += column[:, None] * row
@@ -111,7 +113,7 @@ def _product(left: Array, right: Array) -> Array:
 
 
 def _singular_basis(weight: Tensor, rank: int, noise: np.random.Generator) -> tuple[Array, Array]:
-    """U, fp32 (n, rank), and V, fp32 (m, rank), near to the leading singular vectors of ``weight`` (n, m)."""
+    """Returns U, fp32 (n, rank), and V, fp32 (m, rank), close to the leading singular vectors of ``weight`` (n, m)."""
     numbers = weight.detach().double().cpu().numpy()
     whole = np.rint(numbers * (WHOLE / (np.abs(numbers).max() or 1.0)))
 
@@ -127,7 +129,7 @@ def _singular_basis(weight: Tensor, rank: int, noise: np.random.Generator) -> tu
 
 @contextmanager
 def _cores(model: nn.Module, tuned: Sequence[Matrix], state: State) -> Generator[list[nn.Parameter]]:
-    """In the ``with`` block the model's only trainable parameters are the matrices' cores, which begin at 0."""
+    """Makes the matrices' cores, which start at 0, the model's only trainable parameters in the ``with`` block."""
     frozen = list(trainable(model).values())
     layers: list[Any] = [model.get_submodule(matrix.layer) for matrix in tuned]
     cores = [nn.Parameter(torch.zeros(matrix.rank, matrix.rank, device=frozen[0].device)) for matrix in tuned]
@@ -150,7 +152,7 @@ def _cores(model: nn.Module, tuned: Sequence[Matrix], state: State) -> Generator
 
 
 def _adding(core: nn.Parameter, U: Tensor, V: Tensor, transposed: bool) -> Callable[..., Tensor]:
-    """A hook that adds to a layer's output what U R Vᵀ would, beside its matrix; ``transposed`` if that is outputs ×
+    """Returns a hook that adds the output of U R Vᵀ to a layer's output; ``transposed`` if the matrix is outputs ×
     inputs."""
 
     def add(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """FedAvg: participants train locally and the server averages their whole updates.
 
 McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017,
-https://arxiv.org/abs/1602.05629. The yardstick: 4·d bytes per participant and round.
+https://arxiv.org/abs/1602.05629. The baseline: 4·d bytes per participant and round.
 
     for each round r:
         for each participant i in parallel:
@@ -20,7 +20,7 @@ from ferret_core.algorithms.configs.fedavg import Config
 
 
 class Algorithm(AveragedUpdates):
-    """Dense updates, averaged."""
+    """Averages dense updates."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

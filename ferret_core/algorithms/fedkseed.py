@@ -1,4 +1,4 @@
-"""FedKSeed: zeroth-order steps along K directions that all participants know; only slopes travel.
+"""FedKSeed: zeroth-order steps along K directions that all participants know; only slopes are sent.
 
 Qin et al., "Federated Full-Parameter Tuning of Billion-Sized Language Models with Communication Cost under 18
 Kilobytes", ICML 2024, https://arxiv.org/abs/2312.06353, Algorithm 1.
@@ -6,20 +6,20 @@ Kilobytes", ICML 2024, https://arxiv.org/abs/2312.06353, Algorithm 1.
     K candidate seeds s_k of the experiment
     for each round r:
         for each participant i in parallel:
-            wᵢ ← w; for each of T steps, on a batch, with a candidate k drawn evenly:
+            wᵢ ← w; for each of T steps, on a batch, with a uniformly drawn candidate k:
                 ĝ ← (ℓ(wᵢ + εz(s_k)) − ℓ(wᵢ − εz(s_k))) / 2ε
                 wᵢ ← wᵢ − η ĝ z(s_k)
             send the T slopes ĝ
         ḡ_k ← Σᵢ nᵢ · (sum of i's slopes along k) / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
         w ← w − a · η Σ_k ḡ_k z(s_k)
 
-Qin et al. send each slope's seed with it and rebuild w from the first model in every round, by slopes accumulated over
-all of them. Here the draw follows from the task's seed, so that 4·T bytes are all that travels up, and each replica
-adds a round's steps to the model it has, which gives the same w. Participants walk on one fp32 copy of the weights.
-Their code draws z from a normal distribution; here its entries are ±1, of the same variance.
+Differences from the paper: Qin et al. send each slope's seed with it. In every round they rebuild w from the first
+model, with slopes accumulated over all rounds. Here the draw follows from the task's seed, so that only 4·T bytes
+travel up. Each replica adds a round's steps to its model, which gives the same w. Participants step on one fp32 copy of
+the weights. Their code draws z from a normal distribution; here its entries are ±1, of the same variance.
 
 The preset ``fedkseed_pro`` is FedKSeed-Pro, of the same paper. With ``sampling = "importance"`` candidates are drawn by
-p_k. Each has a history G_k, which begins as {0} and which every ĝ of a round joins:
+p_k. Each has a history G_k, which starts as {0} and collects every ĝ of a round:
 
     φ_k ← mean of |ĝ|, cut at a clip, over G_k;  p_k ← softmax of φ scaled to 0 … 1
 
@@ -49,7 +49,7 @@ from ferret_core.protocol.wire import Array, Arrays
 
 
 class Algorithm(WholeModel):
-    """Slopes along shared directions, added up by seed."""
+    """Adds up slopes along shared directions, by seed."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -2,17 +2,17 @@
 
 Zhao et al., "FedPrompt: Communication-Efficient and Privacy Preserving Prompt Tuning in Federated Learning", ICASSP
 2023, https://arxiv.org/abs/2208.12268, with the soft prompts of Lester et al., "The Power of Scale for
-Parameter-Efficient Prompt Tuning", EMNLP 2021, https://arxiv.org/abs/2104.08691, begun uniformly in ±½ as there. Sends
-4·m·h bytes for m virtual tokens and a model of width h.
+Parameter-Efficient Prompt Tuning", EMNLP 2021, https://arxiv.org/abs/2104.08691, initialised uniformly in ±½ as there.
+Sends 4·m·h bytes for m virtual tokens and a model of width h.
 
-    W stays; P ← random (m, h), from the experiment's seed; a sequence of embeddings X becomes [P, X]
+    W is frozen; P ← random (m, h), from the experiment's seed; a sequence of embeddings X becomes [P, X]
     for each round r:
         for each participant i in parallel:
             Pᵢ ← P; T steps of a first-order optimizer on Pᵢ
             send Δᵢ = P − Pᵢ
         P ← P − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
 
-The prompt takes m of the model's positions: sequences are cut to what is left.
+The prompt takes m of the model's positions: sequences are cut to the rest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ferret_core.algorithms.configs.fedprompt import Config
 
 @final
 class Algorithm(AveragedAdapters):
-    """A soft prompt, averaged."""
+    """Averages a soft prompt."""
 
     config: Config
 

@@ -1,7 +1,7 @@
-"""FedProx: FedAvg whose participants are held back from drifting away from the global model.
+"""FedProx: FedAvg with a proximal term that keeps participants close to the global model.
 
-Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020, https://arxiv.org/abs/1812.06127,
-Algorithm 2.
+Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020, https://arxiv.org/abs/1812.06127, Algorithm
+2.
 
     for each round r:
         for each participant i in parallel:
@@ -9,8 +9,8 @@ Algorithm 2.
             send Δᵢ = w − wᵢ
         w ← w − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
 
-Where paper and this differ: all participants do the same number of steps, where the paper lets slow ones do fewer; the
-reported train_loss is Fᵢ's, without the proximal term.
+Differences from the paper: All participants take the same number of steps; the paper lets slow ones take fewer. The
+reported train_loss is Fᵢ, without the proximal term.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ferret_core.models.parameters import trainable
 
 
 class Algorithm(AveragedUpdates):
-    """Dense updates of a proximal objective, averaged."""
+    """Averages dense updates of a proximal objective."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -40,7 +40,10 @@ class Algorithm(AveragedUpdates):
 
 
 def proximal(model: nn.Module, before: Mapping[str, torch.Tensor], mu: float) -> Callable[[], None]:
-    """Adds μ (w − w₀), the proximal term's gradient, to the gradients of ``model``, which started at ``before``."""
+    """Returns a function that adds μ (w − w₀), the proximal term's gradient, to the gradients of ``model``.
+
+    ``before``: w₀, the parameters at the start.
+    """
     pairs = [(parameter, before[name]) for name, parameter in trainable(model).items()]
 
     def correct() -> None:

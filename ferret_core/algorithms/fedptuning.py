@@ -1,18 +1,19 @@
-"""FedPTuning: participants tune a soft prompt through a small network that computes it, and the server averages both.
+"""FedPTuning: participants tune a soft prompt and the small network that computes it, and the server averages both.
 
 Kuang et al., "FederatedScope-LLM: A Comprehensive Package for Fine-tuning Large Language Models in Federated Learning",
 KDD 2024, https://arxiv.org/abs/2309.00363, with the prompt encoder of Liu et al., "GPT Understands, Too", AI Open 2023,
-https://arxiv.org/abs/2103.10385: here, as in that package, a perceptron of three layers without the LSTM. Sends
-4·(m·h + 2·h·e + e² + 2·e + h) bytes for m virtual tokens, a model of width h and an encoder of width e.
+https://arxiv.org/abs/2103.10385: here, as in that package, a perceptron of three layers without the LSTM. Sends 4·(m·h
++ 2·h·e + e² + 2·e + h) bytes for m virtual tokens, a model of width h and an encoder of width e.
 
-    W stays; E (m, h) and f: ℝʰ → ℝʰ ← random, from the experiment's seed; a sequence of embeddings X becomes [f(E), X]
+    W is frozen; E (m, h) and f: ℝʰ → ℝʰ ← random, from the experiment's seed; a sequence of embeddings X becomes [f(E),
+    X]
     for each round r:
         for each participant i in parallel:
             (E, f)ᵢ ← (E, f); T steps of a first-order optimizer on (E, f)ᵢ
             send Δᵢ = (E, f) − (E, f)ᵢ
         (E, f) ← (E, f) − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
 
-The prompt takes m of the model's positions: sequences are cut to what is left. A checkpoint holds the computed f(E).
+The prompt takes m of the model's positions: sequences are cut to the rest. A checkpoint holds the computed f(E).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ferret_core.algorithms.configs.fedptuning import Config
 
 @final
 class Algorithm(AveragedAdapters):
-    """A soft prompt's encoder, averaged."""
+    """Averages a soft prompt's encoder."""
 
     config: Config
 

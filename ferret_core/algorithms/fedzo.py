@@ -1,7 +1,7 @@
-"""FedZO: FedAvg whose participants know the loss alone, not its gradient.
+"""FedZO: FedAvg with zeroth-order training: participants know only the loss, not its gradient.
 
-Fang et al., "Communication-Efficient Stochastic Zeroth-Order Optimization for Federated Learning", IEEE Transactions
-on Signal Processing 70, 2022, https://arxiv.org/abs/2201.09531, Algorithm 1. As costly to send as FedAvg: 4·d bytes.
+Fang et al., "Communication-Efficient Stochastic Zeroth-Order Optimization for Federated Learning", IEEE Transactions on
+Signal Processing 70, 2022, https://arxiv.org/abs/2201.09531, Algorithm 1. Sends as much as FedAvg: 4·d bytes.
 
     for each round r:
         for each participant i in parallel:
@@ -11,15 +11,15 @@ on Signal Processing 70, 2022, https://arxiv.org/abs/2201.09531, Algorithm 1. As
             send Δᵢ = w − wᵢ
         w ← w − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ          (nᵢ: i's examples, or 1)
 
-Fang et al. take the forward difference from w, uniformly on the unit sphere, with radius μ. Here it is central, which
-costs as much for b₂ = 1 and is off by ε² instead of ε, and on random signs, which lie on the sphere of radius √d: their
-μ is ε√d.
+Differences from the paper: Fang et al. take the forward difference from w along directions uniform on the unit sphere,
+with radius μ. Here the difference is central, which costs the same for b₂ = 1 and has an error of ε² instead of ε. The
+directions are random signs, on the sphere of radius √d, so their μ is ε√d.
 
 The preset ``fedmezo`` is FedMeZO, a baseline of Qin et al., ICML 2024, and of Shu et al., ICML 2025. It is MeZO between
 the rounds of FedAvg: Malladi et al., "Fine-Tuning Language Models with Just Forward Passes", NeurIPS 2023,
-https://arxiv.org/abs/2305.17333, Algorithm 1. MeZO walks on the model itself. Here it walks on a copy in fp32, for the
-difference Δᵢ and because adding and taking away εz leaves rounding behind: the peak is two copies of the weights and
-one forward pass.
+https://arxiv.org/abs/2305.17333, Algorithm 1. MeZO steps on the model itself. Here it steps on an fp32 copy, for the
+difference Δᵢ and because adding and subtracting εz leaves rounding errors. The memory peak is two copies of the weights
+and one forward pass.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ from ferret_core.algorithms.configs.fedzo import Config
 
 
 class Algorithm(AveragedDescents):
-    """Dense updates from forward passes, averaged."""
+    """Averages dense updates from forward passes."""
 
     config: Config

@@ -1,7 +1,7 @@
 """Ferret: first-order local updates, sent as a seed and the coordinates of the update on random bases.
 
-Shu et al., "Ferret: Federated Full-Parameter Tuning at Scale for Large Language Models", ICML 2025, Algorithm 1,
-with block-wise projection (§3.2, equations 6 to 8) and coordinates in unbiased units.
+Shu et al., "Ferret: Federated Full-Parameter Tuning at Scale for Large Language Models", ICML 2025, Algorithm 1, with
+block-wise projection (§3.2, equations 6 to 8) and coordinates in unbiased units.
 
     for each round r:
         for each participant i in parallel:
@@ -12,13 +12,13 @@ with block-wise projection (§3.2, equations 6 to 8) and coordinates in unbiased
 
 nᵢ is 1, as in the paper, or i's number of examples.
 
-Own seeds average the noise of the reconstruction. Under a shared one coordinates add up, and one reconstruction does
-for all.
+With separate seeds the noise of the reconstruction averages out. With a shared seed coordinates add up, and one
+reconstruction serves all participants.
 
-With ``allocation = "curvature"`` K_l ∝ ‖Δᵢ,l‖·√tr(H_l), for which i takes the squared lengths of its own gradients.
+With ``allocation = "curvature"`` K_l ∝ ‖Δᵢ,l‖·√tr(H_l), estimated by i from the squared norms of its gradients.
 
-Where paper and published code differ: seeds are fresh per participant and round (paper; the code keeps one pool),
-K = Σ K_l exactly (paper; the code caps each block), and a = 1 is the unbiased update (the code's scale is a third).
+Where paper and published code differ: seeds are fresh per participant and round (paper; the code keeps one pool), K = Σ
+K_l exactly (paper; the code caps each block), and a = 1 is the unbiased update (the code's scale is a third).
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
-    """Seeds and coordinates, averaged."""
+    """Averages seeds and coordinates."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.basis = basis(config.basis)
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this model."""
+        """Returns the positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this
+        model."""
         blocks = self.config.cut(shapes(model))
         self.config.fixed(blocks)
         return {"whole": np.array(whole(blocks), dtype=np.int32)}
@@ -79,7 +80,7 @@ class Algorithm(WholeModel):
         return _side_by_side(received)
 
     def coordinates(self, state: State, contribution: Contribution) -> Arrays:
-        """Under a shared seed, where all K_l are equal."""
+        """Returns the coordinates; requires a shared seed and equal K_l."""
         gamma = torch.cat([*_coordinates(contribution, self.config.coordinates, state["whole"].tolist())])
         return {"coordinates": gamma.numpy()}
 
@@ -95,8 +96,10 @@ class Algorithm(WholeModel):
 
 
 class _Curvatures:
-    """How steep the loss is in each block: Σ_t ‖g_l,t‖² over the local steps, the trace of the empirical Fisher
-    information but for a factor."""
+    """Steepness of the loss in each block: Σ_t ‖g_l,t‖² over the local steps.
+
+    This is proportional to the trace of the empirical Fisher information.
+    """
 
     def __init__(self, model: nn.Module, blocks: Sequence[Block]) -> None:
         self._parameters = trainable(model)
@@ -104,7 +107,7 @@ class _Curvatures:
         self.found = [0.0] * len(blocks)
 
     def see(self) -> None:
-        """Takes the gradients of one step, which are left as they are."""
+        """Adds the gradients of one step, without changing them."""
         gradients = {
             name: torch.zeros_like(weight) if weight.grad is None else weight.grad
             for name, weight in self._parameters.items()
@@ -114,13 +117,13 @@ class _Curvatures:
 
 
 def _protected(gammas: Sequence[torch.Tensor], client: Client) -> Sequence[torch.Tensor]:
-    """The coordinates of all blocks as one vector, as they may leave, and in blocks again."""
+    """Protects the coordinates of all blocks as one vector, and splits it into blocks again."""
     lengths = [len(gamma) for gamma in gammas]
     return torch.from_numpy(client.protected(torch.cat([gamma.cpu() for gamma in gammas]).numpy())).split(lengths)
 
 
 def _side_by_side(received: Sequence[Weighted]) -> Arrays:
-    """Every participant's coordinates, still quantised, one after the other with their lengths."""
+    """Concatenates all participants' coordinates, still quantised, and adds their lengths."""
     result = _identity(received)
     for name in received[0].contribution.arrays:
         parts = [sent.contribution.arrays[name] for sent in received]
@@ -130,14 +133,14 @@ def _side_by_side(received: Sequence[Weighted]) -> Arrays:
 
 
 def _sum_of(received: Sequence[Weighted], kind: Kind, whole: Sequence[int]) -> Arrays:
-    """A shared seed and equal K_l: one mean coordinate vector stands for all participants."""
+    """Averages coordinates under a shared seed and equal K_l into one vector for all participants."""
     total = sum(sent.pull * torch.cat([*_coordinates(sent.contribution, kind, whole)]) for sent in received)
     total /= sum(sent.weight for sent in received)
     return _as_one(received[0], torch.as_tensor(total).numpy())
 
 
 def _as_one(first: Weighted, coordinates: Array) -> Arrays:
-    """One coordinate vector that stands for all participants."""
+    """Returns a result with one coordinate vector for all participants."""
     lengths = np.array([len(coordinates)], dtype=np.int32)
     return {
         **_identity([first._replace(factor=1.0)]),
@@ -147,7 +150,7 @@ def _as_one(first: Weighted, coordinates: Array) -> Arrays:
 
 
 def _identity(received: Sequence[Weighted]) -> dict[str, Array]:
-    """Whose columns the coordinates stand for, what they weigh, and by how much some are clipped, if any is."""
+    """Returns the seeds of the columns, the weights, and the clipping factors if any participant is clipped."""
     metas = [sent.contribution.meta for sent in received]
     clipped = any(sent.factor != 1 for sent in received)
     factors = {"factors": np.array([sent.factor for sent in received], dtype=np.float32)} if clipped else {}
@@ -165,7 +168,7 @@ def _coordinates(received: Contribution, kind: Kind, whole: Sequence[int]) -> Se
 
 
 def _terms(result: Arrays, kind: Kind, whole: Sequence[int], rate: float) -> list[Projected]:
-    """One reconstruction for each seed: its coordinates per block, already multiplied by rate and weight."""
+    """Returns one reconstruction per seed: its coordinates per block, already multiplied by rate and weight."""
     lengths = {name: np.cumsum(result[f"{name}.lengths"])[:-1] for name in result if f"{name}.lengths" in result}
     parts = {name: np.split(result[name], cuts) for name, cuts in lengths.items()}
     weights = result["weights"].tolist()

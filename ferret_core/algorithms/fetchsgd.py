@@ -1,8 +1,8 @@
 """FetchSGD: participants send count sketches of their updates, and the server finds the largest entries of the sum.
 
 Rothchild et al., "FetchSGD: Communication-Efficient Federated Learning with Sketching", ICML 2020,
-https://arxiv.org/abs/2007.07682, Algorithm 1. A sketch is linear: momentum and error memory live in it, at the server,
-so that participants need keep nothing.
+https://arxiv.org/abs/2007.07682, Algorithm 1. A sketch is linear: the server keeps momentum and error memory as
+sketches, so that participants keep no state.
 
     u and e, tables of rows × columns, start at 0
     for each round r:
@@ -14,13 +14,14 @@ so that participants need keep nothing.
         Δ = the k entries of largest |estimate(e)|;  w ← w − Δ
         e ← 0 and u ← 0 in the cells that sketch(Δ) hits
 
-The result is S alone: who follows the ledger keeps u and e, and finds the same Δ. It takes as many bytes down as a
-participant sends up.
+The result is S alone: every replica keeps u and e, and finds the same Δ. It takes as many bytes down as a participant
+sends up.
 
-Where paper and this differ: the paper sketches one gradient and decays the rate, here it is what T local steps have
-moved, at the server's learning rate a. Its Algorithm 1 takes sketch(Δ) off e and leaves u; the authors' code says that
-then the model diverges, so it did here, and does as above. ρ comes beside any momentum that ``[server]`` adds: set one
-of the two. Columns and k default to the authors' code: 500,000 and 50,000 for its 6.6 million parameters.
+Differences from the paper: The paper sketches one gradient and decays the rate; here the sketch is of the move of T
+local steps, at the server's learning rate a. Its Algorithm 1 subtracts sketch(Δ) from e and leaves u. According to the
+authors' code the model then diverges, which we confirmed; their code does as above. ρ is applied in addition to any
+momentum of ``[server]``: set only one of the two. Columns and k default to the authors' code: 500,000 and 50,000 for
+its 6.6 million parameters.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ from ferret_core.protocol.wire import Arrays
 
 
 class Algorithm(WholeModel):
-    """Sketches, averaged; the largest entries of what they add up to."""
+    """Averages sketches; applies the largest entries of their sum."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """Momentum and error memory, fp32 (rows, columns); and the seed of all hashes, uint64 (1,).
+        """Returns momentum and error memory, fp32 (rows, columns); and the seed of all hashes, uint64 (1,).
 
         Raises ``spec.invalid`` for a budget smaller than one column.
         """

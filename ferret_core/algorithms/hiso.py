@@ -1,8 +1,9 @@
-"""HiSo: zeroth-order steps along directions that all share, scaled by a curvature that follows from what was sent.
+"""HiSo: zeroth-order steps along shared directions, scaled by a curvature that follows from the slopes.
 
 Li et al., "Hessian-Informed Federated Zeroth-Order Optimization", ICLR 2026, https://arxiv.org/abs/2506.02370; with
-``smoothing = 0`` DeComFL: Li et al., "Achieving Dimension-Free Communication in Federated Learning via Zeroth-Order
-Optimization", ICLR 2025, https://arxiv.org/abs/2405.15861. The authors' code: https://github.com/ZidongLiu/DeComFL.
+``smoothing = 0`` it is DeComFL: Li et al., "Achieving Dimension-Free Communication in Federated Learning via
+Zeroth-Order Optimization", ICLR 2025, https://arxiv.org/abs/2405.15861. The authors' code:
+https://github.com/ZidongLiu/DeComFL.
 
     κ ← 1, a number for each weight
     for each round r:
@@ -16,12 +17,12 @@ Optimization", ICLR 2025, https://arxiv.org/abs/2405.15861. The authors' code: h
         w ← w − a · η Σ_t ḡ_t
         κ ← (1 − ν) κ + ν ḡ_t² for each t in turn
 
-Every replica keeps κ, which takes no byte to send: it follows from seeds and slopes.
+Every replica keeps κ, which is never sent: it follows from seeds and slopes.
 
-Where the authors and this differ: they take ĝ from the loss at w and at one side of it, here both sides are looked at;
-they draw z from a normal distribution, here its entries are ±1, of the same variance: of one direction alone ḡ² would
-be the same for all weights, of P ≥ 2 its mean over draws has the gradient's square in it, as theirs has. In their code
-κ changes while a round's ḡ_t are rebuilt; here all of a round's z have the κ that participants had.
+Differences from the authors: They take ĝ from the loss at w and on one side of it; here it is taken on both sides. They
+draw z from a normal distribution; here its entries are ±1, of the same variance. With one direction alone ḡ² would be
+the same for all weights; with P ≥ 2 its mean over draws contains the gradient's square, as theirs does. In their code κ
+changes while a round's ḡ_t are rebuilt; here all of a round's z use the participants' κ.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ from ferret_core.training.zeroth_order import combined, descend, move_along
 
 
 class Algorithm(WholeModel):
-    """Slopes along the round's directions, averaged; and the curvature that they tell of."""
+    """Averages slopes along the round's directions, and updates the curvature from them."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """κ, fp32 (d,); nothing for DeComFL."""
+        """Returns κ, fp32 (d,); nothing for DeComFL."""
         return {"curvature": np.ones(count(shapes(model)), np.float32)} if self.config.smoothing else {}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
@@ -98,12 +99,12 @@ class Algorithm(WholeModel):
         return {"curvature": curvature}
 
     def _seeds(self, seed: int) -> list[int]:
-        """Those of the round's directions, step by step."""
+        """Returns the seeds of the round's directions, step by step."""
         return [derive_seed(seed, "direction", number) for number in range(self.config.local.directions)]
 
 
 def _mover(state: State) -> Callable[[nn.Module, Mapping[int, float]], None]:
-    """How a participant walks along directions: as they are, or divided by √κ."""
+    """Returns a function that moves a model along directions, which are divided by √κ if there is a curvature."""
     if not state:
         return move_along
     return partial(_move_scaled, torch.from_numpy(np.sqrt(state["curvature"])))
@@ -111,7 +112,7 @@ def _mover(state: State) -> Callable[[nn.Module, Mapping[int, float]], None]:
 
 @torch.no_grad()
 def _move_scaled(root: torch.Tensor, model: nn.Module, steps: Mapping[int, float]) -> None:
-    """w ← w + Σ step · z(seed) / √κ in place."""
+    """Computes w ← w + Σ step · z(seed) / √κ in place."""
     parameters = trainable(model)
     parts = root.split([parameter.numel() for parameter in parameters.values()])
     for part, (name, moved) in zip(parts, combined(model, steps).items(), strict=True):
@@ -119,5 +120,5 @@ def _move_scaled(root: torch.Tensor, model: nn.Module, steps: Mapping[int, float
 
 
 def _flat(tensors: Mapping[str, torch.Tensor]) -> Array:
-    """fp32 (d,), in canonical order."""
+    """Returns fp32 (d,), in canonical order."""
     return torch.cat([tensor.reshape(-1) for tensor in tensors.values()]).cpu().numpy()

@@ -1,8 +1,8 @@
-"""PowerSGD: every matrix of the update is sent as its product with a thin one that all participants share.
+"""PowerSGD: participants send the product of every matrix of the update with a thin matrix that they share.
 
 Vogels et al., "PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization", NeurIPS 2019,
-https://arxiv.org/abs/1905.13727, with one exchange a round, as the authors' code has had it since
-(https://github.com/epfml/powersgd): rounds take turns between the sides of the matrix.
+https://arxiv.org/abs/1905.13727, with one exchange per round, as in the authors' later code
+(https://github.com/epfml/powersgd): rounds alternate between the sides of the matrix.
 
     Q_l of every matrix l (n_l × m_l) starts as noise, m_l × r, with orthonormal columns
     for each round r:
@@ -16,15 +16,15 @@ https://arxiv.org/abs/1905.13727, with one exchange a round, as the authors' cod
         even rounds: Q_l ← Σᵢ nᵢ Qᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a P_l Q_lᵀ;  Q_l ← orthogonalise(Q_l)
 
 nᵢ is 1, or i's number of examples. Two rounds are one step of power iteration, so the shared factors follow the largest
-singular directions of what is left to send. What is sent adds up: what is applied is the projection of the mean of the
-Mᵢ, of rank r for any number of participants, and the result is as small as one participant's upload.
+singular directions of the unsent rest. Contributions add up: the server applies the projection of the mean of the Mᵢ,
+of rank r for any number of participants, and the result is as small as one participant's upload.
 
-A tensor with more than two dimensions is the matrix shape[0] × rest. Where the factors would be no smaller than the
+A tensor with more than two dimensions is the matrix shape[0] × rest. If the factors would not be smaller than the
 matrix, it is sent whole.
 
-Where paper and this differ: the paper averages Mᵢ Q, orthogonalises the mean and averages Mᵢᵀ P: two exchanges in every
-step, where a participant here has one upload a round. The paper compresses the gradients of SGD with momentum, this
-what T local steps have moved; momentum is the server's.
+Differences from the paper: The paper averages Mᵢ Q, orthogonalises the mean and averages Mᵢᵀ P, with two exchanges in
+every step; here a participant has one upload per round. The paper compresses the gradients of SGD with momentum; here
+the move of T local steps is compressed, and momentum is the server's.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(AveragedUpdates):
-    """Low-rank updates with error feedback, averaged."""
+    """Averages low-rank updates with error feedback."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The shared factors of all matrices, fp32, flattened one after the other; and the seed of their noise."""
+        """Returns the shared factors of all matrices, fp32, flattened and concatenated; and the seed of their noise."""
         nothing = np.zeros(self.config.layouts(shapes(model), "Q")["Q"].shape, np.float32)
         return self._shared(model, "Q", nothing, derive_seed(seed, "powersgd"))
 
@@ -91,7 +91,7 @@ class Algorithm(AveragedUpdates):
         return self._shared(model, side, result[side], int(state["seed"][0]))
 
     def _update(self, shapes: Shapes, state: State, sent: Arrays) -> Array:
-        """fp32 (d,): the products of what was sent and what all share, and what was sent whole."""
+        """Returns fp32 (d,): the products of the sent and the shared factors, and the tensors that were sent whole."""
         tensors, factors = matrices(shapes, self.config.rank), {**state, **sent}
         update = np.empty(tensors[-1].elements.stop, np.float32)
         for tensor in tensors:
@@ -99,7 +99,7 @@ class Algorithm(AveragedUpdates):
         return update
 
     def _shared(self, model: nn.Module, side: Side, factors: Array, seed: int) -> State:
-        """The next round's state: every matrix's factor on this side with orthonormal columns."""
+        """Returns the next round's state: every matrix's factor on this side with orthonormal columns."""
         shared = np.empty_like(factors)
         for number, tensor in enumerate(matrices(shapes(model), self.config.rank)):
             if tensor.rank:
@@ -110,9 +110,10 @@ class Algorithm(AveragedUpdates):
 
 
 def _product(matrix: Matrix, factors: Arrays) -> Array:
-    """fp32 (rows · columns,): P Qᵀ, a column at a time by plain products and sums, on every machine to the bit.
+    """Returns fp32 (rows · columns,): P Qᵀ, a column at a time by plain products and sums.
 
-    A library's matrix product adds in an order of its own, and replicas must agree.
+    The result is bit-identical on every machine. A library's matrix product adds in an arbitrary order, and replicas
+    must agree.
     """
     left = factors["P"][matrix.factors["P"]].reshape(matrix.rows, matrix.rank)
     right = factors["Q"][matrix.factors["Q"]].reshape(matrix.columns, matrix.rank)

@@ -1,4 +1,4 @@
-"""QSGD: participants round every entry of their updates at random to one of a few levels of its bucket's norm.
+"""QSGD: participants round every entry of their updates randomly to one of a few levels of its bucket's norm.
 
 Alistarh et al., "QSGD: Communication-Efficient SGD via Gradient Quantization and Encoding", NeurIPS 2017,
 https://arxiv.org/abs/1610.02132.
@@ -8,17 +8,17 @@ https://arxiv.org/abs/1610.02132.
             wᵢ ← w; T steps of a first-order optimizer on wᵢ
             mᵢ ← w − wᵢ, cut into buckets b of 512
             send νᵢ,b = max |mᵢ,b|, and of every entry j
-                ζᵢ,j = sign(mᵢ,j) ⌊s |mᵢ,j| / νᵢ,b + uⱼ⌋          (uⱼ: fresh, even on [0, 1))
+                ζᵢ,j = sign(mᵢ,j) ⌊s |mᵢ,j| / νᵢ,b + uⱼ⌋          (uⱼ: fresh, uniform on [0, 1))
         w ← w − a · Σᵢ nᵢ νᵢ ζᵢ/s / Σᵢ nᵢ                     (nᵢ: i's examples, or 1)
 
-So E[ν ζ/s] = m. With ``norm = "l2"``, ν = ‖mᵢ,b‖₂, which the paper's lemma 3.1 is about: E‖Q(m) − m‖² is at most
-min(n/s², √n/s)·‖m‖² in a bucket of n. Its experiments take the largest entry instead, and so does the default: there
-the error is less, and more entries are not 0.
+So E[ν ζ/s] = m. With ``norm = "l2"``, ν = ‖mᵢ,b‖₂ as in the paper's lemma 3.1: E‖Q(m) − m‖² is at most min(n/s²,
+√n/s)·‖m‖² in a bucket of n. Its experiments take the largest entry instead, and so does the default: the error is
+smaller, and more entries are not 0.
 
-Where paper and this differ: the paper quantises every gradient of SGD, this what T local steps have moved. The paper's
-theory codes the levels by Elias, in as many bits as they happen to need; its experiments and this give each the same
-number of bits, here those of digits of base 2s + 1. There workers receive each other's codes; here the result is their
-mean, dense, 4 bytes for each parameter, whatever the number of participants.
+Differences from the paper: The paper quantises every gradient of SGD; here the move of T local steps is quantised. The
+paper's theory uses Elias codes of variable length; its experiments and this implementation use the same number of bits
+for each level, here as digits of base 2s + 1. There workers receive each other's codes; here the result is their mean,
+dense, 4 bytes per parameter for any number of participants.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
-    """Levels, averaged."""
+    """Averages levels."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The number of parameters d."""
+        """Returns the number of parameters d."""
         return {"parameters": np.array([count(shapes(model))], np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
@@ -72,7 +72,7 @@ class Algorithm(WholeModel):
         return self.config.decoded(received.arrays, d)
 
     def _norms(self, update: Array) -> Array:
-        """ν, fp32, one for each bucket; never below its largest entry."""
+        """Returns ν, fp32, one per bucket; never below its largest entry."""
         bucket = self.config.bucket_of(len(update))
         buckets = np.pad(update, (0, -len(update) % bucket)).reshape(-1, bucket)
         if self.config.norm == "max":
@@ -80,7 +80,7 @@ class Algorithm(WholeModel):
         return np.sqrt(np.square(buckets, dtype=np.float64).sum(axis=1)).astype(np.float32)
 
     def _rounded(self, update: Array, norms: Array, seed: int) -> Array:
-        """ζ, whole numbers in fp64 (d,): up or down at random, so that the mean stays."""
+        """Returns ζ, whole numbers in fp64 (d,), rounded up or down randomly, so that the mean is preserved."""
         d = len(update)
         unit = np.repeat(np.where(norms > 0, norms, 1), self.config.bucket_of(d))[:d]
         size = np.abs(update, dtype=np.float64) / unit

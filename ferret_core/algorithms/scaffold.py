@@ -1,4 +1,4 @@
-"""SCAFFOLD: control variates take out of every local step what only one participant's data asks for.
+"""SCAFFOLD: control variates correct every local step for the drift towards one participant's data.
 
 Karimireddy et al., "SCAFFOLD: Stochastic Controlled Averaging for Federated Learning", ICML 2020,
 https://arxiv.org/abs/1910.06378, Algorithm 1 with option II. It sends 2·d numbers, and receives as many.
@@ -12,10 +12,10 @@ https://arxiv.org/abs/1910.06378, Algorithm 1 with option II. It sends 2·d numb
         w ← w − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ                                            (nᵢ: i's examples, or 1)
         c ← c + |S| · Σᵢ nᵢ (cᵢ⁺ − cᵢ)/N / Σᵢ nᵢ                                (nᵢ = 1: c + Σᵢ (cᵢ⁺ − cᵢ)/N)
 
-Where paper and this differ: the paper corrects the gradient, w ← w − η (g − cᵢ + c), this corrects the step. For plain
-SGD that is the same. With any other optimizer the step is not −η g, so gradients and Δᵢ/(Tη) have different units;
-corrected this way, cᵢ is the mean step in units of η, of SGD with momentum as of Adam, and η is nothing but the
-optimizer's learning rate. The paper's participants count the same; where they are weighted by examples, so is c.
+Differences from the paper: The paper corrects the gradient, w ← w − η (g − cᵢ + c); here the step is corrected. For
+plain SGD that is the same. With any other optimizer the step is not −η g, so gradients and Δᵢ/(Tη) have different
+units. Corrected this way, cᵢ is the mean step in units of η, for SGD with momentum as for Adam, and η is just the
+optimizer's learning rate. The paper's participants have equal weights; if they are weighted by examples here, so is c.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
-    """Dense updates and control variates, averaged."""
+    """Averages dense updates and control variates."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The server's control variate c, fp32 (d,)."""
+        """Returns the server's control variate c, fp32 (d,)."""
         return {"control": np.zeros(sum(tensor.numel() for tensor in trainable(model).values()), np.float32)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
@@ -85,7 +85,7 @@ class Algorithm(WholeModel):
 
 
 class _Corrected:
-    """Called after each local step: moves the weights by −η (c − cᵢ) and counts."""
+    """A callback after each local step: moves the weights by −η (c − cᵢ) and counts the steps."""
 
     def __init__(self, model: nn.Module, correction: Array, client: Client) -> None:
         self.steps = 0

@@ -1,8 +1,9 @@
-"""signSGD: participants send one bit per parameter; the majority's sign is applied, or the mean of signs with scales.
+"""signSGD: participants send one bit per parameter; the server applies the majority's sign, or the mean of scaled
+signs.
 
-Bernstein et al., "signSGD: Compressed Optimisation for Non-Convex Problems", ICML 2018, https://arxiv.org/abs/1802.04434,
-and "signSGD with Majority Vote is Communication Efficient and Fault Tolerant", ICLR 2019,
-https://arxiv.org/abs/1810.05291. EF-signSGD: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient
+Bernstein et al., "signSGD: Compressed Optimisation for Non-Convex Problems", ICML 2018,
+https://arxiv.org/abs/1802.04434, and "signSGD with Majority Vote is Communication Efficient and Fault Tolerant", ICLR
+2019, https://arxiv.org/abs/1810.05291. EF-signSGD: Karimireddy et al., "Error Feedback Fixes SignSGD and other Gradient
 Compression Schemes", ICML 2019, https://arxiv.org/abs/1901.09847.
 
     for each round r:
@@ -14,15 +15,15 @@ Compression Schemes", ICML 2019, https://arxiv.org/abs/1901.09847.
         vote: λ_l = Σᵢ nᵢ λᵢ,l / Σᵢ nᵢ;  w_l ← w_l − a λ_l sign(Σᵢ nᵢ sign(mᵢ,l))
         mean: w_l ← w_l − a Σᵢ nᵢ λᵢ,l sign(mᵢ,l) / Σᵢ nᵢ                       (nᵢ: i's examples, or 1)
 
-A vote discards what the minority and all but the mean scale say, and nobody could remember that: error feedback needs
-the mean, of which each participant's memory holds exactly what it did not send itself. The mean with error feedback is
-EF-signSGD, and ``error_feedback = true`` alone asks for it.
+A vote discards the minority's signs and all scales except the mean, and no participant could remember them. Error
+feedback therefore needs the mean: each participant's memory then holds exactly its own unsent rest. The mean with error
+feedback is EF-signSGD, which ``error_feedback = true`` alone selects.
 
-Where the papers and this differ: there the sign is a gradient's and the step is the learning rate, here it is that of
-what T local steps have moved, and its size is measured: λ_l, one number for each tensor, as in EF-signSGD. ``scale``
-set to a number gives the papers' fixed step and sends no λ. A weight on which votes are even stays where it is. An
-entry that is exactly 0 votes by a coin of the participant's seed, or it would always vote for plus. The result of a
-vote has one bit for each parameter too, or two if there are ties; that of a mean is dense, 4 bytes for each.
+Differences from the papers: There the sign is a gradient's and the step is the learning rate. Here it is the sign of
+the move of T local steps, and the size of the step is measured: λ_l, one number per tensor, as in EF-signSGD. A number
+as ``scale`` gives the papers' fixed step and sends no λ. A weight with a tied vote does not move. An entry that is
+exactly 0 votes by a coin flip from the participant's seed, otherwise it would always vote for plus. The result of a
+vote also has one bit per parameter, or two if there are ties; the result of a mean is dense, 4 bytes per parameter.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
-    """Signs, voted on or averaged."""
+    """Averages signs, or applies their majority."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """Each tensor's number of elements, uint64."""
+        """Returns each tensor's number of elements, uint64."""
         return {"lengths": np.array(list(sizes(shapes(model)).values()), np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
@@ -82,7 +83,7 @@ class Algorithm(WholeModel):
         return state
 
     def _vote(self, contributions: Iterable[Weighted]) -> Arrays:
-        """The majority's signs, where it has none, and the mean scales."""
+        """Returns the majority's signs, the ties, and the mean scales."""
         received = iter(contributions)
         first = next(received)
         votes, total = np.float32(first.pull) * _votes(first.contribution), first.weight
@@ -99,7 +100,7 @@ class Algorithm(WholeModel):
         return result
 
     def _step(self, result: Arrays, lengths: Array) -> Array:
-        """What a vote moves the weights by, fp32 (d,)."""
+        """Returns the move of the weights by a vote, fp32 (d,)."""
         step = self._update(result, lengths)
         if "tied" in result:
             step[np.unpackbits(result["tied"], count=len(step)) == 1] = 0
@@ -109,12 +110,12 @@ class Algorithm(WholeModel):
         return self._update(received.arrays, lengths)
 
     def _update(self, arrays: Arrays, lengths: Array) -> Array:
-        """Signs at their scales, fp32 (d,)."""
+        """Returns scaled signs, fp32 (d,)."""
         signs = _signs(np.unpackbits(arrays["signs"], count=int(lengths.sum())))
         return signs * (np.repeat(arrays["scales"], lengths) if "scales" in arrays else np.float32(self.config.scale))
 
     def _scales(self, update: Array, lengths: Array) -> Array:
-        """fp32, one for each tensor: how much of the update a sign stands for."""
+        """Returns fp32, one per tensor: the size of the update that a sign represents."""
         if self.config.scale != "mean":
             return np.full(len(lengths), self.config.scale, np.float32)
         parts = np.split(np.abs(update), np.cumsum(lengths)[:-1])
@@ -122,12 +123,12 @@ class Algorithm(WholeModel):
 
 
 def _lengths(state: State) -> Array:
-    """int64, one for each tensor: its number of elements."""
+    """Returns int64, one per tensor: its number of elements."""
     return state["lengths"].astype(np.int64)
 
 
 def _negative(update: Array, seed: int) -> Array:
-    """bool (d,): where the vote is for minus."""
+    """Returns bool (d,): True for votes for minus."""
     zero = update == 0
     if not zero.any():
         return update < 0
@@ -140,10 +141,10 @@ def _votes(received: Contribution) -> Array:
 
 
 def _scales_of(received: Contribution) -> Array:
-    """fp64, one for each tensor; none where the step is fixed."""
+    """Returns fp64, one per tensor; empty if the step is fixed."""
     return received.arrays.get("scales", np.zeros(0)).astype(np.float64)
 
 
 def _signs(negative: Array) -> Array:
-    """fp32: −1 where the bit is set, 1 elsewhere."""
+    """Returns fp32: −1 for a set bit, 1 otherwise."""
     return 1 - 2 * negative.astype(np.float32)

@@ -1,26 +1,27 @@
-"""SparseLoCo: the largest entries of every chunk in two bits each, with a fading memory of the rest.
+"""SparseLoCo: participants send the largest entries of every chunk in two bits each, and keep a decaying memory of the
+rest.
 
-Sarfi et al., "Communication Efficient LLM Pre-training with SparseLoCo", 2025, https://arxiv.org/abs/2508.15706, as the
-authors' public code runs it (https://github.com/one-covenant/templar), which trained Covenant-72B.
+Sarfi et al., "Communication Efficient LLM Pre-training with SparseLoCo", 2025, https://arxiv.org/abs/2508.15706, as in
+the authors' public code (https://github.com/one-covenant/templar), which trained Covenant-72B.
 
     for each round r:
         for each participant i in parallel:
             wᵢ ← w; T steps of AdamW on wᵢ
             eᵢ ← β eᵢ + w − wᵢ                                 (eᵢ: its error memory, 0 at first)
-            Iᵢ: of every chunk of 64 × 64 entries the places of the k largest |eᵢ|
+            Iᵢ: the places of the k largest |eᵢ| of every chunk of 64 × 64 entries
             of every tensor: μ, σ ← mean and deviation of eᵢ at Iᵢ;  a bin for each: round((e − μ) / 1.5σ), −2 to 1
             v^ᵢ: the mean of the tensor's entries in the same bin
             send Iᵢ, 12 bits an entry, the bins, 2 bits an entry, and the 4 means of every tensor
             eᵢ ← eᵢ, less v^ᵢ at Iᵢ
         of every tensor: v^ᵢ ← v^ᵢ · min(1, median_j ‖v^_j‖ / ‖v^ᵢ‖)
-        w ← w − a · Σᵢ nᵢ v^ᵢ / Σᵢ nᵢ, at each place over those i alone that sent it     (nᵢ: i's examples, or 1)
+        w ← w − a · Σᵢ nᵢ v^ᵢ / Σᵢ nᵢ, at each place over its senders i only            (nᵢ: i's examples, or 1)
 
-A weight that one participant alone sends moves as far as one that all send. The result has the places that anybody
-sent, at most N·K.
+A weight that only one participant sends moves as far as one that all send. The result has all places that were sent, at
+most N·K.
 
-Where the authors and this differ: they multiply the update by the outer rate α before it joins the memory; here α is
-the server's rate a, which for a constant rate is the same. Their T is 30 or more, here the specification's. Their
-newest code sends places in fewer bits than the paper's 12: with k = 64, about 8 would do.
+Differences from the authors: They multiply the update by the outer rate α before adding it to the memory; here α is the
+server's rate a, which is equivalent for a constant rate. Their T is 30 or more; here the specification sets it. Their
+newest code sends places in fewer bits than the paper's 12: with k = 64, about 8 are enough.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ RANGE = 6.0
 
 
 class Algorithm(WholeModel):
-    """Two-bit entries of every chunk with error feedback, averaged over those that sent them."""
+    """Averages two-bit entries of every chunk over their senders, with error feedback."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The tensors' sides; raises ``spec.invalid`` for a budget that one entry of every chunk does not fit into."""
+        """Returns the tensors' sides; raises ``spec.invalid`` for a budget too small for one entry of every chunk."""
         self.config.chunks(shapes(model))
         return matrices_state(shapes(model))
 
@@ -109,7 +110,8 @@ class Algorithm(WholeModel):
 
 
 def _quantised(values: Array) -> tuple[Array, Array]:
-    """A tensor's entries: the bin of each, int64 below ``BINS``, and each bin's mean, fp32; 0 of an empty one."""
+    """Quantises a tensor's entries: the bin of each, int64 below ``BINS``, and each bin's mean, fp32; 0 for an empty
+    bin."""
     centred = values - values.mean(dtype=np.float64)
     deviation = centred.std(ddof=1) if len(values) > 1 else 0.0
     width = RANGE * deviation / BINS or 1.0
@@ -119,6 +121,6 @@ def _quantised(values: Array) -> tuple[Array, Array]:
 
 
 def _shares(norms: Array) -> Array:
-    """What is left of each participant's tensors, fp64 (N, tensors), where no norm may be above the median."""
+    """Returns the factors that limit the norms of participants' tensors to the median, fp64 (N, tensors)."""
     median = np.sort(norms, axis=0)[(len(norms) - 1) // 2]
     return np.divide(median, norms, out=np.ones_like(norms), where=norms > median)

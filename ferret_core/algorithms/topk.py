@@ -1,4 +1,4 @@
-"""Top-K: participants send the largest entries of their updates, and keep the rest until next time.
+"""Top-K: participants send the largest entries of their updates, and add the rest to the next one.
 
 Stich et al., "Sparsified SGD with Memory", NeurIPS 2018, https://arxiv.org/abs/1809.07599, and Aji and Heafield,
 "Sparse Communication for Distributed Gradient Descent", EMNLP 2017, https://arxiv.org/abs/1704.05021.
@@ -11,11 +11,11 @@ Stich et al., "Sparsified SGD with Memory", NeurIPS 2018, https://arxiv.org/abs/
             eᵢ ← mᵢ, less vᵢ at Iᵢ
         w ← w − a · Σᵢ nᵢ scatter(Iᵢ, vᵢ) / Σᵢ nᵢ       (nᵢ: i's examples, or 1)
 
-The K largest are those of the whole model. The result has the indices that anybody sent, at most N·K.
+The K largest entries are chosen over the whole model. The result has all indices that were sent, at most N·K.
 
-Where the papers and this differ: they sparsify every gradient of SGD, this what T local steps have moved. They send
-32 bits for each value and index; here values travel as Ferret's coordinates do, in 16 bits unless said otherwise, and
-what that loses stays in the memory; indices take about 2 + log₂(d/K) bits. A participant that is not sampled keeps its
+Differences from the papers: They sparsify every gradient of SGD; here the move of T local steps is sparsified. They
+send 32 bits for each value and index. Here values are encoded like Ferret's coordinates, in 16 bits by default, and the
+rounding error stays in the memory; indices take about 2 + log₂(d/K) bits. A participant that is not sampled keeps its
 memory until it is.
 """
 
@@ -39,13 +39,13 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
 class Algorithm(WholeModel):
-    """Sparse updates with error feedback, averaged."""
+    """Averages sparse updates with error feedback."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The number of parameters d; raises ``spec.invalid`` for a budget that not one entry fits into."""
+        """Returns the number of parameters d; raises ``spec.invalid`` for a budget too small for one entry."""
         d = count(shapes(model))
         self.config.entries(d)
         return {"parameters": np.array([d], np.uint64)}

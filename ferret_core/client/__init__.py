@@ -1,1 +1,1 @@
-"""A participant's side of a round: local training, a site's own functions in its place, and the loop over rounds."""
+"""A participant's side of a round: local training, optional functions of the site, and the loop over rounds."""

@@ -1,4 +1,4 @@
-"""A site's own code: how it trains, and how it measures a model on its data; the same in a simulation and at the edge.
+"""A site's own code for training, and for measuring a model on its data; the same in a simulation and at the edge.
 
 ::
 
@@ -38,7 +38,7 @@ Given = TypeVar("Given", bound="Function")
 
 
 class Site:
-    """The functions of one site, which stand in for Ferret's own; what is not given stays Ferret's.
+    """The functions of one site, which replace Ferret's own; functions that are not given stay Ferret's.
 
     Both are called as ``function(model, examples, context)`` with a causal language model of ``transformers`` in fp32,
     the site's examples (``instruction``, ``input``, ``output``) and a
@@ -50,15 +50,15 @@ class Site:
         self.evaluates: Function | None = None
 
     def train(self, function: Given) -> Given:
-        """The function that moves ``model`` in place, and returns its mean training loss or None.
+        """Registers the function that moves ``model`` in place, and returns its mean training loss or None.
 
-        Ferret sends what follows from how far the model has moved, as the experiment's algorithm says.
+        Ferret sends the contribution that follows from the trained model, by the experiment's algorithm.
         """
         self.trains = _only("train", self.trains, function)
         return function
 
     def evaluate(self, function: Given) -> Given:
-        """The function that returns the round's model's loss on this site's data, before it is trained.
+        """Registers the function that returns the loss of the round's model on this site's data, before training.
 
         It is called without gradients, and reported as ``site_loss``.
         """

@@ -1,4 +1,4 @@
-"""What one participant does in one round: the same for a simulated client and for a real one at the edge."""
+"""One participant's work in one round: the same for a simulated client and for a real one at the edge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ferret_core.training.room import require_room
 
 
 class Part(NamedTuple):
-    """A participant's part in a round: what it sends, what it keeps for its next round, and what that took."""
+    """A participant's part in a round: its contribution, its memory for the next round, and its costs."""
 
     sealed: Sealed
     memory: Arrays
@@ -27,8 +27,8 @@ class Part(NamedTuple):
 def contribute(replica: Replica, client: Client) -> Part:
     """Trains on the client's shard from the replica's model, which is left unchanged, and seals the update.
 
-    Raises ``contribution.wrong_base`` when the replica is not at the task's model, ``contribution.non_finite`` for an
-    update that is not a number, ``training.unsupported`` for a site's own training where the algorithm cannot take it,
+    Raises ``contribution.wrong_base`` if the replica is not at the task's model, ``contribution.non_finite`` for an
+    update that is not finite, ``training.unsupported`` for a site's own training that the algorithm does not support,
     and ``memory.exhausted``.
     """
     if replica.digest != client.task.base_digest:
@@ -51,7 +51,7 @@ def contribute(replica: Replica, client: Client) -> Part:
 
 
 def _evaluated(replica: Replica, client: Client) -> dict[str, float]:
-    """What the site's own function says of the round's model."""
+    """Returns the metrics of the round's model by the site's own function."""
     if client.own is None:
         return {}
     local = replica.experiment.traits.local

@@ -1,4 +1,4 @@
-"""A site's rounds as a loop of its own: the round waits while the loop's body trains.
+"""A site's rounds as a loop: the round waits while the loop's body trains.
 
 ::
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class Abandoned(Exception):
-    """The loop was left in the middle of a round, which is given up."""
+    """The loop was left in the middle of a round, which is abandoned."""
 
 
 class Task:
-    """One round: ``model`` is to be moved in place, as by a function under ``@site.train``."""
+    """One round; the loop's body must move ``model`` in place, like a function under ``@site.train``."""
 
     def __init__(self, model: nn.Module, examples: Sequence[Example], context: Context) -> None:
         self.model = model
@@ -38,18 +38,19 @@ class Task:
         self._answer = SimpleQueue[float | BaseException | None]()
 
     def submit(self, loss: float | None = None) -> None:
-        """What the model has become is sent, with the mean ``loss`` of its training if given. Once for each task."""
+        """Sends the trained model's contribution, with the mean ``loss`` of its training if given; call it once per
+        task."""
         if self.answered:
             raise TypeError("a task is submitted once")
         self._put(loss)
 
     def abandon(self) -> None:
-        """Nothing is sent for this round."""
+        """Abandons the round; nothing is sent."""
         if not self.answered:
             self._put(Abandoned("the loop over the tasks was left before this one was submitted"))
 
     def wait(self) -> float | None:
-        """Until the loop has submitted the task; raises :class:`Abandoned`."""
+        """Waits until the loop has submitted the task; raises :class:`Abandoned`."""
         answer = self._answer.get()
         if isinstance(answer, BaseException):
             raise answer
@@ -61,10 +62,10 @@ class Task:
 
 
 def tasks(run: Callable[[Site], Any]) -> Generator[Task, None, None]:
-    """The rounds of ``run``, which is called with a :class:`Site` on a thread of its own, until it returns.
+    """Yields the rounds of ``run``, which is called with a :class:`Site` on a separate thread, until it returns.
 
-    Raises what it raises, and ``TypeError`` for a task that the loop's body did not submit. Leaving the loop gives the
-    round up, and with it ``run``, as soon as that trains again.
+    Raises its exceptions, and ``TypeError`` for a task that the loop's body did not submit. Leaving the loop abandons
+    the round, and ``run`` ends when it next trains.
     """
     rounds = _Rounds()
 
@@ -87,7 +88,7 @@ def tasks(run: Callable[[Site], Any]) -> Generator[Task, None, None]:
 
 
 class _Rounds:
-    """Tasks on their way from the thread that runs to the loop."""
+    """Tasks on their way from the running thread to the loop."""
 
     def __init__(self) -> None:
         self.site = Site()
@@ -97,7 +98,7 @@ class _Rounds:
         self._left = Event()
 
     def next(self) -> Task | None:
-        """The next task, None at the end; raises what ended the run."""
+        """Returns the next task, None at the end; raises the exception that ended the run."""
         found = self._found.get()
         if isinstance(found, BaseException):
             raise found
@@ -108,7 +109,7 @@ class _Rounds:
         self._found.put(error)
 
     def leave(self) -> None:
-        """Gives up the task that the loop has, and every later one."""
+        """Abandons the loop's current task, and every later one."""
         self._left.set()
         if self._last is not None:
             self._last.abandon()
@@ -119,6 +120,6 @@ class _Rounds:
     def _train(self, model: nn.Module, examples: Sequence[Example], context: Context) -> float | None:
         task = Task(model, examples, context)
         self._found.put(task)
-        if self._left.is_set():  # the loop may have looked before
+        if self._left.is_set():  # the loop may have checked before
             task.abandon()
         return task.wait()

@@ -1,4 +1,4 @@
-"""What a dataset is: a file with a frozen ``Config`` and a final class ``Dataset`` of instruction examples."""
+"""Datasets: each is a file with a frozen ``Config`` and a final class ``Dataset`` of instruction examples."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 class Example(NamedTuple):
-    """One instruction with its answer; ``label`` is what a skewed partition splits by.
+    """One instruction with its answer; ``label`` is the key of skewed partitions.
 
-    ``accepted`` holds further answers that count as right: training takes ``output`` alone, a score the best of all.
+    ``accepted`` holds further correct answers: training uses ``output`` alone, a score uses the best match.
     """
 
     instruction: str
@@ -20,23 +20,23 @@ class Example(NamedTuple):
 
 
 class FederatedDataset(Protocol):
-    """The interface of ``ferret_core/datasets/<name>.py``'s class ``Dataset``."""
+    """The interface of the class ``Dataset`` in ``ferret_core/datasets/<name>.py``."""
 
     def __init__(self, config: Any) -> None: ...
 
     def train(self) -> list[Example]:
-        """The examples that participants train on; ``dataset.invalid`` names file, line and field."""
+        """Returns the training examples; raises ``dataset.invalid``, which names file, line and field."""
         ...
 
     def test(self) -> list[Example]:
-        """The held-out examples."""
+        """Returns the held-out examples."""
         ...
 
 
 @runtime_checkable
 class HoldsOutLabels(Protocol):
-    """What a ``Dataset`` also has if its test examples are of labels that nobody trains on."""
+    """Additional interface of a ``Dataset`` with test examples of labels that are not in the training data."""
 
     def first_held_out(self, labels: Set[str]) -> list[str]:
-        """The labels of the training examples, in the order in which a validation split takes them."""
+        """Returns the labels of the training examples, in the order in which a validation split takes them."""
         ...

@@ -1,8 +1,8 @@
-"""Prompts in the words of the model's own chat template, ``prompt.template = "chat"``: for models tuned for chat.
+"""Prompts in the model's own chat template, ``prompt.template = "chat"``: for models tuned for chat.
 
-A chat template is a Jinja program that comes with the model, so it may come from anybody. It never sees an example.
-A bounded process (:mod:`ferret_core.datasets._template_process`) renders it once, for a random mark in place of a
-question. The text on either side of the mark makes a template without a program, by which every question is put.
+A chat template is a Jinja program that comes with the model, so it is untrusted. It never sees an example. A bounded
+process (:mod:`ferret_core.datasets._template_process`) renders it once, for a random mark instead of a question. The
+texts before and after the mark form a literal template that is used for every question.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 
 Messages = list[dict[str, str]]
 MARGIN = " \n"
-"""Blanks around the mark: they show whether the template trims a question."""
+"""Blanks around the mark: they show if the template trims a question."""
 CONTENT = "messages[0]['content']"
 WRITTEN = {CONTENT: MARGIN, f"{CONTENT}.strip()": ""}
-"""The question as a template writes it, and the blanks that it leaves on either side of the mark."""
+"""Forms of the question in a template, with the blanks that each leaves on both sides of the mark."""
 WAIT_SECONDS = 60
-"""Until the process is ended: its own limit is of processor time, and the machine may be busy."""
+"""Time limit of the process: its own limit is on processor time, and the machine may be busy."""
 
 
 class _Unusable(Exception):
-    """Says why a chat template cannot be used."""
+    """The reason why a chat template cannot be used."""
 
 
 def require_chat(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Raises ``spec.invalid`` if the model has no chat template, or one that takes no single question."""
+    """Raises ``spec.invalid`` if the model has no chat template, or one that does not accept a single question."""
     question_template(tokenizer)
 
 
 def chat_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The tokens of the question as the only message of a user, up to where the assistant's answer begins.
+    """Returns the tokens of the question as a user's only message, up to the start of the assistant's answer.
 
-    Raises as :func:`question_template` does.
+    Raises the errors of :func:`question_template`.
     """
     return rendered_ids(one_message(example.instruction, example.input), tokenizer, question_template(tokenizer))
 
 
 def question_template(tokenizer: PreTrainedTokenizerBase) -> str:
-    """The tokenizer's chat template for one question, as literal text around the question.
+    """Returns the tokenizer's chat template for one question, as literal text around the question.
 
-    Raises ``spec.invalid`` for a tokenizer without a chat template, for one that does not put a question between two
-    fixed texts, and for one that takes more time, memory or text than a template needs.
+    Raises ``spec.invalid`` for a tokenizer without a chat template, for a template that does not put a question between
+    two fixed texts, and for one that takes more time, memory or text than a template needs.
     """
     if tokenizer.chat_template is None:
         raise _refused("has no chat template")
@@ -65,12 +65,13 @@ def question_template(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def one_message(instruction: str, input: str) -> Messages:
-    """A question as the message that models tuned for chat get in training."""
+    """Returns a question in the message format that chat models are trained on."""
     return [{"role": "user", "content": "\n\n".join(filter(None, [instruction, input]))}]
 
 
 def rendered_ids(messages: Messages, tokenizer: PreTrainedTokenizerBase, template: str) -> list[int]:
-    """The tokens of the messages by ``template``, which must be Ferret's own; the messages' text is only text."""
+    """Returns the tokens of the messages by ``template``, which must be Ferret's own. Message text is never
+    interpreted."""
     rendered: Any = tokenizer.apply_chat_template(
         messages, chat_template=template, add_generation_prompt=True, return_dict=True, sanitize_control_tokens=True
     )
@@ -91,21 +92,21 @@ def _literal(template: str, special_tokens: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A Jinja string. Jinja reads escapes as Python does, which has no pairs of surrogates as JSON has."""
+    """Returns a Jinja string literal. Jinja reads escapes like Python, which has no surrogate pairs, unlike JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _render(template: str, special_tokens: str, questions: list[str]) -> list[str]:
     asked = {"template": template, "special_tokens": json.loads(special_tokens), "questions": questions}
     command = [sys.executable, "-P", "-m", "ferret_core.datasets._template_process"]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each thread would take address space
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each thread would use address space
     text = json.dumps(asked).encode()
     try:
         done = subprocess.run(command, input=text, capture_output=True, timeout=WAIT_SECONDS, env=environment)
     except subprocess.TimeoutExpired as error:
         raise _Unusable(f"it does not end within {WAIT_SECONDS} seconds") from error
     if done.returncode == TOO_LONG:
-        raise _Unusable("it makes too long a text of a short question")
+        raise _Unusable("its text for a short question is too long")
     if done.returncode:
         raise _Unusable(f"it fails, or takes more than {SECONDS:.0f} second or too much memory")
     return cast("list[str]", json.loads(done.stdout))

@@ -1,7 +1,7 @@
-"""The words of training as a chat template, which exported models carry: the prompt is part of what a model learned.
+"""The prompt of training as a chat template for exported models: the prompt is part of what a model learned.
 
-The user's message is the instruction, a system message the input. There is one question, as in training; an answer
-behind it is that of the assistant, ended as training ends it.
+The user's message is the instruction, a system message the input. There is one question, as in training. An answer
+after it is the assistant's, and ends as in training.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 LEADS = ("", "bos_token + ", "bos_token + ' ' + ")
-"""What may have to stand before the text, as Jinja: some tokenizers begin every text with a token, which a chat
-template has to write; behind it some leave out the blank that they put before a text's first word."""
+"""Possible prefixes of the text, as Jinja: some tokenizers begin every text with a token, which a chat template must
+write; after it some omit the blank that they put before the first word of a text."""
 PROBES = (Example("Count the words.", "bell school kite", ""), Example("Name a colour.", "", ""))
 UNCUT = 1 << 20
 ONE_QUESTION = "this model was tuned on single questions: give one user message, and its input as the system message"
@@ -52,24 +52,24 @@ JINJA = """\
 
 
 def messages_of(instruction: str, input: str = "") -> Messages:
-    """A question as the messages that these templates take."""
+    """Returns a question as messages for these templates."""
     given = [{"role": "system", "content": input}] if input else []
     return [*given, {"role": "user", "content": instruction}]
 
 
 def is_of_training(template: str) -> bool:
-    """Whether a chat template is one of these, rather than one that the base model's authors wrote."""
+    """True if a chat template is one of these, not one by the base model's authors."""
     return any(template == jinja(wording, lead) for wording in WORDINGS for lead in LEADS)
 
 
 def fitting(tokenizer: PreTrainedTokenizerBase, template: Worded) -> str | None:
-    """The chat template by which this tokenizer gives the tokens of training; None if none does."""
+    """Returns the chat template that gives the tokens of training with this tokenizer; None if none does."""
     leads = LEADS if tokenizer.bos_token else LEADS[:1]
     return next((text for lead in leads if _fits(text := jinja(template, lead), tokenizer, template)), None)
 
 
 def jinja(template: Worded, lead: str = "") -> str:
-    """The template's words as Jinja, behind ``lead``."""
+    """Returns the template as Jinja, after ``lead``."""
     preamble, without_input, gap = WORDINGS[template]
     texts = {
         "one question": ONE_QUESTION,

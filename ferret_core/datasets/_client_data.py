@@ -1,4 +1,4 @@
-"""One participant's tokenised examples, and the batches that a model is given of them."""
+"""One participant's tokenised examples, and batches of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import torch
 from ferret_core.protocol.errors import FerretError
 
 IGNORED = -100
-"""The label of a token that no loss is taken on."""
+"""Label of a token without loss."""
 
 
 class Batch(NamedTuple):
-    """Right-padded token ids, int64 of shape (sequences, tokens); ``labels`` are -100 where no loss is taken."""
+    """Right-padded token ids, int64 of shape (sequences, tokens); ``labels`` are -100 for tokens without loss."""
 
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
@@ -25,7 +25,8 @@ class Batch(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """One tokenised example, neither part empty; the response ends with the end-of-text token unless it was cut."""
+    """One tokenised example with two non-empty parts; the response ends with the end-of-text token unless it was
+    cut."""
 
     prompt: list[int]
     response: list[int]
@@ -33,7 +34,8 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Shard:
-    """One participant's tokenised examples, ``truncated`` of them cut; ``partition.invalid`` if there are none."""
+    """One participant's tokenised examples; ``truncated`` counts the cut ones. Raises ``partition.invalid`` without
+    examples."""
 
     examples: Sequence[Encoded]
     pad_id: int
@@ -47,9 +49,9 @@ class Shard:
         return len(self.examples)
 
     def batches(self, size: int, seed: int) -> Iterator[Batch]:
-        """Endless batches of exactly ``size`` sequences; ``seed`` fixes the order.
+        """Yields batches of exactly ``size`` sequences without end; ``seed`` determines the order.
 
-        Examples come in passes, each a fresh permutation of the whole shard; a batch may span two passes, so a shard
+        Examples come in passes, each a new permutation of the whole shard; a batch may span two passes, so a shard
         smaller than a batch repeats its examples.
         """
         rng = np.random.Generator(np.random.PCG64(seed))
@@ -58,7 +60,7 @@ class Shard:
             yield self._batch(islice(order, size))
 
     def ordered(self, size: int) -> Iterator[Batch]:
-        """Every example once, longest first (the largest batch fails first); the last batch may be smaller."""
+        """Yields every example once, longest first (the largest batch fails first); the last batch may be smaller."""
         lengths = [len(prompt) + len(response) for prompt, response in self.examples]
         order = sorted(range(len(self)), key=lambda index: -lengths[index])
         for start in range(0, len(self), size):

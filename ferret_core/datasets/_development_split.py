@@ -1,7 +1,7 @@
-"""Development examples: a few of the validation split, by which the server decides about a round before it counts.
+"""Development examples: a few validation examples that the server uses to decide about a round before it counts.
 
-Nobody trains on them, and no result is read from them: they are taken out of what clients train on and, where the
-validation split is evaluated, out of that too.
+They are used neither for training nor for results: they are removed from the clients' training data and, if the
+validation split is evaluated, from that too.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ferret_core.protocol.errors import FerretError
 
 
 def chosen(validation: Sequence[Example], count: int) -> list[Example]:
-    """``count`` of the validation examples, of different texts and at even distances in the order of their ranks.
+    """Chooses ``count`` validation examples with different texts, evenly spaced in the order of their ranks.
 
-    Raises ``dataset.invalid`` where there are not more than that, one at least being left to evaluate.
+    Raises ``dataset.invalid`` unless there are more than ``count``, because at least one must be left to evaluate.
     """
     by_rank = {rank(example): example for example in validation}
     if len(by_rank) <= count:
@@ -30,13 +30,13 @@ def chosen(validation: Sequence[Example], count: int) -> list[Example]:
 
 
 def without(examples: Iterable[Example], development: Iterable[Example]) -> list[Example]:
-    """The examples whose text is not that of a development example."""
+    """Returns the examples without texts of development examples."""
     taken = {rank(example) for example in development}
     return [example for example in examples if rank(example) not in taken]
 
 
 def require_apart(development: Sequence[Example], held_out: Iterable[Example]) -> None:
-    """Raises ``dataset.invalid`` where a development example is held out for the evaluation too."""
+    """Raises ``dataset.invalid`` if a development example is also held out for the evaluation."""
     both = {rank(example) for example in development} & {rank(example) for example in held_out}
     if both:
         message = (

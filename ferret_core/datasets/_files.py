@@ -1,4 +1,4 @@
-"""Opens the files that a dataset's options name."""
+"""Access to the files in a dataset's options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferret_core.system import untrusted_files
 
 @contextmanager
 def opened(path: str, option: str) -> Generator[untrusted_files.BoundedFile]:
-    """The file at ``path``; ``dataset.invalid`` about ``option`` where it cannot be read, or may not be."""
+    """Opens the file at ``path``; raises ``dataset.invalid`` about ``option`` if it is unreadable or not allowed."""
     try:
         with untrusted_files.reading(path, anywhere=option == OPTION) as file:
             yield file
@@ -21,7 +21,7 @@ def opened(path: str, option: str) -> Generator[untrusted_files.BoundedFile]:
 
 
 def require_allowed(path: str, option: str) -> None:
-    """``dataset.invalid`` where the path must not even be looked at."""
+    """Raises ``dataset.invalid`` if the path must not be accessed."""
     try:
         untrusted_files.allowed(path)
     except untrusted_files.UnfitFile as error:

@@ -1,7 +1,7 @@
-"""Files of a dataset on the Hugging Face hub, or on the mirror that ``HF_ENDPOINT`` names.
+"""Files of a dataset on the Hugging Face hub, or on the mirror in ``HF_ENDPOINT``.
 
-Each is downloaded once and kept in the hub's own cache. All functions raise ``dataset.invalid`` about ``dataset.hub``,
-and ``setup.missing`` without the packages of the extra ``hub``.
+Each is downloaded once into the hub's own cache. All functions raise ``dataset.invalid`` about ``dataset.hub``, and
+``setup.missing`` without the packages of the extra ``hub``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPTION = "dataset.hub"
 
 
 def download(repository: str, revision: str | None, filename: str) -> str:
-    """The local path of the repository's file."""
+    """Downloads the repository's file and returns its local path."""
     with _from_hub(repository, filename):
         from huggingface_hub import hf_hub_download
 
@@ -27,7 +27,7 @@ def download(repository: str, revision: str | None, filename: str) -> str:
 
 
 def download_all(repository: str, revision: str | None, pattern: str) -> list[str]:
-    """The local paths of the repository's files whose names match ``pattern``, by name; there is at least one."""
+    """Downloads the repository's files that match ``pattern``, at least one, and returns their local paths, by name."""
     with _from_hub(repository, pattern):
         from huggingface_hub import snapshot_download
 
@@ -38,7 +38,7 @@ def download_all(repository: str, revision: str | None, pattern: str) -> list[st
 
 
 def read_parquet(repository: str, revision: str | None, filename: str) -> Iterator[Record]:
-    """The rows of the repository's Parquet file."""
+    """Yields the rows of the repository's Parquet file."""
     with _from_hub(repository, filename):
         import pyarrow as arrow
         from pyarrow import parquet
@@ -54,7 +54,7 @@ def read_parquet(repository: str, revision: str | None, filename: str) -> Iterat
 
 
 def _check_size(repository: str, filename: str, found: Any) -> None:
-    """Raises unless what the file says of itself is within bounds; ``found``: pyarrow's FileMetaData."""
+    """Raises an error if the file's metadata exceed the limits; ``found``: pyarrow's FileMetaData."""
     unpacked = sum(found.row_group(group).total_byte_size for group in range(found.num_row_groups))
     if found.num_rows > MAX_LINES or unpacked > MAX_FILE_BYTES:
         raise _invalid(repository, f"{filename} has {found.num_rows} rows of {unpacked} bytes: more than are read")
@@ -62,13 +62,13 @@ def _check_size(repository: str, filename: str, found: Any) -> None:
 
 @contextmanager
 def _from_hub(repository: str, wanted: str) -> Generator[None]:
-    """Says which package is missing, or what cannot be downloaded."""
+    """Converts exceptions to errors that name the missing package or the failed download."""
     try:
         yield
     except ImportError as error:
         message = f"{error.name} is not installed: pip install {error.name}, or give local files"
         raise FerretError("setup.missing", message) from error
-    except Exception as error:  # httpx, httpx2, OSError or ValueError, as the hub's version has it
+    except Exception as error:  # httpx, httpx2, OSError or ValueError, depending on the hub library's version
         why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise _invalid(repository, f"{wanted} cannot be downloaded ({why}): give local files") from error
 

@@ -1,4 +1,4 @@
-"""Instruction examples out of records, whatever their fields are called."""
+"""Conversion of records to instruction examples, with configurable field names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferret_core.datasets._record import Record, invalid
 
 
 class Names(NamedTuple):
-    """What the fields of a record are called; ``label`` is None where nobody splits by it."""
+    """Names of a record's fields; ``label`` is None if no partition uses it."""
 
     instruction: str = "instruction"
     input: str = "input"
@@ -19,10 +19,10 @@ class Names(NamedTuple):
 
 
 def examples_of(records: Iterable[Record], names: Names) -> list[Example]:
-    """The records as examples; single ones may lack an input and a label.
+    """Converts records to examples; single ones may lack an input and a label.
 
-    Of a list of outputs training takes the first. Raises ``dataset.invalid`` with place and field, also for an input or
-    a label under another name than the usual one that no record has.
+    Training uses the first of a list of outputs. Raises ``dataset.invalid`` with place and field, also if no record has
+    a renamed input or label.
     """
     unseen = {names.input, names.label} - {"input", "label", None}
     examples: list[Example] = []

@@ -1,4 +1,4 @@
-"""Reads JSON of a user's files, gzipped where the name ends in ``.gz``: a whole document, or one object per line."""
+"""Reading of JSON files from users, gzipped if the name ends in ``.gz``: a whole document, or one object per line."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ferret_core.datasets._record import Record, invalid, kind_of, record_of
 
 
 def read_lines(path: str, option: str) -> Iterator[Record]:
-    """The objects of a JSON Lines file, streamed; blank lines are allowed.
+    """Yields the objects of a JSON Lines file, streamed; blank lines are allowed.
 
-    Raises ``dataset.invalid`` that names file and line, or says that there is nothing.
+    Raises ``dataset.invalid`` with file and line, also for a file without objects.
     """
     empty = True
     with opened(path, option) as file:
@@ -26,12 +26,13 @@ def read_lines(path: str, option: str) -> Iterator[Record]:
 
 
 def read_object(path: str, option: str) -> Record:
-    """The file's one JSON object; ``dataset.invalid`` if it holds anything else."""
+    """Returns the file's one JSON object; raises ``dataset.invalid`` for any other content."""
     return record_of(_document(path, option), option, path, "")
 
 
 def read_list(path: str, option: str) -> Iterator[Record]:
-    """The objects of the file's one JSON list, at least one; ``dataset.invalid`` if it holds anything else."""
+    """Yields the objects of the file's one JSON list, at least one; raises ``dataset.invalid`` for any other
+    content."""
     items = _document(path, option)
     if not isinstance(items, list):
         raise invalid(
@@ -49,7 +50,7 @@ def _document(path: str, option: str) -> object:
 
 
 def _parse(raw: bytes, option: str, path: str, line: int = 1) -> object:
-    """The JSON value of ``raw``, which begins in this line of the file."""
+    """Parses the JSON value in ``raw``, which begins in this line of the file."""
     try:
         return json.loads(raw.decode("utf-8-sig").rstrip())
     except UnicodeDecodeError as error:

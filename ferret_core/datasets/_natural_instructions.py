@@ -1,4 +1,4 @@
-"""The tasks of Super-NaturalInstructions, in the three forms they are found in: release, one file, hub."""
+"""The tasks of Super-NaturalInstructions, in three forms: official release, one file, hub."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NAME = re.compile(r"task\d+\w*")
 
 
 class Instance(NamedTuple):
-    """One input and the answers that are accepted, at least one."""
+    """One input and the accepted answers, at least one."""
 
     input: str
     answers: tuple[str, ...]
 
 
 class Task(NamedTuple):
-    """A task by its official name, e.g. ``task001_quoref_question_generation``, with its instruction."""
+    """A task with its official name, e.g. ``task001_quoref_question_generation``, and its instruction."""
 
     name: str
     definition: str
@@ -33,7 +33,8 @@ class Task(NamedTuple):
 
 
 def from_release(folder: Path, split: Split, names: str | None) -> Iterator[Task]:
-    """The official layout: ``tasks/<name>.json`` for every line of ``names``, else of ``splits/default``'s list."""
+    """Reads the official layout: ``tasks/<name>.json`` for every line of ``names`` or else of ``splits/default``'s
+    list."""
     path = names or str(folder / "splits" / "default" / f"{split}_tasks.txt")
     option = f"dataset.{split}_tasks" if names else "dataset.tasks"
     for number, name in _listed(path, option):
@@ -47,7 +48,8 @@ def from_release(folder: Path, split: Split, names: str | None) -> Iterator[Task
 
 
 def from_file(path: str, split: Split, names: str | None) -> Iterator[Task]:
-    """JSON Lines with one task each, its name under ``task``: those that ``names`` lists, else those of this split."""
+    """Reads JSON Lines with one task each and its name under ``task``: the tasks in ``names``, or else of this
+    split."""
     if names is None:
         yield from (_named(line) for line in read_lines(path, "dataset.tasks") if line.text("split") == split)
         return
@@ -61,7 +63,7 @@ def from_file(path: str, split: Split, names: str | None) -> Iterator[Task]:
 
 
 def from_hub(repository: str, revision: str | None, split: Split) -> Iterator[Task]:
-    """One JSON Lines file per task under ``train/`` and ``test/``, with a line per answer: an id may come again."""
+    """Reads one JSON Lines file per task under ``train/`` and ``test/``, with a line per answer: ids may repeat."""
     for path in download_all(repository, revision, f"{split}/*.jsonl"):
         lines = list(read_lines(path, OPTION))
         answers: dict[str, list[str]] = {}
@@ -74,7 +76,7 @@ def from_hub(repository: str, revision: str | None, split: Split) -> Iterator[Ta
 
 
 def _listed(path: str, option: str) -> Sequence[tuple[int, str]]:
-    """Every name in the list with its line; ``dataset.invalid`` if there is none, or one stands there twice."""
+    """Returns every name in the list with its line; raises ``dataset.invalid`` for an empty list or a repeated name."""
     with opened(path, option) as file:
         lines = [_decoded(raw, number, path, option) for number, raw in enumerate(file.lines(), start=1)]
     names = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
@@ -90,7 +92,7 @@ def _listed(path: str, option: str) -> Sequence[tuple[int, str]]:
 
 
 def _told(name: str) -> str:
-    """A task's name; whatever else may stand in a file is not repeated."""
+    """Returns a task's name for a message; any other content of a file is not repeated."""
     return repr(name) if _NAME.fullmatch(name) else "what is no task"
 
 

@@ -1,12 +1,13 @@
-"""The text in front of a response, by template; the response follows the last colon directly.
+"""Prompts by template; the response follows the last colon directly.
 
-``paper``: as the Ferret paper prints it (its tables "Prompt template for ..."). Where an example has no input, the
-paper leaves out the line ``### Input:`` and nothing else, so the first sentence stays.
+``paper``: as printed in the Ferret paper (its tables "Prompt template for ..."). For an example without input, the
+paper omits only the line ``### Input:``, so the first sentence stays.
 
-``alpaca`` and ``dolly``: as published, with a line break after each heading and first sentences of its own for an
+``alpaca`` and ``dolly``: as published, with a line break after each heading and different first sentences for an
 example without input. ``alpaca`` is Alpaca's template (Taori et al., 2023,
-https://github.com/tatsu-lab/stanford_alpaca): the codes of Ferret and FedKSeed have it on Natural Instructions, where
-all examples have an input, FederatedScope-LLM on CodeAlpaca and GSM8K. ``dolly`` is theirs on Dolly-15K.
+https://github.com/tatsu-lab/stanford_alpaca). The code of Ferret and FedKSeed uses it on Natural Instructions, where
+all examples have an input, and FederatedScope-LLM uses it on CodeAlpaca and GSM8K. ``dolly`` is their template on
+Dolly-15K.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ferret_core.protocol.spec import Worded
 
 
 class Wording(NamedTuple):
-    """A template: its first sentences with an input and without, and what stands between a heading and its text."""
+    """A template: its first sentences with and without an input, and the separator between a heading and its text."""
 
     preamble: str
     without_input: str
@@ -37,7 +38,7 @@ WORDINGS: dict[Worded, Wording] = {
 
 
 def prompt_of(example: Example, template: Worded = "paper") -> str:
-    """The text in front of the response."""
+    """Returns the text before the response."""
     preamble, without_input, gap = WORDINGS[template]
     given = [f"### Input:{gap}{example.input}"] if example.input else []
     first = preamble if example.input else without_input

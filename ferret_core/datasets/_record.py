@@ -1,4 +1,4 @@
-"""One JSON object of a dataset with the place it came from: its fields by type, or an error that names them."""
+"""One JSON object of a dataset with its place: its fields by type, or an error that names them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ferret_core.protocol.errors import FerretError, cut
 
 MOST_NAMES = 12
 LONGEST_NAME = 40
-"""Of the fields that an error names: how many, and their characters."""
+"""Maximum number of fields that an error names, and of characters of each."""
 _KINDS: dict[type[object], str] = {
     bool: "a boolean",
     int: "a number",
@@ -22,9 +22,10 @@ _KINDS: dict[type[object], str] = {
 
 @dataclass(frozen=True)
 class Record:
-    """``option`` is the setting that named the file, ``place`` where in it the object stands; empty for all of it.
+    """A record. ``option`` is the setting with the file's name, ``place`` the object's place in the file, empty for all
+    of it.
 
-    ``own``: whoever reads the errors owns the data, so that these may name the fields there are. Every method raises
+    ``own``: the reader of the errors owns the data, so errors may name the existing fields. Every method raises
     ``dataset.invalid`` with file, place and field if the field is missing or of another type.
     """
 
@@ -36,22 +37,22 @@ class Record:
 
     @property
     def others(self) -> str:
-        """Which fields there are; only their number where they are part of a file that another may own."""
+        """Description of the existing fields; only their number if the file may belong to someone else."""
         if not self.own:
             return f"the object has {len(self.fields)} others"
         names = [repr(cut(str(name), LONGEST_NAME)) for name in list(self.fields)[:MOST_NAMES]]
         return f"it has {', '.join(names) or 'no field'}{' and more' if len(self.fields) > MOST_NAMES else ''}"
 
     def text(self, field: str) -> str:
-        """The text under ``field``."""
+        """Returns the text under ``field``."""
         return self._text(field, self._value(field))
 
     def text_or_empty(self, field: str) -> str:
-        """As :meth:`text`, but a missing field and ``null`` count as the empty text."""
+        """Returns :meth:`text`; a missing field and ``null`` count as the empty text."""
         return "" if self.fields.get(field) is None else self.text(field)
 
     def texts(self, field: str) -> tuple[str, ...]:
-        """The texts of the list under ``field``, at least one; a text alone counts as a list of one."""
+        """Returns the texts of the list under ``field``, at least one; a single text counts as a list of one."""
         value = self._value(field)
         if not isinstance(value, list):
             return (self._text(field, value),)
@@ -60,7 +61,7 @@ class Record:
         return tuple(self._text(f"{field}[{index}]", item) for index, item in enumerate(cast(list[object], value)))
 
     def records(self, field: str) -> list[Record]:
-        """The objects of the list under ``field``, at least one."""
+        """Returns the objects of the list under ``field``, at least one."""
         value = self._value(field)
         if not isinstance(value, list) or not value:
             what = "an empty list" if value == [] else kind_of(value)
@@ -72,7 +73,7 @@ class Record:
         ]
 
     def invalid(self, field: str, message: str) -> FerretError:
-        """``dataset.invalid`` about ``field`` of this object."""
+        """Creates ``dataset.invalid`` about ``field`` of this object."""
         place = f"{self.place}: " if self.place else ""
         return invalid(self.option, self.path, f"{place}field {field!r} {message}")
 
@@ -89,7 +90,7 @@ class Record:
         return value
 
     def _check_encodable(self, field: str, value: str) -> None:
-        """JSON can spell half a surrogate pair, which no tokenizer takes."""
+        """Rejects half a surrogate pair, which JSON can contain but no tokenizer accepts."""
         try:
             value.encode()
         except UnicodeEncodeError as error:
@@ -97,17 +98,18 @@ class Record:
 
 
 def record_of(value: object, option: str, path: str, place: str) -> Record:
-    """``value`` as a record; ``dataset.invalid`` if it is no object."""
+    """Converts ``value`` to a record; raises ``dataset.invalid`` if it is not an object."""
     if not isinstance(value, dict):
         raise invalid(option, path, f"{place or 'the file'} is {kind_of(value)}, not an object: write {{…}}")
     return Record(option, path, place, cast(dict[str, Any], value))
 
 
 def invalid(option: str, path: str, message: str) -> FerretError:
-    """``dataset.invalid`` about the file that ``option`` names."""
+    """Creates ``dataset.invalid`` about the file in ``option``."""
     return FerretError.of_field("dataset.invalid", option, path, message)
 
 
 def kind_of(value: object) -> str:
-    """What JSON calls the type of ``value``, with its article; what Python calls it where JSON has no such type."""
+    """Returns JSON's name for the type of ``value``, with its article; Python's name for types that JSON does not
+    have."""
     return "null" if value is None else _KINDS.get(type(value), f"a {type(value).__name__}")

@@ -1,7 +1,7 @@
 """A process that renders a chat template within limits: a template is a program, and may never end.
 
 ``python -m ferret_core.datasets._template_process`` reads one JSON document on stdin and writes the rendered texts as
-JSON to stdout. transformers runs the template in a sandbox that reaches neither files nor Python's objects.
+JSON to stdout. transformers runs the template in a sandbox without access to files or Python's objects.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 SECONDS = 1.0
 """Processor time for rendering. Templates in use take milliseconds."""
 MEMORY = 2 << 30
-"""Bytes of address space, of which the loading library takes about half a gigabyte."""
+"""Bytes of address space; the loading library takes about half a gigabyte."""
 LONGEST = 1 << 20
 """Characters of all rendered texts."""
 TOO_LONG = 3
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def limit() -> None:
-    """Bounds this process from here on, except on Windows, where only its parent's clock does."""
+    """Sets the limits of this process, except on Windows, where only its parent's time limit applies."""
     if sys.platform == "win32":
         return
     import resource

@@ -1,8 +1,8 @@
-"""Tokenises examples: a prompt, and the response that the loss is taken on.
+"""Tokenisation of examples: a prompt, and the response with the loss.
 
-Prompt and response are tokenised apart, so that a prompt has the same tokens in training and in generation. Their
-text is only text: a ``</s>`` in it never becomes the end-of-text token. What does not fit the model's context is
-cut: the prompt on its left, behind the token that begins every text, the response on its right.
+Prompt and response are tokenised separately, so that a prompt has the same tokens in training and in generation. Their
+text is never interpreted: a ``</s>`` in it does not become the end-of-text token. Sequences longer than the model's
+context are cut: the prompt on its left, after the token that begins every text, the response on its right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TOGETHER = 256
-"""Texts that are tokenised in one call."""
+"""Texts per call of the tokenizer."""
 EMPTY = Example("", "", "")
 
 
@@ -31,10 +31,10 @@ def shard_of(
     max_tokens: int,
     template: Template = "paper",
 ) -> Shard:
-    """The shard of ``examples``, none longer than ``max_tokens`` (at least 2), responses ended by end-of-text.
+    """Tokenises ``examples`` to at most ``max_tokens`` (at least 2) each, with end-of-text after responses.
 
-    It counts the examples that were cut, be it the prompt or the response.
-    Raises ``partition.invalid`` without examples, ``dataset.invalid`` for an output that gives no token at all.
+    It counts the examples with a cut prompt or response. Raises ``partition.invalid`` without examples,
+    ``dataset.invalid`` for an output without any token.
     """
     begin = _begin(tokenizer, template)
     end_id = end_of_text(tokenizer)
@@ -59,16 +59,17 @@ def encode_prompts(
     max_tokens: int,
     template: Template = "paper",
 ) -> list[list[int]]:
-    """The prompts alone, each at most ``max_tokens`` (at least 1) long, as in :func:`shard_of`."""
+    """Tokenises the prompts alone, each to at most ``max_tokens`` (at least 1), like :func:`shard_of`."""
     begin = _begin(tokenizer, template)
     return [_cut(begin, ids, max_tokens) for ids in _prompts(examples, tokenizer, template, begin)]
 
 
 def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int) -> int:
-    """The most tokens of a sequence: the model's ``context``, or less where the specification says so.
+    """Returns the maximum number of tokens in a sequence: the model's ``context``, or a lower limit in the
+    specification.
 
-    Raises ``spec.invalid`` for a limit that the template alone fills, with nothing of an instruction and no answer, and
-    for the model's own chat template where it has none.
+    Raises ``spec.invalid`` if the template alone fills the limit, without any instruction or answer, and for a missing
+    chat template.
     """
     if prompt.template == "chat":
         require_chat(tokenizer)
@@ -83,18 +84,18 @@ def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int
 
 
 def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
-    """The id to pad with, whatever the tokenizer lacks; padding is masked everywhere, so its value never counts."""
+    """Returns the id to pad with; padding is always masked, so its value never matters."""
     own = cast("int | None", tokenizer.pad_token_id)
     return own if own is not None else end_of_text(tokenizer) or 0
 
 
 def end_of_text(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """The id that ends a response, if the tokenizer has one."""
+    """Returns the id that ends a response, or None."""
     return cast("int | None", tokenizer.eos_token_id)
 
 
 def _begin(tokenizer: PreTrainedTokenizerBase, template: Template) -> list[int]:
-    """The token that this tokenizer, or the model's own chat template, puts in front of every text, if it does."""
+    """Returns the token, if any, that this tokenizer or the model's own chat template puts before every text."""
     first = (chat_ids(EMPTY, tokenizer) if template == "chat" else tokenizer("").input_ids)[:1]
     return first if first == [tokenizer.bos_token_id] else []
 
@@ -102,14 +103,14 @@ def _begin(tokenizer: PreTrainedTokenizerBase, template: Template) -> list[int]:
 def _prompts(
     examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, template: Template, begin: list[int]
 ) -> list[list[int]]:
-    """The tokens of each prompt behind ``begin``."""
+    """Returns the tokens of each prompt after ``begin``."""
     if template == "chat":
         return [chat_ids(example, tokenizer)[len(begin) :] for example in examples]
     return _ids([prompt_of(example, template) for example in examples], tokenizer)
 
 
 def _ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
-    """The tokens of each text, a few texts at a time: beside a token's id a tokenizer keeps its text and its place."""
+    """Returns the tokens of each text; in groups, because a tokenizer also stores text and place of each token."""
     found: list[list[int]] = []
     for first in range(0, len(texts), TOGETHER):
         part = list(texts[first : first + TOGETHER])
@@ -118,5 +119,5 @@ def _ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[
 
 
 def _cut(begin: list[int], ids: list[int], room: int) -> list[int]:
-    """``begin`` and as many of the last ``ids`` as fit into ``room``."""
+    """Returns ``begin`` and as many of the last ``ids`` as fit into ``room``."""
     return begin + ids[max(0, len(ids) - room + len(begin)) :]

@@ -1,9 +1,9 @@
-"""The validation split: training examples that nobody trains on, so that settings are chosen without the test examples.
+"""The validation split: training examples excluded from training, to choose settings without the test examples.
 
-Which ones follows from the dataset and the share alone, not from the experiment's seed: all trials of a search compare
-on the same examples. Where the test examples are a random part of the data, so is the validation split; where they are
-of labels that nobody trains on (:class:`~ferret_core.datasets._base.HoldsOutLabels`), it is whole labels too, since
-settings that are right for the labels one has trained on need not be right for others.
+It follows from the dataset and the share alone, not from the experiment's seed: all trials of a search are compared on
+the same examples. If the test examples are a random part of the data, so is the validation split. If they are of labels
+that are not in the training data (:class:`~ferret_core.datasets._base.HoldsOutLabels`), it takes whole labels too,
+because settings that suit the training labels may not suit others.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from ferret_core.protocol.errors import FerretError
 
 
 def without_validation(source: FederatedDataset, share: float) -> tuple[list[Example], list[Example]]:
-    """What is left to train on, and the validation examples: ``share`` of the examples or of the labels, rounded up.
+    """Returns the training examples, and the validation examples: ``share`` of the examples or of the labels, rounded
+    up.
 
-    Examples of the same text stay together. The test examples are not read. Raises ``dataset.invalid`` for a share
-    that leaves nothing to train on.
+    Examples of the same text stay together. The test examples are not read. Raises ``dataset.invalid`` for a share that
+    leaves no training examples.
     """
     examples = source.train()
     if isinstance(source, HoldsOutLabels):
@@ -37,7 +38,7 @@ def without_validation(source: FederatedDataset, share: float) -> tuple[list[Exa
 
 
 def _part(share: float, count: int, what: str) -> int:
-    """The share, taken as it is written: the binary fraction nearest to 0.07 makes more than 7 of 100."""
+    """Returns the share of its decimal value: the binary fraction nearest to 0.07 gives more than 7 of 100."""
     part = math.ceil(Fraction(str(share)) * count)
     if part >= count:
         message = f"of {count} {what} none is left to train on: lower it, or give more data"
@@ -46,7 +47,7 @@ def _part(share: float, count: int, what: str) -> int:
 
 
 def rank(example: Example) -> str:
-    """The BLAKE3 digest of the text, which orders examples where nothing else decides: the smallest are held out.
+    """Returns the BLAKE3 digest of the text, the default order of examples: the smallest are held out.
 
     It needs no seed and does not depend on the order of the lines, so every process that reads a file holds out the
     same examples. Examples that differ only in further accepted answers have the same rank.

@@ -1,11 +1,11 @@
 """Dolly: 15,011 instructions and answers by the staff of Databricks in eight categories, one of them held out.
 
 Conover et al., "Free Dolly: Introducing the World's First Truly Open Instruction-Tuned LLM", 2023,
-https://www.databricks.com/blog/2023/04/12/dolly-first-open-commercially-viable-instruction-tuned-llm; CC BY-SA 3.0.
-The label is the category. The Ferret paper evaluates on "the final task" and trains on the seven others: in FedKSeed
-(Qin et al., ICML 2024, https://arxiv.org/abs/2312.06353), whose split it follows, categories are numbered in the order
-of the alphabet and the one with the last number is held out. That is ``summarization`` (1,188 examples). A validation
-split follows the same rule: it takes the last of the categories that are left, ``open_qa``.
+https://www.databricks.com/blog/2023/04/12/dolly-first-open-commercially-viable-instruction-tuned-llm; CC BY-SA 3.0. The
+label is the category. The Ferret paper evaluates on "the final task" and trains on the seven others: in FedKSeed (Qin
+et al., ICML 2024, https://arxiv.org/abs/2312.06353), which it follows in this, categories are numbered in alphabetical
+order and the last one is held out. That is ``summarization`` (1,188 examples). A validation split follows the same
+rule: it takes the last of the remaining categories, ``open_qa``.
 
 Read from the official ``databricks-dolly-15k.jsonl`` (plain or ``.gz``) or, without ``path``, from the official
 repository on the Hugging Face hub.
@@ -37,7 +37,7 @@ class Config(Strict):
     )
     revision: limits.Revision | None = Field(default=None, description="Commit or tag of the hub repository")
     held_out: limits.Label = Field(
-        default="summarization", description="Category to evaluate on; the others are trained on"
+        default="summarization", description="Category to evaluate on; the others are for training"
     )
 
     @model_validator(mode="after")
@@ -54,15 +54,15 @@ class Dataset:
         self.config = config
 
     def train(self) -> list[Example]:
-        """The examples of every category but the one held out."""
+        """Returns the examples of every category except the held-out one."""
         return self._split()[0]
 
     def test(self) -> list[Example]:
-        """The examples of the category held out."""
+        """Returns the examples of the held-out category."""
         return self._split()[1]
 
     def first_held_out(self, labels: Set[str]) -> list[str]:
-        """The last in the order of the alphabet first, as for the test."""
+        """Returns the labels in reverse alphabetical order, as for the test."""
         return sorted(labels, reverse=True)
 
     def _split(self) -> tuple[list[Example], list[Example]]:

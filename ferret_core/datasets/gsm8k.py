@@ -1,9 +1,9 @@
-"""GSM8K: 7,473 grade-school maths word problems with worked answers to train on, 1,319 held out.
+"""GSM8K: 7,473 grade-school maths word problems with worked answers for training, 1,319 held out.
 
 Cobbe et al., "Training Verifiers to Solve Math Word Problems", 2021, https://arxiv.org/abs/2110.14168; MIT licence.
-Read from the official JSON Lines files (``train.jsonl`` and ``test.jsonl``, plain or ``.gz``) or, where no paths are
-given, from the official repository on the Hugging Face hub. Answers keep their ``<<a*b=c>>`` calculator marks and the
-closing line ``#### <number>``. There are no labels: a Dirichlet partition skews the sizes of the shards alone.
+Read from the official JSON Lines files (``train.jsonl`` and ``test.jsonl``, plain or ``.gz``) or, without paths, from
+the official repository on the Hugging Face hub. Answers keep their ``<<a*b=c>>`` calculator marks and the closing line
+``#### <number>``. It has no labels: a Dirichlet partition skews only the sizes of the shards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
-    """Two local files, or a hub repository: files win."""
+    """Two local files, or a hub repository; files take precedence."""
 
     train: limits.Path | None = Field(default=None, description="Official training file, plain or .gz")
     test: limits.Path | None = Field(default=None, description="Official test file, plain or .gz")
@@ -43,11 +43,11 @@ class Dataset:
         self.config = config
 
     def train(self) -> list[Example]:
-        """The official training problems, in their order."""
+        """Returns the official training problems, in their order."""
         return self._read("train", self.config.train)
 
     def test(self) -> list[Example]:
-        """The official test problems, in their order."""
+        """Returns the official test problems, in their order."""
         return self._read("test", self.config.test)
 
     def _read(self, split: Literal["train", "test"], path: str | None) -> list[Example]:

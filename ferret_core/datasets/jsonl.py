@@ -1,9 +1,9 @@
 """Instructions from your own JSON Lines file: one object per line with an instruction, an input and an output.
 
-Files may be gzipped (``.gz``). A relative path is taken as it is. The field names can be set, so that a file need not
-be rewritten; ``input`` and ``label`` may be missing from single lines. Where ``output`` is a list of answers, training
-takes the first, and a score the best of all. Without a ``test`` file, ``test_share`` of the examples is held out:
-those whose BLAKE3 digests are smallest, see ``_rank.py``.
+Files may be gzipped (``.gz``). A relative path is used unchanged. Field names are configurable, so that a file need not
+be rewritten; ``input`` and ``label`` may be missing from single lines. If ``output`` is a list of answers, training
+uses the first, and a score the best match. Without a ``test`` file, ``test_share`` of the examples is held out: the
+ones with the smallest BLAKE3 digests, see ``_validation_split.py``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
-    """Where the examples are, and what their fields are called."""
+    """The files, and the names of their fields."""
 
     train: limits.Path = Field(description="JSON Lines file to train on, plain or .gz")
     test: limits.Path | None = Field(default=None, description="JSON Lines file of held-out examples")
     test_share: float = Field(
-        default=0.1, ge=0, lt=1, description="Share of train to hold out if there is no test file; 0 holds out nothing"
+        default=0.1, ge=0, lt=1, description="Share of train to hold out without a test file; 0 holds out nothing"
     )
     instruction: limits.Label = Field(default="instruction", min_length=1, description="Field of the instruction")
     input: limits.Label = Field(default="input", min_length=1, description="Field of the input; lines may lack it")
@@ -37,7 +37,7 @@ class Config(Strict):
         default="output", min_length=1, description="Field of the answer, or of a list of accepted ones"
     )
     label: limits.Label = Field(
-        default="label", min_length=1, description="Field of the label, by which skewed partitions split"
+        default="label", min_length=1, description="Field of the label, the key of skewed partitions"
     )
     train_limit: int | None = Field(
         default=None,
@@ -62,13 +62,13 @@ class Dataset:
         self.config = config
 
     def train(self) -> list[Example]:
-        """All lines of ``train``, without those held out; raises ``dataset.invalid``."""
+        """Returns all lines of ``train`` that are not held out; raises ``dataset.invalid``."""
         if self.config.test is not None:
             return self._read(self.config.train, "dataset.train", self.config.train_limit)
         return self._split()[0][: self.config.train_limit]
 
     def test(self) -> list[Example]:
-        """The lines of ``test``, or those held out from ``train``; raises ``dataset.invalid``."""
+        """Returns the lines of ``test``, or the held-out ones of ``train``; raises ``dataset.invalid``."""
         if self.config.test is not None:
             return self._read(self.config.test, "dataset.test", self.config.test_limit)
         if not self.config.test_share:
@@ -77,7 +77,8 @@ class Dataset:
         return self._split()[1][: self.config.test_limit]
 
     def _split(self) -> tuple[list[Example], list[Example]]:
-        """Training and held-out examples in the order of the lines; at least one of each, if any is held out."""
+        """Returns training and held-out examples in the order of the lines; at least one of each, if any is held
+        out."""
         config = self.config
         examples = self._read(config.train, "dataset.train", None)
         if not config.test_share:

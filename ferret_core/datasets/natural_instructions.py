@@ -1,29 +1,30 @@
 """Super-NaturalInstructions: one client per training task, evaluated on tasks that no client trained on.
 
 Wang et al., "Super-NaturalInstructions: Generalization via Declarative Instructions on 1600+ NLP Tasks", EMNLP 2022,
-https://arxiv.org/abs/2204.07705; Apache 2.0 for the collection, each task under a licence of its own. The English
-track (``splits/default``) has 756 training and 119 test tasks; tasks with other languages are in neither list.
+https://arxiv.org/abs/2204.07705; Apache 2.0 for the collection, each task under a separate licence. The English track
+(``splits/default``) has 756 training and 119 test tasks; tasks with other languages are in neither list.
 
 The instruction is the task's ``Definition``, the label its name. The defaults are the practice of FedKSeed (Qin et
 al., ICML 2024, https://arxiv.org/abs/2312.06353), which the Ferret paper follows:
 
-1. instances with an input of ``max_characters`` (1,024) or more are left out;
-2. training tasks left with fewer than ``min_instances`` (20) are no clients, which leaves FedKSeed 738 of the 756;
+1. instances with an input of ``max_characters`` (1,024) or more are dropped;
+2. training tasks left with fewer than ``min_instances`` (20) are not clients, which leaves 738 of the 756 for FedKSeed;
 3. ``train_share`` (20 %) of each training task's instances are drawn, without replacement;
-4. ``test_share`` (2 %) of each test task's, but no fewer than ``test_at_least`` (20) where there are that many;
+4. ``test_share`` (2 %) of each test task's, but at least ``test_at_least`` (20) if the task has them;
 5. the first answer is the reference. ``references = "all"`` accepts the others too, as the collection's own
    metric does.
 
-A validation split takes whole training tasks, so that it too is of tasks that no client trains on: those whose names
-have the smallest BLAKE3 digests, since the order of the list is not one at random.
+A validation split takes whole training tasks, so that its tasks too are not in any client's training data. It takes the
+names with the smallest BLAKE3 digests, because the order of the list is not random.
 
-``seed`` fixes what is drawn, apart from the experiment's seed: runs that differ in that alone share their examples.
+``seed`` determines the draws, independently of the experiment's seed: runs that differ only in the latter share their
+examples.
 
-Read from ``tasks``: the folder of an official release (https://github.com/allenai/natural-instructions, version 2.8
-in FedKSeed) with ``tasks/*.json`` and ``splits/default/*.txt`` in it, or one JSON Lines file (plain or ``.gz``) that
-holds a task per line, with the official fields and ``task`` and ``split`` beside them. ``train_tasks`` and
-``test_tasks`` name lists to take instead of the official ones. Without ``tasks``, a copy on the Hugging Face hub is
-read; it is made from the official files but not by their authors, and is several gigabytes large.
+Read from ``tasks``: the folder of an official release (https://github.com/allenai/natural-instructions, version 2.8 in
+FedKSeed) with ``tasks/*.json`` and ``splits/default/*.txt`` in it, or one JSON Lines file (plain or ``.gz``) that holds
+a task per line, with the official fields and also ``task`` and ``split``. ``train_tasks`` and ``test_tasks`` are lists
+that replace the official ones. Without ``tasks``, a copy on the Hugging Face hub is read; it was made from the official
+files but not by their authors, and is several gigabytes large.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
-    """Where the tasks are, and which of their instances are taken."""
+    """The files of the tasks, and the selection of instances."""
 
     tasks: limits.Path | None = Field(
         default=None, description="Folder of an official release, or a JSON Lines file of tasks"
@@ -62,10 +63,10 @@ class Config(Strict):
         default=1024,
         ge=1,
         le=limits.MAX_ELEMENTS,
-        description="Leave out instances whose input has this many characters or more",
+        description="Drop instances with an input of this many characters or more",
     )
     min_instances: int = Field(
-        default=20, ge=1, le=limits.MAX_EXAMPLES, description="Leave out training tasks with fewer instances"
+        default=20, ge=1, le=limits.MAX_EXAMPLES, description="Drop training tasks with fewer instances"
     )
     train_share: float = Field(default=0.2, gt=0, le=1, description="Share of a training task's instances to draw")
     test_share: float = Field(default=0.02, gt=0, le=1, description="Share of a test task's instances to draw")
@@ -82,9 +83,9 @@ class Config(Strict):
         default=None, ge=1, le=limits.MAX_EXAMPLES, description="Draw at most this many instances of each test task"
     )
     references: Literal["first", "all"] = Field(
-        default="first", description="Which of several right answers a score compares with"
+        default="first", description="Correct answers that a score compares with"
     )
-    seed: int = Field(default=0, ge=0, lt=2**63, description="Fixes which instances are drawn")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of the draws of instances")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -102,7 +103,7 @@ class Dataset:
         self.config = config
 
     def train(self) -> list[Example]:
-        """What was drawn of the training tasks that are large enough."""
+        """Returns the instances drawn from the training tasks that are large enough."""
         config = self.config
         examples: list[Example] = []
         for task in self._tasks("train"):
@@ -113,7 +114,7 @@ class Dataset:
         return self._some(examples, "train")
 
     def test(self) -> list[Example]:
-        """What was drawn of the test tasks."""
+        """Returns the instances drawn from the test tasks."""
         config = self.config
         examples: list[Example] = []
         for task in self._tasks("test"):
@@ -123,7 +124,7 @@ class Dataset:
         return self._some(examples, "test")
 
     def first_held_out(self, labels: Set[str]) -> list[str]:
-        """Tasks by the digests of their names."""
+        """Returns tasks by the digests of their names."""
         return sorted(labels, key=digest_json)
 
     def _tasks(self, split: Split) -> Iterator[Task]:
@@ -157,5 +158,5 @@ class Dataset:
 
 
 def _part(share: float, count: int) -> int:
-    """The share rounded down, taken as it is written: 0.29 of 100 is 29, not the 28 of binary fractions."""
+    """Returns the share of its decimal value, rounded down: 0.29 of 100 is 29, not the 28 of binary fractions."""
     return math.floor(Fraction(str(share)) * count)

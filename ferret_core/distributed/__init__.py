@@ -1,4 +1,4 @@
-"""Process groups: several processes that hold one model, what each holds of a tensor, and their collectives.
+"""Process groups: several processes that hold one model, the distribution of tensors, and collectives.
 
-Nothing here knows what a model is for: :mod:`ferret_core.replica.sharded` cuts a model into shards.
+This package is independent of the model's use: :mod:`ferret_core.replica.sharded` cuts a model into shards.
 """

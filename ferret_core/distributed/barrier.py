@@ -1,8 +1,8 @@
-"""How a piece of work ended for a whole team: the same for all, or as ``team.broken``.
+"""The common outcome of a piece of work for a whole team, or ``team.broken``.
 
-An error that all processes meet, such as a loss that is no number, leaves the team whole. One that a single process
-meets leaves the others waiting for it in the middle of something. It says so in the team's store, waits a little for
-others with the same error, and gives up; what the others raise then has its reason in it.
+An error that all processes raise, such as a loss that is not finite, leaves the team intact. An error in a single
+process leaves the others waiting for it. That process writes its error to the team's store, waits briefly for others
+with the same error, and gives up; the others' exceptions then include its reason.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ferret_core.protocol.errors import FerretError
 R = TypeVar("R")
 
 GRACE_SECONDS = 10.0
-"""In which processes that work in step meet the same error."""
+"""Time within which synchronous processes raise the same error."""
 NEWS_SECONDS = 2.0
-"""In which a process that is gone has said why, if it could."""
+"""Time to wait for the reason of a process that has ended."""
 FINE = "fine"
 
 
 def together(team: Team, work: str, do: Callable[[], R], fingerprint: Callable[[R], str]) -> R:
-    """``do()``, which all processes call for the same ``work``, a name that is used once.
+    """Calls ``do()`` on all processes for the same ``work``, a name that is used once.
 
-    What it raises on all of them is raised as it is. Raises ``team.broken``, after which the team can do no more, where
-    a process has gone, has another error than the others, or a result with another ``fingerprint``.
+    An exception that all of them raise is raised unchanged. Raises ``team.broken``, after which the team is unusable,
+    if a process has ended, has another error than the others, or a result with another ``fingerprint``.
     """
     try:
         with typed():
@@ -46,7 +46,7 @@ def together(team: Team, work: str, do: Callable[[], R], fingerprint: Callable[[
 
 
 def _settle(team: Team, work: str, own: str, seconds: float) -> None:
-    """Waits until all processes have said how ``work`` ended for them, which must be the same."""
+    """Waits until all processes have reported their outcome of ``work``, which must be the same."""
     keys = [_key(work, rank) for rank in range(team.size)]
     try:
         team.store.set(keys[team.rank], own)
@@ -54,14 +54,14 @@ def _settle(team: Team, work: str, own: str, seconds: float) -> None:
         said = [_text(team.store.get(key)) for key in keys]
         _forget(team, work)
     except (distributed.DistError, RuntimeError) as error:
-        raise team_broken(f"process {team.rank} is alone with its outcome, {own!r}") from error
+        raise team_broken(f"process {team.rank} is alone with its result, {own!r}") from error
     for rank, text in enumerate(said):
         if _head(text) != _head(said[0]):
             raise team_broken(f"process {rank} ended with {text!r} and process 0 with {said[0]!r}")
 
 
 def _forget(team: Team, work: str) -> None:
-    """Takes the outcomes of the work before out of the store: all have come further, and have read them."""
+    """Deletes the previous work's outcomes from the store: all processes have read them."""
     if team.settled is not None and team.is_first:
         for rank in range(team.size):
             team.store.delete_key(_key(team.settled, rank))
@@ -69,7 +69,7 @@ def _forget(team: Team, work: str) -> None:
 
 
 def _with_news(team: Team, work: str, error: FerretError) -> FerretError:
-    """``error`` with what another process said before it went."""
+    """Adds another process's last report to ``error``."""
     deadline = time.monotonic() + NEWS_SECONDS
     while time.monotonic() < deadline:
         for rank in range(team.size):
@@ -84,7 +84,7 @@ def _said(team: Team, work: str, rank: int) -> str | None:
     try:
         return _text(team.store.get(key)) if team.store.check([key]) else None
     except (distributed.DistError, RuntimeError):
-        return None  # the store is gone with the process that kept it
+        return None  # the store has ended with its process
 
 
 def _text(said: bytes) -> str:
@@ -98,7 +98,7 @@ def _told(error: Exception) -> str:
 
 
 def _head(text: str) -> str:
-    """What must be the same: the whole of a good end, and the kind of an error, which may name a device."""
+    """Returns the part that must be equal: all of a success, and the kind of an error, which may name a device."""
     return text if text.startswith(FINE) else text.partition(":")[0]
 
 

@@ -1,4 +1,4 @@
-"""Which process of a team this one is, as ``torchrun`` says by the environment."""
+"""This process's place in a team, from the environment of ``torchrun``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Place(NamedTuple):
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Place | None:
-    """The place that the environment gives; None for a process alone.
+    """Reads the place from the environment; returns None for a single process.
 
-    Raises ``settings.invalid`` where it gives half of one, or one that cannot be.
+    Raises ``settings.invalid`` if it is incomplete or invalid.
     """
     told = os.environ if environment is None else environment
     if SIZE not in told or told[SIZE] == "1":

@@ -1,4 +1,4 @@
-"""A team that has not stayed together, as one typed error."""
+"""The typed error of a broken team."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from torch import distributed
 from ferret_core.protocol.errors import FerretError
 
 _SIGNS = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
-"""What torch says, often in a plain ``RuntimeError``, where another process of the group is gone or late."""
+"""Messages of torch, often in a plain ``RuntimeError``, when another process of the group has ended or is late."""
 REMEDY = "nothing was stored; start the whole team again, with torchrun --max-restarts by itself"
 
 
 def team_broken(reason: str) -> FerretError:
-    """``team.broken`` with ``reason`` and the next step. The process can do no more work with this team."""
+    """Creates ``team.broken`` with ``reason`` and the next step. The process cannot do more work with this team."""
     return FerretError("team.broken", f"{reason}: {REMEDY}")
 
 
 @contextmanager
 def typed() -> Generator[None]:
-    """Whatever torch raises because another process is gone or late is ``team.broken``."""
+    """Converts torch's exceptions about ended or late processes to ``team.broken``."""
     try:
         yield
     except RuntimeError as error:
@@ -31,7 +31,7 @@ def typed() -> Generator[None]:
 
 
 def is_of_group(error: BaseException) -> bool:
-    """Whether ``error`` says that the processes of the group could not speak to each other."""
+    """True if ``error`` is a failure of communication between the processes of the group."""
     return isinstance(error, distributed.DistError) or any(sign in str(error) for sign in _SIGNS)
 
 

@@ -1,6 +1,6 @@
-"""The team of this process: started once, found by everyone who meets a shard, stopped at the end.
+"""The team of this process: started once, available to all code that uses shards, and stopped at the end.
 
-Every method of :class:`Team` is collective: all its processes call it at the same point of their work.
+Every method of :class:`Team` is collective: all its processes must call it at the same point of their work.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from ferret_core.protocol.errors import PROBLEMS, FerretError
 
 SETTING = "FERRET_TEAM_SECONDS"
 LINGER_SECONDS = 3.0
-"""For which the process that may keep the store waits for the others at the end."""
+"""Time that the process with the store waits for the others at the end."""
 RESTARTS = "TORCHELASTIC_RESTART_COUNT"
-"""How often torchrun has started the team again, with a store that may be the same."""
+"""Number of times that torchrun has restarted the team, with a store that may be the same."""
 DEFAULT_SECONDS = 600.0
-"""As long as one process may keep the others waiting: a step on a slow machine, not an outage."""
+"""Maximum time that one process may keep the others waiting: a step on a slow machine, not an outage."""
 
 MAX_TEXT_BYTES = 1 << 20
-"""Of one process' text. The longest is the sizes of a model's shards, some ten bytes a parameter."""
+"""Maximum length of one process's text. The longest has the sizes of a model's shards, about ten bytes per
+parameter."""
 
 V = TypeVar("V")
 _CODE_AND_DETAIL = TypeAdapter(tuple[str, str] | None)
@@ -38,10 +39,10 @@ _current: Team | None = None
 
 
 class Team:
-    """The processes, and what they can do together. Vectors are flat; integers count elements.
+    """The processes, and their collectives. Vectors are flat; integers count elements.
 
-    ``store`` holds what they say to each other outside of collectives, ``settled`` names the last piece of work whose
-    outcome they know of each other. One keeps the others waiting for at most ``seconds``.
+    ``store`` holds their messages outside of collectives. ``settled`` is the last piece of work with an outcome that
+    all of them have read. A process keeps the others waiting for at most ``seconds``.
     """
 
     def __init__(self, where: Place, store: Any, device: str, seconds: float) -> None:
@@ -55,7 +56,7 @@ class Team:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that speaks to the world for all of them."""
+        """True in the process that communicates with the outside for all of them."""
         return self.rank == 0
 
     def send(self, values: Tensor, to: int) -> None:
@@ -64,58 +65,59 @@ class Team:
             distributed.send(values, to)
 
     def receive(self, into: Tensor, source: int) -> None:
-        """Fills a contiguous vector with what ``source`` sends."""
+        """Fills a contiguous vector with data from ``source``."""
         with typed():
             distributed.recv(into, source)
 
     def told(self, values: Tensor, source: int) -> Tensor:
-        """``values`` as ``source`` has them, written into those of every other process."""
+        """Copies ``values`` of ``source`` into the ``values`` of every other process."""
         with typed():
             distributed.broadcast(values, source)
         return values
 
     def summed(self, values: Tensor) -> Tensor:
-        """The sum of all processes' ``values``, in their place, in no defined order."""
+        """Sums all processes' ``values`` in place, in no defined order."""
         with typed():
             distributed.all_reduce(values)
         return values
 
     def exchanged(self, chunks: Tensor) -> Tensor:
-        """(size, n): row j of process i becomes row i of process j."""
+        """Exchanges rows (size, n): row j of process i becomes row i of process j."""
         received = torch.empty_like(chunks)
         with typed():
             distributed.all_to_all_single(received, chunks)
         return received
 
     def numbers(self, value: float) -> list[float]:
-        """The ``value`` of every process in fp64, by rank."""
+        """Returns the ``value`` of every process in fp64, by rank."""
         own = torch.tensor([value], dtype=torch.float64, device=self.device)
         return [float(each) for each in self._gathered(own)]
 
     def texts(self, text: str) -> list[str]:
-        """The ``text`` of every process, by rank: as bytes, since torch's own functions for objects unpickle them.
+        """Returns the ``text`` of every process, by rank: as bytes, because torch's own functions for objects unpickle
+        them.
 
-        Raises ``team.broken`` if a process sends more than ``MAX_TEXT_BYTES`` or no UTF-8.
+        Raises ``team.broken`` if a process sends more than ``MAX_TEXT_BYTES`` or invalid UTF-8.
         """
         sent = text.encode()
         own = torch.tensor([len(sent)], dtype=torch.int64, device=self.device)
         lengths = [int(each) for each in self._gathered(own)]
         for rank, length in enumerate(lengths):
             if not 0 <= length <= MAX_TEXT_BYTES:
-                raise team_broken(f"process {rank} sends a text of {length} bytes; the most is {MAX_TEXT_BYTES}")
+                raise team_broken(f"process {rank} sends a text of {length} bytes; the maximum is {MAX_TEXT_BYTES}")
         padded = bytearray(sent.ljust(max(1, *lengths), b"\0"))
         found = self._gathered(torch.frombuffer(padded, dtype=torch.uint8).to(self.device))
         return [_decoded(rank, each[:length]) for rank, (each, length) in enumerate(zip(found, lengths, strict=True))]
 
     def values(self, value: V, kind: TypeAdapter[V]) -> list[V]:
-        """The ``value`` of every process, by rank: as JSON of this ``kind``.
+        """Returns the ``value`` of every process, by rank: as JSON of this ``kind``.
 
-        Raises ``team.broken`` as :meth:`texts` does, and if a process sends another kind of JSON.
+        Raises ``team.broken`` like :meth:`texts`, and if a process sends another kind of JSON.
         """
         return [_parsed(rank, text, kind) for rank, text in enumerate(self.texts(kind.dump_json(value).decode()))]
 
     def same(self, what: str, text: str) -> None:
-        """Raises ``team.broken`` unless all processes give the same ``text`` for ``what``."""
+        """Raises ``team.broken`` unless all processes have the same ``text`` for ``what``."""
         found = self.texts(text)
         for rank, other in enumerate(found):
             if other != found[0]:
@@ -145,22 +147,22 @@ def _parsed(rank: int, text: str, kind: TypeAdapter[V]) -> V:
 
 
 def current() -> Team | None:
-    """The team that this process is in; None for a process alone."""
+    """Returns the team of this process; None for a single process."""
     return _current
 
 
 def require() -> Team:
-    """The team; for code that has a shard in its hands."""
+    """Returns the team; for code that has a shard."""
     assert _current is not None, "a shard is there only within a team"
     return _current
 
 
 @contextmanager
 def started(device: str) -> Generator[Team | None]:
-    """In the ``with`` block this process is in the team that the environment tells of; None where it tells of none.
+    """Joins the team in the environment during the ``with`` block; yields None without a team.
 
-    ``device``, "cpu" or "cuda", is where models are. Raises ``settings.invalid`` for an environment that cannot be, and
-    ``team.broken`` where the others do not come.
+    ``device``, "cpu" or "cuda", is the models' device. Raises ``settings.invalid`` for an invalid environment, and
+    ``team.broken`` if the others do not join.
     """
     global _current
     where = environment.from_environment()
@@ -177,17 +179,17 @@ def started(device: str) -> Generator[Team | None]:
 
 
 def _leave(team: Team) -> None:
-    """The first process, which may keep the store, goes last: others read from it how the work ended."""
+    """Leaves the team. The first process, which may hold the store, leaves last: others read the outcome from it."""
     try:
         team.store.set(f"left/{team.rank}", "")
         if team.is_first:
             team.store.wait([f"left/{rank}" for rank in range(team.size)], timedelta(seconds=LINGER_SECONDS))
     except (distributed.DistError, RuntimeError):
-        return  # somebody went without a word
+        return  # another process has ended unexpectedly
 
 
 def _start(where: Place, device: str) -> Team:
-    # Not every build of torch has them, and a process alone needs none.
+    # Not every build of torch has them, and a single process needs none.
     from torch._C._distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
@@ -198,7 +200,7 @@ def _start(where: Place, device: str) -> Team:
     try:
         store, _, _ = next(iter(rendezvous("env://", where.rank, where.size, timeout=wait)))
         store.set_timeout(wait)
-        # What processes that are gone have left in it leads nowhere.
+        # Entries of ended processes must not affect a restarted team.
         store = PrefixStore(f"start-{os.environ.get(RESTARTS, '0')}", store)
         backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
         group = PrefixStore("group", store)
@@ -233,13 +235,12 @@ def _seconds() -> float:
 
 
 def waves(count: int, width: int) -> Sequence[range]:
-    """0 … ``count`` − 1 in turns of ``width``: what a team does at once, a piece each."""
+    """Splits 0 … ``count`` − 1 into turns of ``width``, one item per process."""
     return [range(first, min(first + width, count)) for first in range(0, count, width)]
 
 
 def as_first(team: Team, check: Callable[[], None]) -> None:
-    """Raises in every process the :class:`FerretError` that ``check()`` raises in the first one, which alone calls it.
-    Collective."""
+    """Calls ``check()`` in the first process, and raises its :class:`FerretError` in every process. Collective."""
     error: FerretError | None = None
     if team.is_first:
         try:

@@ -1,4 +1,4 @@
-"""What a process holds of a tensor, and how its elements come together where they are needed.
+"""The local part of a tensor, and collectives that gather its elements.
 
 A shard is a DTensor of FSDP2: the rows of a tensor are cut into as many chunks as there are processes, the first ones
 ⌈rows / size⌉ long, and process r holds chunk r. Flattened, that is one range of elements.
@@ -23,7 +23,7 @@ class Range(NamedTuple):
     end: int
 
     def within(self, begin: int, end: int) -> Range:
-        """What of it lies in ``begin`` … ``end`` − 1; empty ranges have begin = end."""
+        """Returns its intersection with ``begin`` … ``end`` − 1; empty ranges have begin = end."""
         first = max(self.begin, begin)
         return Range(first, max(first, min(self.end, end)))
 
@@ -33,7 +33,7 @@ class Range(NamedTuple):
 
 
 def is_shard(tensor: Tensor) -> bool:
-    """Whether other processes hold the rest of ``tensor``; costs nothing for a process alone."""
+    """True if other processes hold the rest of ``tensor``; costs nothing for a single process."""
     if current() is None:
         return False
     from torch.distributed.tensor import DTensor
@@ -42,12 +42,12 @@ def is_shard(tensor: Tensor) -> bool:
 
 
 def is_sharded(model: nn.Module) -> bool:
-    """Whether the parameters of ``model`` are shards."""
+    """True if the parameters of ``model`` are shards."""
     return current() is not None and any(is_shard(parameter) for parameter in model.parameters())
 
 
 def ranges(tensor: Tensor) -> list[Range]:
-    """The elements of the shard that each process holds, by rank. They cover the tensor."""
+    """Returns the elements of the shard that each process holds, by rank. They cover the tensor."""
     rows, size = tensor.shape[0], require().size
     width, chunk = tensor.numel() // max(rows, 1), -(-rows // size)
     cuts = [min(rank * chunk, rows) * width for rank in range(size + 1)]
@@ -55,12 +55,13 @@ def ranges(tensor: Tensor) -> list[Range]:
 
 
 def held(tensor: Tensor) -> Range:
-    """The elements that this process holds."""
+    """Returns the elements that this process holds."""
     return ranges(tensor)[require().rank]
 
 
 def local(tensor: Tensor) -> Tensor:
-    """The elements that this process holds as a vector, in the shard's own memory; what is no shard as it is."""
+    """Returns the elements that this process holds as a vector, in the shard's own memory; any other tensor
+    unchanged."""
     detached = tensor.detach()
     if not is_shard(detached):
         return detached
@@ -74,7 +75,7 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def like(tensor: Tensor, values: Tensor) -> Tensor:
-    """A shard of the same shape as the shard ``tensor``, whose elements here are ``values``, flat, of any type."""
+    """Returns a shard of the shape of the shard ``tensor`` with the local elements ``values``, flat, of any type."""
     from torch.distributed.tensor import DTensor, Shard
 
     rows = (-1, *tensor.shape[1:]) if values.numel() else (0, *tensor.shape[1:])
@@ -89,12 +90,13 @@ def like(tensor: Tensor, values: Tensor) -> Tensor:
 
 
 def copied(tensor: Tensor) -> Tensor:
-    """A shard with the same numbers in memory of its own."""
+    """Returns a shard with the same numbers in separate memory."""
     return like(tensor, local(tensor).clone())
 
 
 def gathered(tensor: Tensor, owner: int, begin: int = 0, end: int | None = None) -> Tensor | None:
-    """Elements ``begin`` … ``end`` − 1 of a shard, flat, on the process ``owner``; None on the others. Collective."""
+    """Returns elements ``begin`` … ``end`` − 1 of a shard, flat, on the process ``owner``; None on the others.
+    Collective."""
     team, stop = require(), tensor.numel() if end is None else end
     own = local(tensor)
     parts = [each.within(begin, stop) for each in ranges(tensor)]
@@ -117,7 +119,7 @@ def gathered(tensor: Tensor, owner: int, begin: int = 0, end: int | None = None)
 
 
 def everywhere(tensor: Tensor) -> Tensor:
-    """All elements of a shard, flat, on every process. Collective; for what is sent whole anyway."""
+    """Returns all elements of a shard, flat, on every process. Collective; for tensors that are sent whole anyway."""
     team = require()
     whole = gathered(tensor, 0)
     if whole is None:
@@ -127,7 +129,7 @@ def everywhere(tensor: Tensor) -> Tensor:
 
 
 def spread(whole: Tensor | None, tensor: Tensor, owner: int) -> None:
-    """Writes into every process' shard what ``owner`` has of it in ``whole``, flat. Collective."""
+    """Writes the values of ``whole``, flat, on ``owner`` into every process's shard. Collective."""
     team, own = require(), local(tensor)
     if team.rank != owner:
         if own.numel():

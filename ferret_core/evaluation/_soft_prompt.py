@@ -1,4 +1,4 @@
-"""Generation by a model with PEFT's adapters, and where a soft prompt stands in a batch padded on the left."""
+"""Generation by a model with PEFT's adapters, and the place of a soft prompt in a left-padded batch."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ferret_core.models.load import virtual_tokens
 
 
 def transformers_model(model: Any) -> Any:
-    """What generates: ``model``, or the one that PEFT has wrapped, its layers with their adapters."""
+    """Returns the generating model: ``model``, or the model inside PEFT's, with adapters in its layers."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def generation_inputs(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What to generate from: ids and mask, (sequences, tokens), and embeddings beside them if there is a soft prompt.
+    """Returns the inputs of generation: ids and mask, (sequences, tokens), and embeddings if there is a soft prompt.
 
-    The prompt stands between padding and text, at the positions that it was trained at. PEFT's own ``generate`` puts
-    it before the padding, so that an answer depends on the length of the others in its batch.
+    The prompt is between padding and text, at the positions of its training. PEFT's own ``generate`` puts it before the
+    padding, so that an answer depends on the length of the others in its batch.
     """
     length = virtual_tokens(model)
     if not length:

@@ -1,4 +1,4 @@
-"""Measures a model on the held-out examples of a dataset; docs/metrics.md lists what comes out."""
+"""Measurement of a model on the held-out examples of a dataset; docs/metrics.md lists the metrics."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def evaluate(
     *,
     prompt: PromptSpec = PLAIN,
 ) -> dict[str, float]:
-    """``eval_loss`` in nats per response token and, unless ``spec.generate`` is 0, the answers' scores in percent.
+    """Returns ``eval_loss`` in nats per response token and, unless ``spec.generate`` is 0, the answers' scores in
+    percent.
 
-    These are ``rouge_l``, ``rouge_l_paper`` and, where references end in a number as GSM8K's do, ``exact_match``. With
-    ``spec.by_label``, ``eval_loss/<label>`` and ``rouge_l/<label>`` stand beside them for every label there is.
+    These are ``rouge_l``, ``rouge_l_paper`` and, if references end in a number as in GSM8K, ``exact_match``. With
+    ``spec.by_label``, ``eval_loss/<label>`` and ``rouge_l/<label>`` are added for every label.
 
-    Where there are more examples than asked for, evenly spaced ones are taken, label by label, so that all tasks are
-    covered. The same weights give the same figures on any run with the same number of CPU threads. ``on_batch`` is
-    called before each batch, and what it raises ends the measurement. Raises ``spec.invalid`` if an answer of
+    If there are more examples than requested, evenly spaced ones are taken, label by label, so that all tasks are
+    covered. The same weights give the same metrics on any run with the same number of CPU threads. ``on_batch`` is
+    called before each batch; an exception in it ends the measurement. Raises ``spec.invalid`` if an answer of
     ``max_new_tokens`` leaves no room for a prompt.
     """
     context = context_of(model)
@@ -86,14 +87,14 @@ def _scores(answers: Sequence[str], examples: Sequence[Example], by_label: bool)
 
 
 def _spread(examples: Sequence[Example], count: int) -> list[Example]:
-    """``count`` of the examples at even distances, in their order but label by label; all if there are not more."""
+    """Returns ``count`` evenly spaced examples, in their order but label by label; all if there are not more."""
     ordered = [example for group in _labelled(examples).values() for example in group]
     count = min(count, len(ordered))
     return [ordered[index * len(ordered) // count] for index in range(count)]
 
 
 def _labelled(examples: Sequence[Example]) -> dict[str, list[Example]]:
-    """The examples of each label, labels in the order they are first met."""
+    """Returns the examples of each label, labels in the order of their first occurrence."""
     groups: dict[str, list[Example]] = {}
     for example in examples:
         groups.setdefault(example.label, []).append(example)

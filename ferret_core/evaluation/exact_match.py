@@ -1,11 +1,12 @@
-"""Exact match: whether an answer comes to the same number as its reference.
+"""Exact match: equality of the final numbers of an answer and its reference.
 
 Cobbe et al., "Training Verifiers to Solve Math Word Problems", 2021, https://arxiv.org/abs/2110.14168, and
-``grade_school_math/dataset.py`` in https://github.com/openai/grade-school-math. A reference says its number in its last
-line, ``#### 42``; one that does not is not counted. Of an answer the first number after ``####`` counts, as there.
+``grade_school_math/dataset.py`` in https://github.com/openai/grade-school-math. A reference has its number in the last
+line, ``#### 42``; references without it are not counted. The first number after ``####`` in an answer counts, as there.
 
-Where this and the official code differ: an answer without ``####`` is not wrong for that, its last number counts; and
-numbers are compared, not their texts, so that 5.0 is 5. Thousands separators count in neither, a dollar sign not here.
+Differences from the official code: in an answer without ``####``, which is wrong there, the last number counts. Numbers
+are compared, not their texts, so that 5.0 equals 5. Both ignore thousands separators; only this one ignores a dollar
+sign.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ _LAST_LINE = re.compile(rf"^####\s*({_NUMBER})\s*\Z", re.MULTILINE)
 
 
 def exact_matches(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[bool]:
-    """Whether each answer has the number of one of its references; those without a number to reach are left out."""
+    """Returns True for each answer with the number of one of its references; references without a number are
+    omitted."""
     wanted = [{_value(found[1]) for text in texts if (found := _LAST_LINE.search(text))} for texts in references]
     return [final_number(answer) in numbers for answer, numbers in zip(answers, wanted, strict=True) if numbers]
 
 
 def final_number(answer: str) -> Decimal | None:
-    """The number that ``answer`` comes to, if it has any."""
+    """Returns the final number of ``answer``, if any."""
     if marked := _MARKED.search(answer):
         return _value(marked[1])
     numbers = _ANYWHERE.findall(answer)

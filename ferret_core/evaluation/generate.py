@@ -28,12 +28,12 @@ def generate(
     batch_size: int,
     on_batch: Callable[[], None] = lambda: None,
 ) -> list[str]:
-    """One answer for each of ``prompts`` (token ids, none empty), in their order, without surrounding blanks.
+    """Returns one answer for each of ``prompts`` (token ids, none empty), in their order, without surrounding blanks.
 
-    Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's
-    context. ``model`` is a transformers model that can generate, or one with PEFT's adapters. ``on_batch`` is called
-    before each batch, and what it raises ends the generation. A batch that runs out of memory is halved, and so are
-    those after it; raises ``memory.exhausted`` where not even one prompt fits.
+    Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's context.
+    ``model`` is a transformers model that can generate, or one with PEFT's adapters. ``on_batch`` is called before each
+    batch; an exception in it ends the generation. A batch that runs out of memory is halved, and so are later ones;
+    raises ``memory.exhausted`` if not even one prompt fits.
     """
     fitting = MicroBatches(batch_size)
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
@@ -59,7 +59,7 @@ def _continue_in_parts(
 def _continue(
     model: Any, tokenizer: PreTrainedTokenizerBase, prompts: Sequence[list[int]], max_new_tokens: int
 ) -> list[list[int]]:
-    """The new ids of each prompt, up to and without end-of-text. Padding stands left, so that all end together."""
+    """Returns the new ids of each prompt, without end-of-text. Padding is on the left, so that all end together."""
     from transformers import GenerationConfig
 
     width = max(len(prompt) for prompt in prompts)
@@ -77,7 +77,7 @@ def _continue(
 
 @contextmanager
 def plain_settings(model: Any) -> Generator[None]:
-    """Sets aside what the model's authors ship for sampling: transformers would mix it into our settings."""
+    """Suspends the model authors' sampling settings: transformers would merge them into ours."""
     from transformers import GenerationConfig
 
     shipped = model.generation_config

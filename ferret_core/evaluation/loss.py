@@ -1,4 +1,4 @@
-"""Evaluation loss: how surprised a model is by held-out responses."""
+"""Evaluation loss: the model's loss on held-out responses."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Total(NamedTuple):
 
 
 def total_loss(model: nn.Module, shard: Shard, batch_size: int, on_batch: Callable[[], None] = lambda: None) -> Total:
-    """The loss on all response tokens of ``shard``, summed in one fixed order in double precision.
+    """Returns the loss on all response tokens of ``shard``, summed in one fixed order in double precision.
 
-    ``on_batch`` is called before each batch, and what it raises ends the measurement. A batch that runs out of memory
-    is halved, and so are those after it. Raises ``training.non_finite`` when a model has left the range of numbers,
-    and ``memory.exhausted`` where not even one sequence fits.
+    ``on_batch`` is called before each batch; an exception in it ends the measurement. A batch that runs out of memory
+    is halved, and so are later ones. Raises ``training.non_finite`` if the loss is not finite, and ``memory.exhausted``
+    if not even one sequence fits.
     """
     total, tokens, fitting = 0.0, 0, MicroBatches(batch_size)
     with inference(model):
@@ -50,6 +50,6 @@ def total_loss(model: nn.Module, shard: Shard, batch_size: int, on_batch: Callab
 
 
 def _losses(model: nn.Module, batch: Batch, size: int) -> list[tuple[float, int]]:
-    """−log p and the number of response tokens of each part of ``batch``, of at most ``size`` sequences."""
+    """Returns −log p and the number of response tokens of each part of ``batch``, of at most ``size`` sequences."""
     losses = (response_loss(model, part) for part in micro_batches([batch], size))
     return [(loss.nll.item(), loss.tokens) for loss in losses]

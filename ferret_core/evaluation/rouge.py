@@ -1,12 +1,12 @@
-"""Rouge-L: how much of a reference an answer contains, in order.
+"""Rouge-L: the part of a reference that an answer contains, in order.
 
 Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004; computed by the package ``rouge-score`` without
-stemming. The Ferret paper's own figures are scored otherwise: :mod:`ferret_core.evaluation.rouge_paper`.
+stemming. The Ferret paper uses another score: :mod:`ferret_core.evaluation.rouge_paper`.
 
-The package's tokenizer keeps the letters a–z and digits alone, so identical Chinese sentences score 0 with it. Which
-tokenizer is used is decided for each pair by its reference, so that it can never depend on the model: the package's
-own if all letters of the reference are Latin, which keeps the figures of the literature, else :func:`unicode_tokens`.
-On ASCII text both give the same tokens.
+The package's tokenizer keeps only the letters a–z and digits, so identical Chinese sentences score 0 with it. The
+reference of each pair determines the tokenizer, so that it never depends on the model: the package's own if all letters
+of the reference are Latin, for comparability with the literature, else :func:`unicode_tokens`. On ASCII text both give
+the same tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSPACED = re.compile(
 
 
 def rouge_l(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    """F-measure of Rouge-L of every answer with the best of its references (at least one), in percent."""
+    """Returns the F-measure of Rouge-L of every answer with the best of its references (at least one), in percent."""
     from rouge_score.rouge_scorer import RougeScorer
 
     latin = RougeScorer(["rougeL"])
@@ -38,12 +38,13 @@ def rouge_l(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list
 
 
 def unicode_tokens(text: str) -> list[str]:
-    """Lower-case runs of letters, marks and digits of any script; single characters where words are not spaced."""
+    """Splits text into lower-case runs of letters, marks and digits of any script; unspaced scripts into single
+    characters."""
     return "".join(_spaced(character) for character in unicodedata.normalize("NFKC", text).lower()).split()
 
 
 class _UnicodeTokenizer:
-    """:func:`unicode_tokens` in the form that ``rouge-score`` takes."""
+    """:func:`unicode_tokens` in the interface of ``rouge-score``."""
 
     def tokenize(self, text: str) -> list[str]:
         return unicode_tokens(text)

@@ -1,4 +1,4 @@
-"""Rouge-L as the Ferret paper's figures were scored: as its authors' code and FedKSeed's do it.
+"""Rouge-L as in the Ferret paper, computed like the code of its authors and of FedKSeed.
 
 Both call the package ``rouge`` 1.0.1 (``evaluations.py`` in https://github.com/allen4747/Ferret and in the branch
 FedKSeed of https://github.com/alibaba/FederatedScope), which departs from Lin's definition. This gives that package's
@@ -8,7 +8,7 @@ figures, for comparison with the paper's; the field's standard is :mod:`ferret_c
     U = the words in a longest common subsequence of some sentence of the answer and some sentence of the reference
     F = 2 |U| / (|words of the answer| + |words of the reference|)          (sets: a word counts once)
 
-An empty answer scores 0. There is one reference: where several answers are accepted, both codes take the first.
+An empty answer scores 0. There is one reference: of several accepted answers, both codes take the first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Words = list[str]
 
 
 def rouge_l_paper(answers: Sequence[str], references: Sequence[str]) -> list[float]:
-    """F of every pair, in percent."""
+    """Returns F of every pair, in percent."""
     return [100 * _f_measure(answer, reference) for answer, reference in zip(answers, references, strict=True)]
 
 
@@ -32,12 +32,12 @@ def _f_measure(answer: str, reference: str) -> float:
 
 
 def _sentences(text: str) -> list[Words]:
-    # A sentence of blanks alone holds one empty word, as in the package.
+    # A sentence of blanks alone has one empty word, as in the package.
     return [part.split() or [""] for part in text.split(".") if part]
 
 
 def _common(reference: Words, answer: Words) -> Words:
-    """A longest common subsequence; of several, the package's: the union depends on which it is."""
+    """Returns a longest common subsequence; of several, the package's choice, because the union depends on it."""
     lengths = [[0] * (len(answer) + 1)]
     for word in reference:
         above, row = lengths[-1], [0]

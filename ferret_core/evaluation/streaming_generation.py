@@ -1,4 +1,4 @@
-"""Answers to single questions by an exported model, told word by word while they come."""
+"""Streamed answers of an exported model to single questions."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ ADAPTERS = "adapter_config.json"
 
 
 class Sampling(NamedTuple):
-    """How each token is chosen: the most probable one at ``temperature`` 0, else one drawn as ``seed`` says."""
+    """Sampling of tokens: the most probable one at ``temperature`` 0, else drawn by ``seed``."""
 
     temperature: float = 0.0
     seed: int = 0
 
 
 class Answer(NamedTuple):
-    """What was answered, in how many ``tokens``, and why it ended: the model ended it, it was as long as allowed, or
-    the context was full."""
+    """An answer, its number of ``tokens``, and the reason for its end: the model, the maximum length, or a full
+    context."""
 
     text: str
     tokens: int
@@ -46,29 +46,29 @@ GREEDY = Sampling()
 
 
 def load_exported(folder: Path) -> LoadedModel:
-    """The model of an exported folder; with adapters, on the base model that they name.
+    """Loads the model in an exported folder; adapters are put on the base model that they name.
 
-    Raises ``model.invalid`` where there is none, or no chat template to ask it by.
+    Raises ``model.invalid`` if it is missing or has no chat template.
     """
     loaded = _load_adapters(folder) if (folder / ADAPTERS).is_file() else _load(folder)
     if loaded.tokenizer.chat_template is None:
-        message = "has no chat template to ask it by: its README.md, if it has one, says why"
+        message = "has no chat template for questions: its README.md, if it has one, says why"
         raise FerretError.of_field("model.invalid", "folder", str(folder), message)
     loaded.model.to(chosen_device())
     return loaded
 
 
 def load_checkpoint(folder: Path, base: Path, template: Template) -> LoadedModel:
-    """The model of a stored checkpoint on the CPU, with the chat template that its export would have.
+    """Loads the model of a stored checkpoint on the CPU, with the chat template of its export.
 
-    ``base`` is the checkpoint of the base model, on which adapters stand. Raises ``model.invalid`` for files that make
-    no model, and where no chat template gives the words of training.
+    ``base`` is the checkpoint of the base model, for adapters. Raises ``model.invalid`` for files that are not a valid
+    model, and if no chat template gives the prompt of training.
     """
     loaded = _with_adapters(folder, _load(base)) if (folder / ADAPTERS).is_file() else _load(folder)
     if template != "chat":
         loaded.tokenizer.chat_template = fitting(loaded.tokenizer, template)
     if loaded.tokenizer.chat_template is None:
-        message = "no chat template gives its tokenizer the words of training: ask the exported model in your own code"
+        message = "no chat template gives its tokenizer the prompt of training: use the exported model in your own code"
         raise FerretError.of_field("model.invalid", "prompt.template", template, message)
     return loaded
 
@@ -78,7 +78,8 @@ def _load(folder: Path) -> LoadedModel:
 
 
 def _load_adapters(folder: Path) -> LoadedModel:
-    """Adapters in PEFT's layout on the base model that they name; ``model.invalid`` where it is not on this machine."""
+    """Loads adapters in PEFT's layout on the base model that they name; raises ``model.invalid`` if it is not
+    available."""
     from peft import PeftConfig
 
     config: Any = PeftConfig.from_pretrained(str(folder))
@@ -91,16 +92,16 @@ def _with_adapters(folder: Path, base: LoadedModel) -> LoadedModel:
     from transformers import AutoTokenizer
 
     with warnings.catch_warnings():
-        # PEFT 0.21 asks transformers 5 under a name that goes away in 6; the answer is right.
+        # PEFT 0.21 calls transformers 5 by a name that version 6 removes; the result is correct.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
         model: Any = PeftModel.from_pretrained(base.model, str(folder))
     return LoadedModel(model.eval(), AutoTokenizer.from_pretrained(str(folder), local_files_only=True))
 
 
 def question_ids(tokenizer: Any, instruction: str, input: str = "") -> list[int]:
-    """The question's tokens by the model's chat template, in the words of training.
+    """Returns the question's tokens by the model's chat template, in the prompt of training.
 
-    Raises ``spec.invalid`` for a chat template that takes no single question.
+    Raises ``spec.invalid`` for a chat template that does not accept a single question.
     """
     template = str(tokenizer.chat_template)
     if is_of_training(template):
@@ -118,10 +119,10 @@ def answer(
     sampling: Sampling = GREEDY,
     on_token: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """An answer, by default the most probable one, at most ``max_tokens`` long and as long as the context has room.
+    """Generates an answer, by default the most probable one, limited by ``max_tokens`` and the context.
 
-    ``on_text`` is told its parts as they come, which joined are the answer, and ``on_token`` is called after each
-    token; what either raises ends the work. Raises ``request.invalid`` for a question that fills the context.
+    ``on_text`` receives its parts as they are generated; joined they are the answer. ``on_token`` is called after each
+    token. An exception in either ends the work. Raises ``request.invalid`` for a question that fills the context.
     """
     room = context_of(model) - len(prompt)
     if room < 1:
@@ -149,9 +150,9 @@ def _settings(sampling: Sampling, **settings: Any) -> Any:
 
 
 class Heard:
-    """Told the tokens of a generation, first those of the prompt; tells their text as soon as it cannot change.
+    """Receives the tokens of a generation, first the prompt's, and passes on their text when it can no longer change.
 
-    The end of a text may change with the next token, where several make one character.
+    The end of a text may change with the next token, because several tokens can form one character.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ class Heard:
         return str(self._tokenizer.decode(self.ids, skip_special_tokens=True)).lstrip()
 
     def _tell(self, text: str) -> None:
-        text = text.rstrip()  # blanks are told with what follows them
+        text = text.rstrip()  # blanks are passed on with the text after them
         if len(text) > len(self.text):
             self._on_text(text[len(self.text) :])
             self.text = text

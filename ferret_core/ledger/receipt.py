@@ -15,18 +15,20 @@ from ferret_core.protocol.spec import Strict
 
 
 class Receipt(Strict):
-    """A leaf of a record's tree with the way to the root, and the record's header, of which ``hash`` is the link in the
-    ledger's chain. Whoever knows that link needs nothing else to check it."""
+    """A leaf of a record's tree with its path to the root, and the record's header.
+
+    ``hash`` is the header's link in the ledger's chain. The receipt can be checked with this link alone.
+    """
 
     header: Header
     hash: Digest = Field(description="The record's hash: BLAKE3 of the header's canonical JSON")
-    leaf: str = Field(max_length=8000, description="What the record says of the contribution, as the tree hashes it")
-    index: int = Field(ge=0, description="Place of the leaf among the header's `size`")
-    path: tuple[Digest, ...] = Field(max_length=64, description="Hashes beside the way to the root, lowest first")
+    leaf: str = Field(max_length=8000, description="The record's entry for the contribution, as hashed by the tree")
+    index: int = Field(ge=0, description="Index of the leaf among the header's `size`")
+    path: tuple[Digest, ...] = Field(max_length=64, description="Sibling hashes on the path to the root, lowest first")
 
     @classmethod
     def of(cls, record: LedgerRecord, participant: str) -> Self:
-        """Raises ``receipt.not_found`` where the record holds no contribution of the participant."""
+        """Creates the receipt; raises ``receipt.not_found`` if the record has no contribution of the participant."""
         leaves = record.leaves()
         index = next((place for place, leaf in enumerate(leaves) if leaf.participant == participant), None)
         if index is None:
@@ -38,23 +40,23 @@ class Receipt(Strict):
         return cls(header=header, hash=header.hash, leaf=texts[index], index=index, path=tuple(path))
 
     def verified(self) -> Leaf:
-        """What it proves, signature included; ``receipt.invalid`` if it does not."""
+        """Verifies the receipt, including the signature, and returns its leaf; raises ``receipt.invalid``."""
         leaf, header = self._read(), self.header
         if header.hash != self.hash:
-            raise self._invalid("hash", self.hash, f"is not that of its header, {header.hash}")
+            raise self._invalid("hash", self.hash, f"is not the hash of its header, {header.hash}")
         if merkle.root_by(self.leaf.encode(), self.index, header.size, self.path) != header.root:
             raise self._invalid("path", self.index, "does not lead from the leaf to the header's root")
         if leaf.public_key is not None and not self._is_signed(leaf, leaf.public_key):
-            raise self._invalid("signature", leaf.signature, "does not hold for the contribution")
+            raise self._invalid("signature", leaf.signature, "is not valid for the contribution")
         return leaf
 
     def _read(self) -> Leaf:
         try:
             leaf = Leaf.model_validate_json(self.leaf)
         except ValidationError as error:
-            raise self._invalid("leaf", self.leaf, "is no entry of a record") from error
+            raise self._invalid("leaf", self.leaf, "is not an entry of a record") from error
         if leaf.text() != self.leaf:
-            raise self._invalid("leaf", self.leaf, "is not spelt as in a record")
+            raise self._invalid("leaf", self.leaf, "is not in canonical form")
         return leaf
 
     def _is_signed(self, leaf: Leaf, key: str) -> bool:

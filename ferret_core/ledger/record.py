@@ -25,13 +25,13 @@ REASON_LENGTH = 1000
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 LEDGER_VERSION: Literal[1] = 1
 MOST_HALVINGS = 10
-"""Of a round's step: its least is 2⁻¹⁰ of the full one."""
+"""Maximum halvings of a round's step: the smallest is 2⁻¹⁰ of the full one."""
 Halvings = Annotated[int, Field(ge=0, le=MOST_HALVINGS)]
 HALVINGS = "How often the step guard halved the step: the round moved the model by 2^-halvings of it"
 
 
 class Signature(NamedTuple):
-    """By whom, for which assignment, and with which key a contribution was signed."""
+    """The signature of a contribution, with its participant, assignment and key."""
 
     participant: ParticipantName
     public_key: PublicKey
@@ -40,23 +40,23 @@ class Signature(NamedTuple):
 
 
 class Leaf(Strict):
-    """What a record says of one contribution; None for what does not apply to it."""
+    """A record's entry for one contribution; None for fields that do not apply."""
 
     participant: ParticipantName
     contribution: Digest
     clipped: float | None = Field(default=None, description="Factor that its update was multiplied by")
-    refused: Reason | None = Field(default=None, description="Why it was left out of the model")
+    refused: Reason | None = Field(default=None, description="Reason why it was left out of the model")
     public_key: PublicKey | None = None
     assignment: AssignmentId | None = None
     signature: SignatureText | None = None
 
     def text(self) -> str:
-        """The canonical JSON of what there is, which the tree hashes."""
+        """Returns the canonical JSON without empty fields, which the tree hashes."""
         return canonical_json(self.model_dump(mode="json", exclude_none=True)).decode()
 
 
 class Header(Strict):
-    """A record without its contributions. To their leaves, in the order of the participants, ``root`` commits."""
+    """A record without its contributions. ``root`` commits to their leaves, in the order of the participants."""
 
     version: Literal[1]
     experiment: ExperimentId
@@ -65,8 +65,8 @@ class Header(Strict):
     base_digest: Digest
     digest: Digest
     update: Digest
-    previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
-    size: int = Field(ge=0, description="How many contributions there are, with those that were refused")
+    previous: Digest | Literal[""] = Field(description="Hash of the previous record; empty for round 1")
+    size: int = Field(ge=0, description="Number of contributions, including the rejected ones")
     root: Digest
     halvings: Halvings = Field(description=HALVINGS)
 
@@ -92,21 +92,21 @@ class LedgerRecord(Strict):
     contributions: tuple[tuple[ParticipantName, Digest], ...] = Field(
         description="(participant, contribution digest), in order"
     )
-    previous: Digest | Literal[""] = Field(description="Hash of the record before; empty for round 1")
+    previous: Digest | Literal[""] = Field(description="Hash of the previous record; empty for round 1")
     clipped: tuple[tuple[ParticipantName, float], ...] = Field(
-        description="(participant, factor its update was multiplied by), in order"
+        description="(participant, factor that its update was multiplied by), in order"
     )
     refused: tuple[tuple[ParticipantName, Digest, Reason], ...] = Field(
-        description="(participant, contribution digest, why it was left out), in order"
+        description="(participant, contribution digest, reason for leaving it out), in order"
     )
     signatures: tuple[Signature, ...] = Field(
-        description="(participant, public key, assignment, signature) of those who signed, in order"
+        description="(participant, public key, assignment, signature) of participants that signed, in order"
     )
     halvings: Halvings = Field(description=HALVINGS)
 
     @model_validator(mode="after")
     def _leaves_say_all(self) -> Self:
-        """The hash covers the leaves alone: what they would not show must not be there."""
+        """Rejects content that the leaves do not contain, because the hash covers only the leaves."""
         accepted, refused = [name for name, _ in self.contributions], [name for name, _, _ in self.refused]
         clipped, signed = [name for name, _ in self.clipped], [each.participant for each in self.signatures]
         for field, names, allowed in (
@@ -123,7 +123,7 @@ class LedgerRecord(Strict):
 
     @property
     def hash(self) -> str:
-        """The link that the next record carries: :attr:`Header.hash`."""
+        """Hash that the next record carries: :attr:`Header.hash`."""
         return self.header().hash
 
     def header(self) -> Header:
@@ -132,7 +132,7 @@ class LedgerRecord(Strict):
         return Header(**own, size=len(leaves), root=merkle.root(leaves))
 
     def leaves(self) -> list[Leaf]:
-        """What it says of each contribution, those that were refused too, in the order of participants."""
+        """Returns the leaf of each contribution, including rejected ones, in the order of participants."""
         digests = [(name, digest, None) for name, digest in self.contributions]
         factors, signatures = dict(self.clipped), {each.participant: each for each in self.signatures}
         return [
@@ -154,7 +154,7 @@ def _signed_by(signature: Signature | None) -> dict[str, str]:
 
 
 class LedgerEntry(NamedTuple):
-    """A record with its recorded hash and the update blob it names."""
+    """A record with its recorded hash and the update blob that it names."""
 
     record: LedgerRecord
     hash: str
@@ -162,17 +162,17 @@ class LedgerEntry(NamedTuple):
 
     @classmethod
     def read(cls, record: Mapping[str, Any], recorded_hash: str, update: bytes) -> Self:
-        """The entry of a record as it was stored or sent."""
+        """Creates the entry of a record as stored or sent."""
         return cls(LedgerRecord.model_validate(record), recorded_hash, update)
 
 
 def contributions_digest(contributions: Sequence[tuple[str, str]]) -> str:
-    """The hash of a frozen set: (participant, contribution digest) in participant order."""
+    """Returns the hash of a frozen set: (participant, contribution digest) in participant order."""
     return digest_json(sorted(contributions))
 
 
 def check_link(record: LedgerRecord, recorded_hash: str, previous: str) -> None:
-    """Raises ``ledger.broken`` unless the record has that hash, and follows the one whose hash is ``previous``."""
+    """Raises ``ledger.broken`` unless the record has that hash, and follows the record with the hash ``previous``."""
     if record.hash != recorded_hash:
         raise broken(record, "its content does not match its recorded hash")
     if record.previous != previous:

@@ -1,7 +1,7 @@
-"""What can be known of a model without loading it, and without torch: its parameters' shapes, and how large they are.
+"""Properties of a model that are known without loading it, and without torch: its parameters' shapes and magnitudes.
 
-From a folder in Hugging Face layout, by the headers of its weights and a sample of their numbers; or from the sizes of
-a LLaMA alone.
+They come from a folder in Hugging Face layout, by the headers of its weights and a sample of their numbers; or from the
+sizes of a LLaMA alone.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from ferret_core.protocol.wire import Array
 from ferret_core.system import untrusted_files
 
 RUNS, RUN = 16, 4096
-"""A parameter's RMS is taken of ``RUNS`` runs of ``RUN`` numbers, at even distances: a large file is not read whole."""
+"""A parameter's RMS is computed from ``RUNS`` evenly spaced runs of ``RUN`` numbers: a large file is not read whole."""
 TYPICAL_RMS = 0.02
-"""That of a large language model's matrices, where there are only shapes."""
+"""RMS of a large language model's matrices, if only shapes are known."""
 
 
 class Llama(NamedTuple):
-    """Sizes of a LLaMA: ``mlp`` is the width of its feed-forward layers, ``kv_heads`` those of grouped attention."""
+    """Sizes of a LLaMA: ``mlp`` is the width of its feed-forward layers, ``kv_heads`` the number for grouped
+    attention."""
 
     hidden: int
     layers: int
@@ -45,13 +46,15 @@ LLAMAS = {
     "llama3-8b": Llama(4096, 32, 14_336, 32, 8, 128_256),
     "qwen2.5-7b": Llama(3584, 28, 18_944, 28, 4, 152_064),
 }
-"""The paper's models: DataJuicer-1.3B, LLaMA-3B, LLaMA2-7B and 13B, LLaMA3-8B and, all but the biases of its attention,
+"""The paper's models: DataJuicer-1.3B, LLaMA-3B, LLaMA2-7B and 13B, LLaMA3-8B and, without the biases of its attention,
 Qwen2.5-7B."""
 
 
 class Outline(NamedTuple):
-    """``shapes`` of the parameters in canonical order, tied ones once, and the ``rms`` of each; ``hidden`` and
-    ``layers`` are 0 where the folder does not tell."""
+    """``shapes`` of the parameters in canonical order, tied ones once, and the ``rms`` of each.
+
+    ``hidden`` and ``layers`` are 0 if the folder does not contain them.
+    """
 
     shapes: Shapes
     rms: Mapping[str, float]
@@ -60,7 +63,7 @@ class Outline(NamedTuple):
 
 
 def of_llama(name: str) -> Outline:
-    """The outline of one of ``LLAMAS``, its embeddings not tied; ``request.invalid`` for another name."""
+    """Returns the outline of one of ``LLAMAS`` with untied embeddings; raises ``request.invalid`` for another name."""
     if name not in LLAMAS:
         raise FerretError.of_field("request.invalid", "--shape", name, f"choose one of {', '.join(LLAMAS)}")
     sizes = LLAMAS[name]
@@ -70,7 +73,7 @@ def of_llama(name: str) -> Outline:
 
 
 def of_folder(source: str) -> Outline:
-    """The outline of the model in a folder; ``model.invalid`` for what is none, hub names among it."""
+    """Returns the outline of the model in a folder; raises ``model.invalid`` for anything else, including hub names."""
     try:
         path = untrusted_files.allowed(Path(source).expanduser())
         if not path.is_dir():
@@ -115,7 +118,7 @@ def _read(folder: Path) -> Outline:
 
 
 def _parameters(file: Path) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], Array]]]]:
-    """The floating-point arrays of a safetensors file: name, shape, and what reads a sample of its numbers."""
+    """Yields the floating-point arrays of a safetensors file: name, shape, and a function that samples its numbers."""
     with file.open("rb") as opened:
         length = int.from_bytes(opened.read(8), "little")
         header: dict[str, Any] = json.loads(opened.read(length))

@@ -1,7 +1,7 @@
-"""The files that define a model besides its weights: configuration, tokenizer, chat template, generation settings.
+"""The files that define a model, apart from its weights: configuration, tokenizer, chat template, generation settings.
 
-Each is read once and is part of the model's digest. The loading library sees a copy of these files and nothing else:
-no other file of the folder or repository has an effect, and neither has the model's name.
+Each is read once and is part of the model's digest. The loading library sees a copy of exactly these files: no other
+file of the folder or repository has an effect, nor does the model's name.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ NAMES = frozenset(
         "tekken.json",
     }
 )
-"""The files that transformers reads for a causal language model without its weights."""
+"""Files that transformers reads for a causal language model, apart from its weights."""
 UNREAD = "special_tokens_map_file"
-"""A member that many tokenizers were published with, and that nothing reads."""
+"""A member that is present in many published tokenizers and never read."""
 
 Files = Mapping[str, bytes]
-"""The files by name."""
+"""File contents by name."""
 
 
 def read(folder: Path) -> dict[str, bytes]:
-    """The files of :data:`NAMES` that are in ``folder``; ``UnfitModel`` for one that must not be read."""
+    """Reads the files of :data:`NAMES` in ``folder``; raises ``UnfitModel`` for a forbidden one."""
     return {name: content(folder / name) for name in sorted(NAMES) if (folder / name).exists()}
 
 
 def content(path: Path) -> bytes:
-    """The bytes of the file at ``path``; ``UnfitModel`` for one that must not be read."""
+    """Returns the bytes of the file at ``path``; raises ``UnfitModel`` for a forbidden one."""
     try:
         with allowed_files.open_regular(allowed_files.allowed(path), MAX_TOKENIZER_BYTES) as file:
             found = file.read(MAX_TOKENIZER_BYTES + 1)
@@ -65,7 +65,7 @@ def content(path: Path) -> bytes:
 
 
 def write(files: Files, folder: Path) -> None:
-    """Makes ``files`` all of :data:`NAMES` that is in ``folder``, byte for byte."""
+    """Writes ``files`` into ``folder``, byte for byte, and removes all other :data:`NAMES`."""
     for name in NAMES - set(files):
         (folder / name).unlink(missing_ok=True)
     for name, data in files.items():
@@ -74,19 +74,20 @@ def write(files: Files, folder: Path) -> None:
 
 @contextmanager
 def unpacked(files: Files) -> Generator[Path]:
-    """A folder with ``files`` and nothing else, which is gone after the block."""
+    """Yields a folder that contains exactly ``files``, and removes it after the block."""
     with TemporaryDirectory(prefix="ferret-model-") as name:
         write(files, Path(name))
         yield Path(name)
 
 
 def digest(files: Files) -> str:
-    """64 hexadecimal digits that change with any name or byte; empty for a model that was not read from files."""
+    """Returns 64 hexadecimal digits that change with any name or byte; empty for a model that was not read from
+    files."""
     return digest_json({name: digest_bytes(data) for name, data in files.items()}) if files else ""
 
 
 def require_own(files: Files) -> None:
-    """``UnfitModel`` where the tokenizer's settings name a file elsewhere: participants would refuse the model."""
+    """Raises ``UnfitModel`` if the tokenizer's settings name a file elsewhere: participants would reject the model."""
     try:
         settings: Any = json.loads(files.get(TOKENIZER_CONFIG, b"{}"))
     except (ValueError, RecursionError) as error:

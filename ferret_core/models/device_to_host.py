@@ -1,4 +1,4 @@
-"""A model's bytes in the host's memory, chunk after chunk: while one is read, a GPU copies the next."""
+"""A model's bytes in host memory, in chunks: while one is processed, a GPU copies the next."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 CHUNK = 1 << 25
-"""Bytes: long enough for every core to hash a part of it."""
+"""Bytes; enough for all cores to hash a part of it."""
 
 
 def host_bytes(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
-    """The memory of the tensors in order, as uint8 vectors of at most 32 MiB.
+    """Yields the memory of the tensors in order, as uint8 vectors of at most 32 MiB.
 
-    Each is there until the next is asked for.
+    Each is valid until the next one is requested.
     """
     held = [tensor.detach() for tensor in tensors if tensor.numel()]
     chunks = (chunk for tensor in held for chunk in tensor.reshape(-1).view(torch.uint8).split(CHUNK))
@@ -22,9 +22,9 @@ def host_bytes(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 def copied_ahead(chunks: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Copies of ``chunks``, uint8 vectors of at most 32 MiB, in two buffers by turns.
+    """Yields copies of ``chunks``, uint8 vectors of at most 32 MiB, in two alternating buffers.
 
-    Copies into new memory, one after the other with the hashing, came to 1 GB/s on an H200.
+    Copies into new memory, alternating with the hashing, reached only 1 GB/s on an H200.
     """
     buffers: list[Tensor] = []
     coming: tuple[Tensor, Callable[[], None]] | None = None
@@ -41,7 +41,7 @@ def copied_ahead(chunks: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 def _end_of_copies(device: torch.device) -> Callable[[], None]:
-    """Waits for what has been asked of ``device`` so far."""
+    """Returns a function that waits for all current work of ``device``."""
     if device.type != "cuda":
         return lambda: None
     event = torch.cuda.Event()

@@ -19,7 +19,7 @@ _CHUNK_ELEMENTS = 1 << 22
 
 
 def tensors(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Every parameter and persistent buffer sorted by name, tied ones once (under their first name)."""
+    """Returns every parameter and persistent buffer sorted by name, tied ones once (under their first name)."""
     seen: set[int] = set()
     found: dict[str, torch.Tensor] = {}
     for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
@@ -30,19 +30,20 @@ def tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def manifest(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
-    """(name, dtype, shape) of every tensor: what the digest says about a model besides its numbers."""
+    """Returns (name, dtype, shape) of every tensor: the part of the digest that describes a model without its
+    numbers."""
     return _manifest(tensors(model))
 
 
 def model_digest(model: nn.Module, frozen: str | None = None, files: str = "") -> str:
-    """64 hexadecimal digits that change with any name, dtype, shape or bit of the model, and with any byte of the
-    files that define it.
+    """Returns 64 hexadecimal digits that change with any name, dtype, shape or bit of the model, and with any byte of
+    the files that define it.
 
-    The tensors' little-endian bytes follow the canonical JSON of ``{"version", "tensors"}``. Frozen parameters are not
-    among them: their own digest, made in the same way, stands in that JSON as ``frozen``. Given here as
-    :func:`frozen_weights_digest` found it, a base model below adapters is not read again for every round. ``files``,
-    the digest by :func:`ferret_core.models.definition.digest`, stands there as a member of that name; a model that was
-    not read from files has no such member.
+    The tensors' little-endian bytes follow the canonical JSON of ``{"version", "tensors"}``. Frozen parameters are
+    replaced by their own digest, computed in the same way, as the member ``frozen`` of that JSON. Passing the result of
+    :func:`frozen_weights_digest` saves reading a base model below adapters again in every round. ``files``, the digest
+    by :func:`ferret_core.models.definition.digest`, is the member of that name; it is absent for a model that was not
+    read from files.
     """
     if frozen is None:
         frozen = frozen_weights_digest(model)
@@ -52,7 +53,7 @@ def model_digest(model: nn.Module, frozen: str | None = None, files: str = "") -
 
 
 def frozen_weights_digest(model: nn.Module) -> str:
-    """The digest of the parameters that are not tuned, by name; empty for a model that is tuned whole."""
+    """Returns the digest of the frozen parameters, by name; empty for a model without frozen ones."""
     frozen = {name: tensor for name, tensor in tensors(model).items() if _is_frozen(tensor)}
     return _digest(frozen, {}) if frozen else ""
 
@@ -74,7 +75,8 @@ def _digest(tensors: Mapping[str, torch.Tensor], more: Mapping[str, str]) -> str
 
 
 def _gathered(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The tensor's elements in order, a stretch at a time. Those of a shard come to the team's first process alone."""
+    """Yields the tensor's elements in order, a stretch at a time. With shards only the team's first process gets
+    them."""
     if not is_shard(tensor):
         yield from tensor.detach().reshape(-1).split(_CHUNK_ELEMENTS)
         return
@@ -85,7 +87,7 @@ def _gathered(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
 
 
 def _of_first(digest: str) -> str:
-    """What the team's first process has found: it alone has seen every element."""
+    """Returns the digest of the team's first process, the only one that has all elements."""
     team = current()
     assert team is not None
     return team.texts(digest)[0]

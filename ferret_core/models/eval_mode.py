@@ -1,4 +1,4 @@
-"""Runs a model for its answers alone."""
+"""Evaluation mode of a model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ferret_core.distributed.sharded_tensor import is_sharded
 
 @contextmanager
 def inference(model: nn.Module) -> Generator[None]:
-    """Evaluation mode (no dropout) without gradients; afterwards the mode there was."""
+    """Switches to evaluation mode (no dropout) without gradients; restores the mode afterwards."""
     mode = model.training
-    # What shards are gathered into is used again in training, where tensors of inference mode may not be.
+    # Buffers for gathered shards are reused in training, where tensors of inference mode are not allowed.
     without_gradients = torch.no_grad() if is_sharded(model) else torch.inference_mode()
     model.eval()
     try:

@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 REMEDY = "use a smaller model, or a machine with more memory"
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Building a model changes settings of the whole process, here and in transformers: two threads that build at once get
-models whose weights are not tied, or on the wrong device."""
+"""Building a model changes settings of the whole process, here and in transformers: two threads that build at the same
+time get models with untied weights, or on the wrong device."""
 
 
 class LoadedModel(NamedTuple):
-    """A model in evaluation mode, its tokenizer, and the files that define both, as they were read; none for a model
-    that was built in memory."""
+    """A model in evaluation mode, its tokenizer, and the bytes of the files that define both; none for a model built in
+    memory."""
 
     model: nn.Module
     tokenizer: Any
@@ -42,26 +42,27 @@ class LoadedModel(NamedTuple):
 
 
 def digest_of(loaded: LoadedModel) -> str:
-    """The digest of a base model as it was loaded, before an algorithm adapts it."""
+    """Returns the digest of a loaded base model, before an algorithm adapts it."""
     return model_digest(loaded.model, files=definition.digest(loaded.files))
 
 
 def context_of(model: nn.Module) -> int:
-    """The longest sequence, in tokens, for which ``model`` has positions; a soft prompt takes some of them."""
+    """Returns the longest sequence, in tokens, that ``model`` has positions for; a soft prompt takes some of them."""
     return int(getattr(model.config, "max_position_embeddings", 2048)) - virtual_tokens(model)
 
 
 def virtual_tokens(model: nn.Module) -> int:
-    """The length of the soft prompt that ``model`` puts before every sequence; 0 for a model without."""
+    """Returns the length of the soft prompt of ``model``; 0 for a model without one."""
     return getattr(getattr(model, "active_peft_config", None), "num_virtual_tokens", 0)
 
 
 def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) -> LoadedModel:
-    """The model of ``spec`` in its ``dtype``, on the CPU; ``model.invalid`` names the source and what is wrong.
+    """Loads the model of ``spec`` in its ``dtype``, on the CPU; raises ``model.invalid`` with the source and the
+    reason.
 
-    ``anywhere``: the folder is the caller's own and need not lie under a root
-    (:mod:`ferret_core.system.untrusted_files`). ``as_stored``: in the type that its files have, so that it takes no
-    more memory than they do on disk. Raises ``memory.exhausted`` where the machine has too little for it.
+    ``anywhere``: the folder is the caller's own and need not be under a root
+    (:mod:`ferret_core.system.untrusted_files`). ``as_stored``: use the type of its files, so that it takes no more
+    memory than on disk. Raises ``memory.exhausted`` if the machine has too little memory.
     """
     own = files.within(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
@@ -75,7 +76,7 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
 
     options: dict[str, Any] = {"trust_remote_code": False}
     if weights is not None:
-        options["local_files_only"] = True  # whatever its files name, nothing is fetched for a folder
+        options["local_files_only"] = True  # nothing is downloaded for a folder, whatever its files name
         found = definition.read(Path(spec.source).expanduser())
     else:
         options["revision"] = _commit(spec)
@@ -83,7 +84,7 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
     config, tokenizer = _defined(spec, found, weights)
     if dtype is None:
         _forget_dtype(config)
-    # With output_loading_info the answer is a pair, which the library's types do not say.
+    # With output_loading_info the result is a pair, which is missing from the library's types.
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         spec.source,
         config=config,
@@ -94,29 +95,31 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
     )
     model, info = loaded
     if info["missing_keys"]:
-        # transformers would fill them with random numbers, others on every machine.
+        # transformers would fill them with random numbers, different on every machine.
         raise UnfitModel(f"has no weights for {', '.join(sorted(info['missing_keys'])[:3])}")
     return LoadedModel(model.eval(), tokenizer, found)
 
 
 def _commit(spec: ModelSpec) -> str | None:
-    """The commit that the revision of a model on the hub means, so that all files come from the same one; the revision
-    itself where the hub does not say."""
+    """Returns the commit of a hub model's revision, so that all files come from the same one; the revision itself if
+    the hub does not report the commit."""
     from transformers.utils.hub import resolve_revision
 
     return resolve_revision(spec.source, spec.revision)
 
 
 def _forget_dtype(config: Any) -> None:
-    """The loading library then takes the type that the weights have, not the one that the configuration names."""
+    """Makes the loading library use the type of the weights, not the one in the configuration."""
     for each in (config, *(getattr(config, name) for name in config.sub_configs)):
         if each is not None:
             each.dtype = None
 
 
 def _fetch(source: str, revision: str | None) -> Files:
-    """The files that define a model on the hub. Without a connection they are those in the cache; with one, a file
-    counts as absent only if the hub says so."""
+    """Downloads the files that define a model on the hub, or reads them from the cache without a connection.
+
+    With a connection, a file counts as absent only if the hub reports this.
+    """
     from huggingface_hub import hf_hub_download
     from huggingface_hub.constants import is_offline_mode
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
@@ -130,7 +133,7 @@ def _fetch(source: str, revision: str | None) -> Files:
                 raise
         except EntryNotFoundError:
             pass
-    with files.within(None):  # the cache is the hub's own
+    with files.within(None):  # the cache belongs to the hub library
         found = {path.name: definition.content(path) for path in paths}
     if CONFIG not in found:
         raise UnfitModel(f"has no {CONFIG}: not a Hugging Face model, or not in the cache of a machine that is offline")
@@ -138,7 +141,7 @@ def _fetch(source: str, revision: str | None) -> Files:
 
 
 def _defined(spec: ModelSpec, found: Files, weights: Weights | None) -> tuple[Any, Any]:
-    """Configuration and tokenizer, made of the files ``found`` alone."""
+    """Creates configuration and tokenizer from the files in ``found`` alone."""
     from transformers import AutoConfig, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
@@ -155,8 +158,11 @@ def _defined(spec: ModelSpec, found: Files, weights: Weights | None) -> tuple[An
 
 
 def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
-    """The model of ``spec`` without numbers, its parameters on the meta device and its buffers on the CPU, and its
-    tokenizer; None for a name on the hub. Looks through the folder and raises as :func:`load`."""
+    """Returns the model of ``spec`` without numbers, with parameters on the meta device and buffers on the CPU, and its
+    tokenizer.
+
+    None for a name on the hub. Checks the folder and raises errors like :func:`load`.
+    """
     own = files.within(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         weights = _look(spec)
@@ -182,7 +188,7 @@ def _skeleton(spec: ModelSpec, weights: Weights) -> LoadedModel:
 
 @contextmanager
 def _parameters_on_meta() -> Generator[None]:
-    """Every parameter that a module registers in the block takes no memory. What is there already, tied, stays the same
+    """Allocates no memory for parameters that modules register in the block. Existing, tied ones stay the same
     object."""
     register = nn.Module.register_parameter
 
@@ -199,9 +205,10 @@ def _parameters_on_meta() -> Generator[None]:
 
 
 def _check_size(config: Any, weights: Weights) -> None:
-    """Raises where the configuration describes a model far larger than its weights, whose rest would be made up.
+    """Raises ``UnfitModel`` if the configuration describes a much larger model than its weights: the rest would be made
+    up.
 
-    The model is built without memory for that, on the meta device. Twice as large is let pass: the file has tied
+    The model is built on the meta device for this, without memory. Twice the size is accepted: the file has tied
     weights once.
     """
     from transformers import AutoModelForCausalLM
@@ -213,7 +220,8 @@ def _check_size(config: Any, weights: Weights) -> None:
 
 
 def _check_ids(loaded: LoadedModel) -> None:
-    """Raises where the tokenizer gives tokens that the model has no embedding for: training would end in mid-step."""
+    """Raises ``UnfitModel`` if the tokenizer has tokens without an embedding: training would fail in the middle of a
+    step."""
     rows = cast(Any, loaded.model).get_input_embeddings().weight.shape[0]
     ids = loaded.tokenizer.get_vocab().values()
     if ids and not 0 <= max(ids) < rows:
@@ -221,7 +229,7 @@ def _check_ids(loaded: LoadedModel) -> None:
 
 
 def _look(spec: ModelSpec) -> Weights | None:
-    """What is in a local folder; None for a name on the hub."""
+    """Returns the contents of a local folder; None for a name on the hub."""
     path = Path(spec.source).expanduser()
     parts = path.parts
     local = path.is_absolute() or spec.source.startswith((".", "~")) or ".." in parts or len(parts) > 2
@@ -235,9 +243,9 @@ def _look(spec: ModelSpec) -> Weights | None:
 
 @contextmanager
 def _typed(spec: ModelSpec) -> Generator[None]:
-    """Whatever goes wrong is told without what stands in the files; the log has all of it.
+    """Converts any exception to an error without contents of the files; the log has all details.
 
-    The loading library raises all there is for files it does not expect, and panics of its Rust parts are not even
+    The loading library raises arbitrary exceptions for unexpected files, and panics of its Rust parts are not even
     ``Exception``.
     """
     try:

@@ -17,11 +17,12 @@ from ferret_core.system.out_of_memory import free_device_bytes
 
 HALF = (torch.bfloat16, torch.float16)
 ROOMY = 5
-"""Weights, gradients, an optimizer's two moments, and as much for activations as for one of these."""
+"""Copies for weights, gradients, an optimizer's two moments, and activations."""
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Floating-point parameters that require a gradient, sorted by name, tied ones once (under their first name)."""
+    """Returns floating-point parameters that require a gradient, sorted by name, tied ones once (under their first
+    name)."""
     named = sorted(model.named_parameters(remove_duplicate=False))
     found: dict[int, str] = {}
     for name, parameter in named:
@@ -35,21 +36,20 @@ def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
-    """What there is to tune: the trainable parameters' shapes in canonical order."""
+    """Returns the trainable parameters' shapes in canonical order."""
     return {name: tuple(parameter.shape) for name, parameter in trainable(model).items()}
 
 
 def working_copy(model: nn.Module, pure: bool = False) -> AbstractContextManager[dict[str, torch.Tensor]]:
-    """``model`` on copies of its weights, to train for the length of a ``with`` block; yields the trainable originals.
+    """Puts ``model`` on copies of its weights, for training within a ``with`` block; yields the trainable originals.
 
-    The copies are fp32, whatever the type of the model: in half precision an optimizer's small steps would be rounded
-    away. ``pure`` copies have the model's own types, for training that sees to that itself. Where the trainable weights
-    are of a half type, frozen ones are converted too, for the types to match, and else left where they are; buffers are
-    copied. Afterwards the model has its own values back, bit for bit.
+    The copies are fp32, for any type of the model: in half precision an optimizer's small steps would be rounded away.
+    ``pure`` copies have the model's own types, for training that handles rounding itself. If the trainable weights are
+    of a half type, frozen ones are converted too, so that types match, and else stay in place; buffers are copied.
+    Afterwards the model has its original values, bit for bit.
 
-    Of a model on a GPU the originals, the yielded ones too, lie in the host's memory meanwhile, unless the device has
-    room for much more than training can need: the way there and back takes longer than a step. Shards are copied where
-    they are.
+    For a model on a GPU the originals, including the yielded ones, are in host memory meanwhile, unless the device has
+    room for much more than training can need: the transfer takes longer than a step. Shards are copied on their device.
     """
     if is_sharded(model):
         return _on_own_shards(model)
@@ -57,7 +57,7 @@ def working_copy(model: nn.Module, pure: bool = False) -> AbstractContextManager
 
 
 def _crowded(model: nn.Module, device: torch.device, pure: bool) -> bool:
-    """Whether a GPU has no room for ``ROOMY`` copies of the model beside it."""
+    """True if a GPU has no room for ``ROOMY`` copies in addition to the model."""
     if device.type != "cuda":
         return device.type != "cpu"
     sizes = (weight.nbytes if pure else torch.float32.itemsize * weight.numel() for weight in model.parameters())
@@ -82,7 +82,7 @@ def _on_copies(model: nn.Module, originals_on_host: bool, pure: bool = False) ->
 
 @contextmanager
 def _on_own_shards(model: nn.Module) -> Generator[dict[str, torch.Tensor]]:
-    """The same of a model in shards, which is fp32: each process keeps a copy of its own."""
+    """Does the same for a sharded model, which is fp32: each process keeps a copy of its shards."""
     own = {name: copied(parameter) for name, parameter in trainable(model).items()}
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:
@@ -107,7 +107,7 @@ def _to_train(tensor: torch.Tensor, half: bool, in_place: bool) -> torch.Tensor:
 
 @torch.no_grad()
 def weights_norm(model: nn.Module) -> float:
-    """The L2 norm of all trainable weights, in fp64; of shards the sum has another order."""
+    """Returns the L2 norm of all trainable weights, in fp64; with shards the sum has another order."""
     weights = trainable(model).values()
     parts = (part for weight in weights for part in stretches(local(weight)))
     whole = math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts))
@@ -116,7 +116,7 @@ def weights_norm(model: nn.Module) -> float:
 
 @torch.no_grad()
 def finite(model: nn.Module) -> bool:
-    """Whether every trainable weight is a number."""
+    """True if every trainable weight is finite."""
     parts = (part for parameter in trainable(model).values() for part in stretches(local(parameter)))
     here = all(bool(torch.isfinite(part).all()) for part in parts)
     return all(require().numbers(float(here))) if is_sharded(model) else here

@@ -37,10 +37,10 @@ class Array(NamedTuple):
 
 
 def arrays(folder: Path) -> dict[str, Array]:
-    """Every array in the folder's safetensors files, by name (format: https://huggingface.co/docs/safetensors).
+    """Returns every array in the folder's safetensors files, by name (format: https://huggingface.co/docs/safetensors).
 
-    The folder has been looked through (:mod:`ferret_core.models.untrusted_folder`). Raises ``model.invalid`` for an
-    array that is in two files, and for a type that weights cannot have.
+    The folder must have been checked (:mod:`ferret_core.models.untrusted_folder`). Raises ``model.invalid`` for an
+    array in two files, and for a type that is not supported for weights.
     """
     found: dict[str, Array] = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
@@ -68,13 +68,13 @@ def check_cover(shapes: Mapping[str, tuple[int, ...]], dtype: torch.dtype, store
 
 
 def tensors(folder: Path, stored: Mapping[str, Array]) -> dict[str, Tensor]:
-    """Each array as a tensor in its file's memory, to be read; to write to one ends the process."""
+    """Returns each array as a read-only tensor in its file's memory; writing to it kills the process."""
     mappings: dict[str, mmap.mmap] = {}
     for name in {array.file for array in stored.values()}:
         with (folder / name).open("rb") as file:
             mappings[name] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The given buffer is not writable")  # as it should be
+        warnings.filterwarnings("ignore", "The given buffer is not writable")  # this is intended
         return {name: _tensor(mappings[array.file], array) for name, array in stored.items()}
 
 

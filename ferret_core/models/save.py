@@ -9,26 +9,26 @@ from ferret_core.models import definition
 from ferret_core.models.load import LoadedModel
 
 MANIFEST = "ferret.json"
-"""What a checkpoint says of itself, beside the files that are written here."""
+"""Name of a checkpoint's manifest, which is not written here."""
 SHARD = 1 << 30
-"""Bytes of a file of weights at most, unless one array is longer."""
+"""Maximum bytes of a file of weights, unless one array is longer."""
 
 
 def save_base(loaded: LoadedModel, folder: Path) -> None:
-    """Writes a base model into ``folder``: its weights in their type, and the files that define it byte for byte as
-    they were read."""
+    """Writes a base model into ``folder``: its weights in their type, and its defining files with their original
+    bytes."""
     model: Any = loaded.model
     model.save_pretrained(folder, max_shard_size=SHARD)
     definition.write(loaded.files, folder)
 
 
 def save(loaded: LoadedModel, folder: Path) -> None:
-    """Writes both into ``folder``, of a model with adapters these alone; without a manifest it is no checkpoint yet."""
+    """Writes model and tokenizer into ``folder``, or only the adapters if there are any; a manifest must be added."""
     model: Any = loaded.model
     if hasattr(model, "peft_config"):
-        # PEFT would ask the hub whether the vocabulary is still the base model's; it is.
+        # Otherwise PEFT would query the hub to check that the vocabulary is the base model's, which it is.
         model.save_pretrained(folder, save_embedding_layers=False)
-        (folder / "README.md").unlink()  # a form that nobody has filled in
+        (folder / "README.md").unlink()  # an unfilled form
     else:
         model.save_pretrained(folder, max_shard_size=SHARD)
     loaded.tokenizer.save_pretrained(folder)

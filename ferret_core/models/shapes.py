@@ -1,4 +1,4 @@
-"""The shapes of a model's trainable parameters: all that a service must know of a model to check what is sent."""
+"""Shapes of a model's trainable parameters: everything that a service must know of a model to check contributions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 
 Shapes = Mapping[str, tuple[int, ...]]
-"""The shapes by parameter name, in canonical order."""
+"""Shapes by parameter name, in canonical order."""
 
 
 def sizes(shapes: Shapes) -> dict[str, int]:
-    """Element counts of parameters of the given shapes."""
+    """Returns the element counts of parameters with the given shapes."""
     return {name: math.prod(shape) for name, shape in shapes.items()}
 
 
 def count(shapes: Shapes) -> int:
-    """How many elements they have together: d."""
+    """Returns d, the total number of elements."""
     return sum(sizes(shapes).values())

@@ -1,8 +1,8 @@
-"""Looks through a model folder before anything is loaded of it: it may come from anybody.
+"""Checks of a model folder before anything is loaded from it: it is untrusted.
 
-The loading library never runs code of a folder here, but it believes the numbers in it: so many layers, so large an
-array, so long a header. What is checked first costs little: which files there are, how deep and how large their JSON
-is, and whether the weights' headers agree with their files. No error says what stands in a file.
+The loading library never runs code of a folder here, but it trusts the numbers in it: the number of layers, the size of
+an array, the length of a header. The first checks cost little: the files, the depth and size of their JSON, and the
+agreement of the weights' headers with their files. No error contains a file's contents.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MAX_ENTRIES = 10_000
 MAX_JSON_BYTES = 16 * 2**20
 MAX_TOKENIZER_BYTES = 64 * 2**20
 MAX_MARKS = 8_000_000
-"""In a tokenizer's JSON; one of 256,000 words has five million."""
+"""Maximum marks in a tokenizer's JSON; one with 256,000 words has five million."""
 MAX_WEIGHTS_BYTES = 2**42
 MAX_DEPTH = 32
 MAX_NUMBER = 2**40
 LEAST_PARTS = 512
-"""So many layers or experts are built whatever the weights say: empty ones cost little."""
+"""This many layers or experts are allowed for any weights: empty ones cost little."""
 READ = {".json", ".safetensors", ".model", ".txt", ".jinja", ".tiktoken"}
 LARGE = {"tokenizer.json", "vocab.json", "merges.txt", "tokenizer.model", "vocab.txt"}
 WEIGHTS, INDEX, CONFIG = ".safetensors", "model.safetensors.index.json", "config.json"
@@ -33,18 +33,19 @@ FLOATING = {"F64", "F32", "F16", "BF16"}
 
 
 class UnfitModel(Exception):
-    """What is wrong with a folder, without a word of what stands in its files."""
+    """The reason for rejecting a folder, without contents of its files."""
 
 
 class Weights(NamedTuple):
-    """What the headers of a folder's weights say: how many arrays, and how many floating-point numbers in all."""
+    """Totals of the headers of a folder's weights: number of arrays, and of floating-point numbers."""
 
     arrays: int
     elements: int
 
 
 def look_through(folder: Path) -> Weights:
-    """What the weights in ``folder`` hold; ``UnfitModel`` or ``UnfitFile`` for what must not be loaded."""
+    """Checks ``folder`` and returns the totals of its weights; raises ``UnfitModel`` or ``UnfitFile`` if it must not be
+    loaded."""
     paths = list(_entries(folder))
     documents = {path.name: _document(path) for path in paths if path.suffix == ".json" and path.name not in LARGE}
     weights = [path for path in paths if path.suffix == WEIGHTS]
@@ -53,7 +54,7 @@ def look_through(folder: Path) -> Weights:
     if not weights:
         raise UnfitModel(f"holds no {WEIGHTS} weights")
     if "adapter_config.json" in documents:
-        raise UnfitModel("holds an adapter, not a model: give the model that it was made for")
+        raise UnfitModel("holds an adapter, not a model: use the model that it was made for")
     if INDEX in documents:
         _check_index(documents[INDEX], {path.name for path in weights})
     found = [_header(path) for path in weights]
@@ -63,7 +64,7 @@ def look_through(folder: Path) -> Weights:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """The files that may be read, each checked."""
+    """Yields the files that may be read, each checked."""
     for number, path in enumerate(folder.iterdir()):
         if number >= MAX_ENTRIES:
             raise UnfitModel(f"holds more than {MAX_ENTRIES} files")
@@ -96,7 +97,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _walk(document: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
-    """Every value with the name that it stands under and its depth."""
+    """Yields every value with its name and depth."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     while waiting:
         name, value, depth = waiting.pop()
@@ -111,7 +112,7 @@ def _walk(document: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
 
 def _check_config(config: dict[str, Any], weights: Weights) -> None:
     if config.get("quantization_config"):
-        raise UnfitModel(f"{CONFIG}: quantised weights cannot be tuned: give the model they were made of")
+        raise UnfitModel(f"{CONFIG}: quantised weights cannot be tuned: use the original model")
     most = max(weights.arrays, LEAST_PARTS)
     for name, value, _ in _walk(config):
         if "attn_implementation" in name and "/" in str(value):
@@ -121,9 +122,9 @@ def _check_config(config: dict[str, Any], weights: Weights) -> None:
         if not math.isfinite(value) or abs(value) > MAX_NUMBER:
             raise UnfitModel(f"{CONFIG}: a number is not finite, or beyond {MAX_NUMBER}")
         if value > most and "layer" in name and not name.endswith(("_eps", "_epsilon")):
-            raise UnfitModel(f"{CONFIG} asks for more layers than the weights have arrays ({weights.arrays})")
+            raise UnfitModel(f"{CONFIG} describes more layers than the weights have arrays ({weights.arrays})")
         if value > most and "expert" in name and not name.endswith(("_size", "_dim")):
-            raise UnfitModel(f"{CONFIG} asks for more experts than the weights have arrays ({weights.arrays})")
+            raise UnfitModel(f"{CONFIG} describes more experts than the weights have arrays ({weights.arrays})")
 
 
 def _check_index(index: dict[str, Any], there: set[str]) -> None:
@@ -136,7 +137,7 @@ def _check_index(index: dict[str, Any], there: set[str]) -> None:
 
 
 def _header(path: Path) -> Weights:
-    """What the file's header says, which must be what the file holds."""
+    """Returns the totals of the file's header, which must match the file."""
     with untrusted_files.open_regular(path, MAX_WEIGHTS_BYTES) as file:
         size = path.stat().st_size
         length = int.from_bytes(file.read(8), "little")
@@ -154,14 +155,15 @@ def _header(path: Path) -> Weights:
 
 
 def _elements(array: Any, room: int, file: str) -> int:
-    """How many floating-point numbers the array has; ``UnfitModel`` unless they lie in the file."""
+    """Returns the number of floating-point numbers in the array; raises ``UnfitModel`` unless they are inside the
+    file."""
     try:
         dtype, shape, (begin, end) = array["dtype"], array["shape"], array["data_offsets"]
         whole = all(type(number) is int and 0 <= number <= MAX_NUMBER for number in (*shape, begin, end))
         count = math.prod(shape) if whole else -1
         fits = whole and end <= room and end - begin == count * ITEM_BYTES[dtype]
     except (KeyError, TypeError, ValueError) as error:
-        raise UnfitModel(f"{file}: its header describes an array that is none") from error
+        raise UnfitModel(f"{file}: its header describes an invalid array") from error
     if not fits:
         raise UnfitModel(f"{file}: its header describes an array that the file does not hold")
     return count if dtype in FLOATING else 0

@@ -1,4 +1,4 @@
-"""Projection: an update as a few coordinates over random directions that anyone regenerates from one seed.
+"""Projection: an update as a few coordinates over random directions, which anyone can regenerate from one seed.
 
 Projection format, version 1 (a change of any rule below is a new version). Integers are unsigned. Arithmetic is fp32,
 every operation rounded to nearest even and none fused, unless said otherwise.
@@ -24,7 +24,7 @@ stripe t = ⌊j/K⌋, bucket b(i) = (j + r_t) mod K; rotation r_t below K: tag R
 
 H, randomized Hadamard. Chunks: as many of 4096 elements as fit, then the rest of d by its binary digits, the largest
 power of two first. In a chunk of m elements, x → H_m·x/√m: for distances h = 1, 2, 4 … m/2 every pair (a, b) of
-elements h apart, whose number i has i mod 2h < h for a, becomes (a + b, a − b); then each is multiplied by 1/√m,
+elements h apart, with i mod 2h < h for the number i of a, becomes (a + b, a − b); then each is multiplied by 1/√m,
 computed in fp64 and rounded once. y is this transform of s∘Δ, numbered as the elements are. Stratum k is places
 ⌊k·d/K⌋ … ⌊(k + 1)·d/K⌋ − 1, n of them; coordinate k takes place number z of it, an integer below n: tag
 HADAMARD_ROWS, group ⌊k/4⌋, word k mod 4. γ_k = n·y there. Reconstruction: c_k at its place, zero elsewhere,
@@ -41,8 +41,8 @@ rounding, group ⌊i/8⌋, word ⌊(i mod 8)/2⌋; r is its low half for even i,
 and so do infinity and NaN.
 
 Reconstruction is the same to the bit everywhere. Coordinates are data: implementations may sum them in any order,
-so long as the bits depend on neither threads nor chunks. ``docs/projection.md`` explains all this and adds the
-quantised coordinates and the wire; ``tests/vectors/projection.json`` holds answers.
+as long as the bits depend on neither threads nor chunks. ``docs/projection.md`` explains all this and adds the
+quantised coordinates and the wire format; ``tests/vectors/projection.json`` holds expected results.
 """
 
 FORMAT_VERSION = 1

@@ -1,4 +1,4 @@
-"""How many of the K coordinates each block gets.
+"""Allocation: the number of the K coordinates that each block gets.
 
 Arithmetic is in exact fractions, so shares, ties and sums are the same everywhere and need no tolerance.
 """
@@ -21,11 +21,11 @@ of the loss's curvature (minimum of what the noise adds to the loss, Σ h_l‖Δ
 
 RULES: tuple[AllocationRule, ...] = get_args(AllocationRule)
 FIXED: tuple[AllocationRule, ...] = ("uniform", "fixed")
-"""Rules that never look at the update: K_l tells nothing about the data and is the same for all participants."""
+"""Rules that ignore the update: K_l reveals nothing about the data and is the same for all participants."""
 
 
 def least(blocks: Sequence[Block]) -> int:
-    """The smallest K: all of the blocks sent whole, and one coordinate if there are others."""
+    """Returns the smallest K: all elements of the blocks sent whole, and one coordinate if there are other blocks."""
     return sum(block.size for block in blocks if block.whole) + any(not block.whole for block in blocks)
 
 
@@ -36,9 +36,9 @@ def split(
     blocks: Sequence[Block],
     curvatures: Sequence[float] | None = None,
 ) -> list[int]:
-    """K_l of every block: d_l where it is sent whole, of what is left a share by ``allocate`` elsewhere.
+    """Splits K over the blocks: d_l for a block that is sent whole, a share of the rest by ``allocate`` for the others.
 
-    Raises as ``allocate``, naming the block, and ``spec.invalid`` for a K below ``least``.
+    Raises like ``allocate``, naming the block, and ``spec.invalid`` for a K below ``least``.
     """
     for block, norm in zip(blocks, norms, strict=True):
         _check_finite(block.name, norm)
@@ -63,14 +63,14 @@ def allocate(
     sizes: Sequence[int],
     curvatures: Sequence[float] | None = None,
 ) -> list[int]:
-    """K_l for blocks with update norms ‖Δ_l‖ and d_l elements.
+    """Returns K_l for blocks with update norms ‖Δ_l‖ and d_l elements.
 
-    The sum is exactly min(K, Σ d_l). Every K_l ≤ d_l, and K_l ≥ 1 if K is at least the number of blocks. Within
-    these bounds shares follow the rule, rounded by largest remainder; ties go to the earlier block. Blocks whose
-    weights are all zero share by size what the others cannot take. ``curvatures`` are the blocks' h_l ≥ 0, in any unit;
-    where none are known every weight counts as equally steep, h_l = d_l.
+    The sum is exactly min(K, Σ d_l). Every K_l ≤ d_l, and K_l ≥ 1 if K is at least the number of blocks. Within these
+    bounds shares follow the rule, rounded by largest remainder; ties go to the earlier block. Blocks with weights that
+    are all zero share by size what the others cannot take. ``curvatures`` are the blocks' h_l ≥ 0, in any unit; if
+    None, every weight counts as equally steep, h_l = d_l.
 
-    Raises ``spec.invalid`` for K < 1 and ``training.non_finite`` for a norm that is no number.
+    Raises ``spec.invalid`` for K < 1 and ``training.non_finite`` for a norm that is not finite.
     """
     if K < 1:
         raise FerretError.of_field("spec.invalid", "algorithm.K", K, "at least 1 coordinate must be sent")
@@ -103,11 +103,10 @@ def _weight(rule: AllocationRule, norm: float, size: int, curvature: float) -> F
 
 
 def _shares(budget: int, weights: Sequence[Fraction], sizes: Sequence[int]) -> list[Fraction]:
-    """The shares λ·weight held between floor and size whose sum is the budget.
+    """Returns the shares λ·weight, bounded by floor and size, that sum to the budget.
 
-    Each pass shares what is left in proportion, holds every share within its bounds, and settles for good the side
-    that the true λ can only push further: shares raised to the floor if that gave away too much, shares cut to
-    their size if too little.
+    Each pass shares the rest in proportion, limits every share to its bounds, and fixes the side that the true λ can
+    only push further: shares raised to the floor if too much was given, shares cut to their size if too little.
     """
     floor = Fraction(1 if budget >= len(sizes) else 0)
     shares = [Fraction(0)] * len(sizes)
@@ -127,7 +126,7 @@ def _shares(budget: int, weights: Sequence[Fraction], sizes: Sequence[int]) -> l
 
 
 def _rounded(shares: Sequence[Fraction]) -> list[int]:
-    """Integers with the same sum, itself an integer: rounded down, the largest remainders then rounded up."""
+    """Rounds to integers with the same sum, itself an integer: all down, then the largest remainders up."""
     counts = [math.floor(share) for share in shares]
     missing = int(sum(shares)) - sum(counts)
     by_remainder = sorted(range(len(shares)), key=lambda i: counts[i] - shares[i])

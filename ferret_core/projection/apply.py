@@ -1,4 +1,4 @@
-"""Applies updates to a whole model, block by block, from their coordinates: in place, or on the way to elsewhere."""
+"""Application of updates to a whole model, block by block, from their coordinates: in place or into a target."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ from ferret_core.projection.sharded import any_shard, own_parts
 from ferret_core.projection.stochastic_rounding import stochastic
 
 PART = 1 << 21
-"""Elements that are moved on their way to a target: they stay in a processor's cache from reading to writing."""
+"""Elements that are moved at a time on the way to a target: they stay in the processor's cache until they are
+written."""
 
 
 class Target(Protocol):
-    """Where moved elements go. ``held`` are those that are wanted, by parameter."""
+    """A destination of moved elements. ``held``: the wanted elements, by parameter."""
 
     held: Mapping[str, Held]
 
@@ -48,9 +49,9 @@ _TARGET: ContextVar[Target | None] = ContextVar("target", default=None)
 
 @contextmanager
 def moved_to(target: Target) -> Generator[None]:
-    """Within the block ``apply_`` leaves parameters as they are, and gives the ``target`` what it holds of them, moved.
+    """Makes ``apply_`` leave parameters unchanged within the block, and write the moved elements to ``target``.
 
-    At most 2²¹ elements are held at a time. Whatever processes hold the others, the weights are the same.
+    At most 2²¹ elements are held at a time. The weights do not depend on the distribution over processes.
     """
     token = _TARGET.set(target)
     try:
@@ -62,14 +63,14 @@ def moved_to(target: Target) -> Generator[None]:
 def apply_(
     parameters: Parameters, blocks: Sequence[Block], basis: Basis, terms: Sequence[Projected], rounding: int = 0
 ) -> None:
-    """w_l ← w_l − V_l·c_l in place for each term in turn, in one pass over the weights (Algorithm 1, line 6).
+    """Computes w_l ← w_l − V_l·c_l in place for each term in turn, in one pass over the weights (Algorithm 1, line 6).
 
-    Coefficients are coordinates already multiplied by server learning rate and participant's weight: at a rate of 1
-    and weights that sum to 1 the step is the unbiased estimate of the mean update. Weights in half precision are
-    rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's; applying the others
-    elsewhere gives the same weights. Of shards each process moves its own. Coordinates are asked for block by block, of
-    so many terms at a time as have together no more of them than the block has weights, or 2²². Raises as ``project``,
-    and then has moved nothing.
+    Coefficients are coordinates already multiplied by the server's learning rate and the participant's weight. With a
+    rate of 1, and weights that sum to 1, the step is the unbiased estimate of the mean update. Half-precision weights
+    are rounded stochastically once, by the seed ``rounding``. ``blocks`` may be some of the model's; applying the
+    others elsewhere gives the same weights. With shards each process moves its own part. Coordinates are read block by
+    block, for as many terms at a time as fit into the number of the block's weights, or into 2²². Raises like
+    ``project``, before anything is moved.
     """
     check_below("rounding", rounding, 64)
     for term in terms:
@@ -84,9 +85,9 @@ def apply_(
     elif any_shard(parameters):
         parameters, held = own_parts(parameters)
         blocks = [within(block, held) for block in blocks]
-    # Whatever is wrong with a piece is found before anything is moved.
+    # All errors in pieces are found before anything is moved.
     vectors = [list(pieces(parameters, block)) for block in blocks]
-    # One after the other, as each keeps the coordinates that it has asked for.
+    # One after the other, because each keeps the coordinates that it has read.
     updates = (_Update(position, block, basis, terms, rounding) for position, block in enumerate(blocks))
     if target is None:
         moves = (move for update, of_block in zip(updates, vectors, strict=True) for move in update.moves(of_block))
@@ -97,8 +98,10 @@ def apply_(
 
 
 def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[Term], start: int) -> None:
-    """Fills ``rows``, fp32 (terms, n), with elements ``start`` … ``start + n − 1`` of V·c for each term; 0 where a term
-    has no coefficients. The terms lie on the device of the rows."""
+    """Fills ``rows``, fp32 (terms, n), with elements ``start`` … ``start + n − 1`` of V·c for each term.
+
+    A term without coefficients gives 0. The terms are on the device of the rows.
+    """
     for row, term in zip(rows, terms, strict=True):
         row.zero_()
         if len(term.coefficients):
@@ -113,7 +116,7 @@ def _parts_of(parameters: Parameters, held: Mapping[str, Held]) -> dict[str, Ten
 
 @final
 class _Update:
-    """What moves a block; terms that go in one turn are fetched once for all of its pieces."""
+    """The update of one block; terms of a single turn are fetched once for all of its pieces."""
 
     def __init__(self, position: int, block: Block, basis: Basis, terms: Sequence[Projected], rounding: int) -> None:
         self._position, self._block, self._basis, self._terms, self._rounding = position, block, basis, terms, rounding
@@ -121,7 +124,7 @@ class _Update:
         self._only: list[Term] | None = None
 
     def moves(self, vectors: Iterable[Vector]) -> Iterator[Move]:
-        """Of these vectors of the block, to be done with those of others; what takes several turns is done here."""
+        """Yields the moves of these vectors for a batch; a block of several turns is moved here instead."""
         for weights, start in vectors:
             if len(self._turns) > 1:
                 self._in_turns_(weights, start)
@@ -131,7 +134,7 @@ class _Update:
             yield Move(weights, self._block, self._only, start)
 
     def write(self, vectors: Sequence[Vector], target: Target) -> None:
-        """Gives the target what it holds of the block, moved, a part at a time."""
+        """Writes the target's part of the block, moved, in parts."""
         for piece, (weights, start) in zip(self._block.pieces, vectors, strict=True):
             begin = target.held[piece.parameter].begin + piece.begin
             for first in range(0, len(weights), PART):
@@ -152,7 +155,7 @@ class _Update:
 
 
 def _turns(counts: Sequence[int], most: int) -> list[slice]:
-    """Consecutive terms, one at least, whose ``counts`` of coordinates add up to ``most`` at most."""
+    """Returns slices of consecutive terms, at least one each, with a sum of ``counts`` up to ``most``."""
     turns, first, held = list[slice](), 0, 0
     for position, count in enumerate(counts):
         if position > first and held + count > most:
@@ -163,7 +166,7 @@ def _turns(counts: Sequence[int], most: int) -> list[slice]:
 
 
 def _round_(weights: Tensor, moved: Tensor, block: Block, start: int, rounding: int) -> None:
-    """Writes fp32 ``moved`` into weights of half precision, a stretch at a time."""
+    """Writes fp32 ``moved`` into half-precision weights, a stretch at a time."""
     for first in range(0, len(weights), STRETCH):
         part = moved[first : first + STRETCH]
         weights[first : first + STRETCH] = stochastic(part, weights.dtype, rounding, block.id, start + first)

@@ -1,4 +1,4 @@
-"""A model's parameters as the pieces of its blocks, and what may be wrong with either."""
+"""Views of a model's parameters as the pieces of its blocks, and checks of both."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ferret_core.protocol.errors import FerretError
 STRETCH = 1 << 22
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 Parameters = Mapping[str, Tensor]
-"""Tensors by name: contiguous, of any type in ``FLOATS``. They are looked up piece after piece and soon let go."""
+"""Tensors by name: contiguous, of any type in ``FLOATS``. They are read one piece at a time and soon released."""
 Vector = tuple[Tensor, int]
 """A piece, flat, and the place of its first element in its block."""
 
 
 def kernel_of(block: Block, basis: Basis, weights: Tensor) -> Kernel:
-    """The kernel for ``basis`` where the weights are, or the identity's for a block that is sent whole."""
+    """Returns the kernel for ``basis`` on the device of the weights; the identity's for a block that is sent whole."""
     return kernel(family("I") if block.whole else basis, weights.device)
 
 
 def pieces(parameters: Parameters, block: Block) -> Iterator[Vector]:
-    """The block's pieces, which share the parameters' memory."""
+    """Yields the block's pieces, which share the parameters' memory."""
     for piece in block.pieces:
         yield _vector(parameters, block, piece), piece.start
 
@@ -51,7 +51,7 @@ def _vector(parameters: Parameters, block: Block, piece: Piece) -> Tensor:
 
 
 def pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tuple[Tensor, Tensor, int]]:
-    """The block's pieces before and after, on the device of ``after``, with their first element's place in it."""
+    """Yields the block's pieces before and after, on the device of ``after``, with the place of their first element."""
     for (begin, start), (end, _) in zip(pieces(before, block), pieces(after, block), strict=True):
         if begin.device == end.device:
             yield begin, end, start
@@ -61,7 +61,7 @@ def pairs(before: Parameters, after: Parameters, block: Block) -> Iterator[tuple
 
 
 def check_complete(blocks: Sequence[Block]) -> None:
-    """Raises ``projection.invalid`` for a block whose pieces are not all of it."""
+    """Raises ``projection.invalid`` for a block that its pieces do not cover."""
     for block in blocks:
         held = sum(piece.length for piece in block.pieces)
         if held != block.size:
@@ -69,13 +69,13 @@ def check_complete(blocks: Sequence[Block]) -> None:
 
 
 def check_below(field: str, value: int, bits: int) -> None:
-    """Raises ``projection.invalid`` unless the value is an integer of so many bits."""
+    """Raises ``projection.invalid`` unless the value is an unsigned integer of ``bits`` bits."""
     if not 0 <= value < 1 << bits:
         raise FerretError.of_field("projection.invalid", field, value, f"must be between 0 and 2^{bits} − 1")
 
 
 def check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
-    """Raises ``projection.invalid`` for a number of coordinates that a block cannot have."""
+    """Raises ``projection.invalid`` for an impossible number of coordinates of a block."""
     if len(K) != len(blocks):
         raise FerretError.of_field("projection.invalid", "K", len(K), f"one number for each of {len(blocks)} blocks")
     for count, block in zip(K, blocks, strict=True):
@@ -90,10 +90,11 @@ def check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
 
 
 def check_finite(coordinates: Sequence[Tensor], blocks: Sequence[Block]) -> None:
-    """Raises ``training.non_finite`` for coordinates that are not.
+    """Raises ``training.non_finite`` for coordinates that are not finite.
 
-    Sums first, or lengths, one look per device: those of finite numbers are finite unless they are huge, and cost
-    nothing. On a GPU few launches take all; elsewhere each is taken by itself, as it may be made when it is asked for.
+    One check per device. Sums, or norms, are checked first: they are cheap, and finite for finite numbers unless these
+    are huge. On a GPU few launches check all blocks. Elsewhere each block is checked separately, because its
+    coordinates may be computed on access.
     """
     for device in {values.device for values in coordinates}:
         own = (values for values in coordinates if values.device == device)
@@ -106,7 +107,7 @@ def check_finite(coordinates: Sequence[Tensor], blocks: Sequence[Block]) -> None
 
 
 def non_finite(block: Block, value: float) -> FerretError:
-    """Why an update that has this value in ``block`` is refused."""
+    """Creates the error about an update with this value in ``block``."""
     return FerretError.of_field(
         "training.non_finite", block.name, str(value), "its update is not finite: lower the learning rate"
     )

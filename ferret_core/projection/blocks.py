@@ -1,12 +1,12 @@
-"""Blocks: the model cut into parts, so that basis and budget are chosen for each (paper, section 3.2).
+"""Blocks: parts of the model with separate bases and budgets (paper, section 3.2).
 
 Three rules cut the parameters in canonical order, one after the other:
 
 tensor   every parameter is a block.
-grouped  as the authors' code does: a block is closed when the next tensor would take it beyond 0.9 × the median
-         tensor. Their order has a layer's norm vectors side by side; ours has matrices between them, so small
-         tensors are gathered over these: a tensor of 0.9 × the median or more is a block of its own, the smaller
-         ones fill blocks up to that size, each placed where its first tensor stands.
+grouped  as in the authors' code: a block is closed when the next tensor would take it beyond 0.9 × the median
+         tensor. In their order a layer's norm vectors are adjacent; ours has matrices between them, so small
+         tensors are collected across these: a tensor of 0.9 × the median or more is a separate block, the smaller
+         ones fill blocks up to that size, each at the place of its first tensor.
 L        a number: the flattened model in L contiguous ranges, l from ⌊l·d/L⌋ to ⌊(l+1)·d/L⌋ − 1.
 """
 
@@ -39,9 +39,9 @@ class Piece(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Its place in the canonical order, its name, its d_l elements, and where they lie in the model.
+    """A block: its place in the canonical order, its name, its d_l elements, and their places in the model.
 
-    A ``whole`` block is sent on the identity basis, K_l = d_l, whatever the basis of the others.
+    A ``whole`` block is sent on the identity basis, K_l = d_l, for any basis of the others.
     """
 
     id: int
@@ -52,7 +52,7 @@ class Block(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Elements begin … end − 1 of a parameter: those that a process holds."""
+    """Elements begin … end − 1 of a parameter, held by a process."""
 
     begin: int
     end: int
@@ -67,15 +67,16 @@ class _Range(NamedTuple):
 
 
 def blocks_of(parameters: Mapping[str, Tensor], rule: BlockRule = "tensor", whole_up_to: int = 0) -> list[Block]:
-    """The blocks of ``parameters`` in the order given; as ``cut``."""
+    """Returns the blocks of ``parameters`` in the given order, like ``cut``."""
     return cut({name: tensor.numel() for name, tensor in parameters.items()}, rule, whole_up_to)
 
 
 def cut(sizes: Mapping[str, int], rule: BlockRule = "tensor", whole_up_to: int = 0) -> list[Block]:
-    """The blocks of parameters with these element counts, in the order given; those up to ``whole_up_to`` are whole.
+    """Cuts parameters with these element counts into blocks, in the given order; blocks up to ``whole_up_to`` are
+    whole.
 
-    Every element lies in exactly one piece. Raises ``model.invalid`` for an empty parameter, ``projection.invalid``
-    for more blocks than the model has elements or than the projection format can number.
+    Every element is in exactly one piece. Raises ``model.invalid`` for an empty parameter, ``projection.invalid`` for
+    more blocks than the model has elements or than the projection format can number.
     """
     for name, size in sizes.items():
         if size == 0:
@@ -95,9 +96,9 @@ def cut(sizes: Mapping[str, int], rule: BlockRule = "tensor", whole_up_to: int =
 
 
 def within(block: Block, held: Mapping[str, Held]) -> Block:
-    """What of ``block`` lies in the elements that are held, its pieces counted from where those of a parameter begin.
+    """Returns the part of ``block`` inside the held ranges, with offsets relative to each range.
 
-    ``size`` stays that of the whole block. Nothing is held of a parameter that ``held`` does not name.
+    ``size`` remains the size of the whole block. Nothing is held of a parameter that is not in ``held``.
     """
     return block._replace(pieces=tuple(_inside(block.pieces, held)))
 

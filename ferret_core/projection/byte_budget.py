@@ -1,8 +1,7 @@
-"""How many coordinates fit into a number of bytes.
+"""Conversion of a byte budget to a number of coordinates.
 
-Counted is all that grows with model and K: the arrays (coordinates, scales, their exponent) and the list of K_l in
-the metadata. What is left, names, digests, seed, metrics and the headers of the arrays, is at most 1,024 bytes
-as long as names are short.
+It counts all that grows with model and K: the arrays (coordinates, scales, their exponent) and the list of K_l in the
+metadata. The rest (names, digests, seed, metrics and the headers of the arrays) is at most 1,024 bytes for short names.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from ferret_core.protocol.errors import FerretError
 
 
 def coordinates_within(budget: int, kind: Precision, blocks: Sequence[Block]) -> int:
-    """The largest K whose contribution takes at most ``budget`` bytes and its metadata, however K is allocated.
+    """Returns the largest K with a contribution of at most ``budget`` bytes plus metadata, for any allocation of K.
 
-    At most Σ d_l. Raises ``spec.invalid`` about ``bytes_per_round`` for a budget that not even one coordinate beside
-    the blocks sent whole fits into.
+    At most Σ d_l. Raises ``spec.invalid`` about ``bytes_per_round`` for a budget without room for one coordinate in
+    addition to the blocks sent whole.
     """
     possible = range(least(blocks), sum(block.size for block in blocks) + 1)
     fitting = bisect_right(possible, budget, key=lambda K: cost(K, kind, blocks))
@@ -33,13 +32,13 @@ def coordinates_within(budget: int, kind: Precision, blocks: Sequence[Block]) ->
 
 
 def cost(K: int, kind: Kind, blocks: Sequence[Block]) -> int:
-    """Bytes of the arrays that carry K coordinates, and of the longest list of K_l."""
+    """Returns the bytes of the arrays that carry K coordinates, and of the longest list of K_l."""
     whole = sum(block.size for block in blocks if block.whole)
     return taken(kind, [block.size if block.whole else min(block.size, K - whole) for block in blocks], K, whole)
 
 
 def taken(kind: Kind, numbers: Sequence[int], K: int, whole: int) -> int:
-    """Bytes of the arrays that carry K coordinates, ``whole`` of them in blocks sent whole, and of a list of
-    ``numbers``; but for the places and signs of sparse ones, which take what is left."""
+    """Returns the bytes of the arrays that carry K coordinates, ``whole`` of them in blocks sent whole, and of a list
+    of ``numbers``. The places and signs of sparse coordinates are not counted; they fill the rest."""
     arrays = layouts(kind, K, whole, len(numbers)).values()
     return sum(math.prod(shape) * dtype.itemsize for dtype, shape in arrays) + sum(len(str(n)) + 1 for n in numbers)

@@ -1,22 +1,22 @@
-"""Coordinates on the wire: all in one of four precisions, or the largest alone; all but fp32 with one scale per block.
+"""Encoding of coordinates: all in one of four precisions, or only the largest, with one scale per block except in fp32.
 
-float32  the coordinates as they are; no scales.
+float32  the coordinates unchanged; no scales.
 float16  γ/scale to the nearest number in half precision, off by 2⁻¹¹ of it at most; the scale is the power of two
          that brings the largest |γ| of the block into [2¹⁴, 2¹⁵).
-int8     γ/scale rounded down or up at random so that it keeps its mean, by a dither of the participant's own seed
+int8     γ/scale rounded down or up randomly so that it keeps its mean, by a dither from the participant's own seed
          (tag 6, row 1, a word for each coordinate); the scale is max|γ| / 127, so the error stays below one scale.
 sign     one bit per coordinate, 1 for γ < 0, all blocks in one row, packed from the top bit down and filled up with
-         zeros; scale = ‖γ‖² / ‖γ‖₁, so that γ^ = ±scale satisfies ⟨γ^, γ⟩ = ‖γ‖². For symmetric coordinates, such as
-         those of random bases, E γ^ is then γ (DRIVE, Vargaftik et al. 2021); for Gaussian ones ‖γ^‖² ≈ (π/2)‖γ‖².
-         Blocks sent whole are no such coordinates: theirs travel as int8.
-sparse_sign  the places and signs of the largest coordinates, all others being 0
+         zeros; scale = ‖γ‖² / ‖γ‖₁, so that γ^ = ±scale satisfies ⟨γ^, γ⟩ = ‖γ‖². For symmetric coordinates, e.g. on
+         random bases, E γ^ is then γ (DRIVE, Vargaftik et al. 2021); for Gaussian ones ‖γ^‖² ≈ (π/2)‖γ‖².
+         Blocks sent whole do not have such coordinates; they use int8.
+sparse_sign  the places and signs of the largest coordinates; all others are 0
          (:mod:`ferret_core.projection.sparse_sign`), by the code of :mod:`ferret_core.projection.rice_code` over all
-         blocks in one row; scale = ‖γ‖² / ‖γ_sent‖₁. Blocks sent whole travel as under sign.
+         blocks in one row; scale = ‖γ‖² / ‖γ_sent‖₁. Blocks sent whole are encoded like under sign.
 
-Scales are fixed first and coordinates encoded by what is sent. A scale is h·2ᵉ: h in half precision, e one exponent
-for the whole contribution, which brings the largest scale into [2¹⁴, 2¹⁵). So none overflows, and blocks may differ
-by 2³⁸ before one is coarser than its neighbours. h is rounded up (int8, float16: whatever is tiny keeps its mean),
-for sign to the nearest, where a scale below 2⁻³⁹ of the largest is 0.
+Scales are fixed first and coordinates encoded by what is sent. A scale is h·2ᵉ: h in half precision, e one exponent for
+the whole contribution, which brings the largest scale into [2¹⁴, 2¹⁵). So none overflows, and scales may differ by a
+factor of 2³⁸ before one loses precision. h is rounded up (int8, float16: tiny values keep their mean), or for sign to
+the nearest, where a scale below 2⁻³⁹ of the largest is 0.
 
 Arrays: ``coordinates``, all blocks one after the other; ``whole``, those of whole blocks under the two kinds of signs;
 ``sent``, how many are, int32 (1,), under sparse_sign; ``scales``, h, fp16 (blocks,); ``exponent``, e, int32 (1,).
@@ -40,7 +40,7 @@ Kind = Literal[Precision, "sparse_sign"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 KINDS: tuple[Kind, ...] = (*PRECISIONS, "sparse_sign")
 SIGNS: tuple[Kind, ...] = ("sign", "sparse_sign")
-"""Kinds that tell nothing but signs, and so nothing of a block sent whole."""
+"""Kinds that carry only signs, and therefore cannot encode a block sent whole."""
 EXPONENTS = range(-177, 113)
 DTYPES: dict[Kind, type[np.generic]] = {
     "float32": np.float32,
@@ -52,14 +52,15 @@ DTYPES: dict[Kind, type[np.generic]] = {
 
 
 class Layout(NamedTuple):
-    """What an array must be."""
+    """Dtype and shape of an array."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
 
 def decode(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = ()) -> Sequence[Array]:
-    """γ_l, fp32 (K_l,), of every block; of sparse ones memory is taken for what was sent until a block is looked at.
+    """Decodes γ_l, fp32 (K_l,), of every block. Sparse blocks are expanded on access; until then only sent values take
+    memory.
 
     Raises ``contribution.malformed`` for arrays that ``quantize`` would not have made, ``contribution.non_finite`` for
     coordinates beyond fp32.
@@ -79,9 +80,9 @@ def decode(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] 
 
 
 def layouts(kind: Kind, count: int, whole: int, blocks: int, room: int = 0) -> dict[str, Layout]:
-    """The arrays of a contribution with ``blocks`` blocks, ``count`` coordinates, of them ``whole`` in whole blocks.
+    """Returns the layouts for ``blocks`` blocks and ``count`` coordinates, ``whole`` of them in whole blocks.
 
-    Sparse ones have as many bytes as they need; ``room`` is the most.
+    Sparse coordinates take as many bytes as they need, up to ``room``.
     """
     apart = whole if kind in SIGNS else 0
     length = {"sign": -(-(count - apart) // 8), "sparse_sign": room}.get(kind, count)
@@ -97,7 +98,7 @@ def layouts(kind: Kind, count: int, whole: int, blocks: int, room: int = 0) -> d
 
 
 def kinds_of(kind: Kind, blocks: int, whole: Collection[int]) -> list[Kind]:
-    """How each block's coordinates travel."""
+    """Returns the encoding of each block's coordinates."""
     apart = set(whole) if kind in SIGNS else set[int]()
     return ["int8" if position in apart else kind for position in range(blocks)]
 
@@ -158,7 +159,7 @@ def _scaled(numbers: Array, scale: float, position: int) -> Array:
 
 
 def _parts(arrays: Arrays, used: Kind, kind: Kind, K: Sequence[int], kinds: Sequence[Kind]) -> list[Array]:
-    """The numbers sent for the blocks of kind ``used``, in their order."""
+    """Returns the numbers sent for the blocks of kind ``used``, in their order."""
     lengths = [count for count, other in zip(K, kinds, strict=True) if other == used]
     numbers = arrays["coordinates" if used == kind else "whole"]
     if used == "sign":

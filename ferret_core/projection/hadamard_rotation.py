@@ -1,8 +1,8 @@
 """A randomized Hadamard rotation of a whole vector: random signs, then a transform in chunks of 4,096.
 
-The rotation of the family H (:mod:`ferret_core.projection.bases.hadamard`) with nothing left out: y = H·(s∘x)/√m, whose
-inverse is s∘(H·y/√m). It keeps lengths and angles, and makes the entries of a chunk all alike, near to normal, unless
-a few of them dominate it. The last chunk is filled up with zeros.
+The rotation of the family H (:mod:`ferret_core.projection.bases.hadamard`) without sampling: y = H·(s∘x)/√m, with the
+inverse s∘(H·y/√m). It preserves lengths and angles. The entries of a chunk become similar and almost normally
+distributed, unless a few of them dominate it. The last chunk is padded with zeros.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ STRETCH = 256 * CHUNK
 
 
 def rotate(vector: Tensor, seed: int) -> Tensor:
-    """y of ``vector``, fp32 (d,): fp32 (⌈d/4096⌉, 4096), the same bits for any number of threads."""
+    """Returns y of ``vector``, fp32 (d,): fp32 (⌈d/4096⌉, 4096), the same bits for any number of threads."""
     filled = pad(vector, (0, -len(vector) % CHUNK))
     parts = filled.split(STRETCH)
     return torch.cat([_transform(_signed(part, n, seed)) for n, part in enumerate(parts)]).view(-1, CHUNK)
 
 
 def rotate_back(rotated: Tensor, seed: int, d: int) -> Tensor:
-    """The vector, fp32 (d,), that ``rotate`` makes ``rotated``, fp32 (⌈d/4096⌉, 4096), of."""
+    """Returns the vector, fp32 (d,), that ``rotate`` maps to ``rotated``, fp32 (⌈d/4096⌉, 4096)."""
     parts = rotated.reshape(-1).split(STRETCH)
     return torch.cat([_signed(_transform(part), n, seed) for n, part in enumerate(parts)])[:d]
 

@@ -1,4 +1,4 @@
-"""Vectors of many blocks for one call of a kernel that takes them: a launch on a GPU takes as long as a block."""
+"""Batching of vectors of many blocks into one kernel call: a launch on a GPU takes as long as a block."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ferret_core.projection.block_views import Parameters, kernel_of
 from ferret_core.projection.kernels._base import Batched, Kernel, Move, Pair
 
 MOST = 1 << 29
-"""Elements in a call: enough for a launch not to matter, while a GPU works on some and the next are gathered."""
+"""Maximum elements per call: the launch no longer matters, and the GPU works while the next call is collected."""
 V = TypeVar("V", Pair, Move)
 
 
 def most_of(before: Parameters, after: Parameters) -> int:
-    """How many elements of an update to gather; none where ``before`` is copied to the device of ``after``."""
+    """Returns the number of an update's elements to collect; 0 if ``before`` is copied to the device of ``after``."""
     devices = {tensor.device for parameters in (before, after) for tensor in islice(parameters.values(), 1)}
     return MOST if len(devices) == 1 else 0
 
 
 def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, most: int) -> Iterator[tuple[Pair, Tensor]]:
-    """Each pair, and what it adds to its block's γ; at most ``most`` elements are gathered."""
+    """Yields each pair with its contribution to its block's γ; at most ``most`` elements are collected."""
     for kernel, group in _gathered(pairs, basis, most):
         if isinstance(kernel, Batched):
             yield from zip(group, kernel.project_all(group, seed), strict=True)
@@ -36,7 +36,7 @@ def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, most: int) -> It
 
 
 def apply_all_(moves: Iterable[Move], basis: Basis, rounding: int) -> None:
-    """Moves all, in place."""
+    """Applies all moves, in place."""
     for kernel, group in _gathered(moves, basis, MOST):
         if isinstance(kernel, Batched):
             kernel.apply_all_(group, rounding)
@@ -46,7 +46,7 @@ def apply_all_(moves: Iterable[Move], basis: Basis, rounding: int) -> None:
 
 
 def _gathered(vectors: Iterable[V], basis: Basis, most: int) -> Iterator[tuple[Kernel, list[V]]]:
-    """Each kernel with what it is given next: alone, unless it takes many."""
+    """Yields each kernel with its next vectors: one, or many if the kernel is batched."""
     kernels: dict[tuple[bool, torch.device], tuple[Kernel, bool]] = {}
     gathering: Kernel | None = None
     group, held = list[V](), 0

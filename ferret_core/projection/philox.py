@@ -18,13 +18,13 @@ Words = tuple[Word, Word, Word, Word]
 
 LOW = 0xFFFFFFFF
 ROUNDS = 10
-# The multipliers 0xD2511F53 and 0xCD9E8D57 less 2³²: then no product with a word overflows a signed 64-bit integer.
+# The multipliers 0xD2511F53 and 0xCD9E8D57 minus 2³²: no product with a word overflows a signed 64-bit integer.
 MULTIPLIERS = (0xD2511F53 - 2**32, 0xCD9E8D57 - 2**32)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 
 
 class Tag(IntEnum):
-    """What a word is for; stands in the top byte of the third counter word."""
+    """Purpose of a word; the top byte of the third counter word."""
 
     TRUNCATED_NORMAL = 1
     DENSE_SIGNS = 2
@@ -35,7 +35,7 @@ class Tag(IntEnum):
 
 
 def philox(counter: Words, key: tuple[int, int]) -> Words:
-    """Four words for each counter; counter words are int64 tensors that broadcast together, or ints."""
+    """Returns four words for each counter; counter words are int64 tensors that broadcast together, or ints."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
@@ -47,17 +47,19 @@ def philox(counter: Words, key: tuple[int, int]) -> Words:
 
 
 def draw(seed: int, group: Tensor, row: Word, block_id: int, tag: Tag) -> Tensor:
-    """The words of counters (group, row, block id | tag << 24, format version) under the 64-bit ``seed``: (…, 4)."""
+    """Draws the words of counters (group, row, block id | tag << 24, format version) under the 64-bit ``seed``: (…,
+    4)."""
     words = philox((group, row, block_id | tag << 24, FORMAT_VERSION), (seed & LOW, seed >> 32))
     return torch.stack([torch.as_tensor(word) for word in words], dim=-1)
 
 
 def uniform_below(word: Word, n: Word) -> Word:
-    """⌊word·n / 2³²⌋: an integer below ``n`` ≤ 2⁴⁶, off uniform by at most n/2³²; two steps, as the product is long."""
+    """Returns ⌊word·n / 2³²⌋: an integer below ``n`` ≤ 2⁴⁶, uniform up to n/2³²; in two steps, as the product is
+    long."""
     return (word * (n >> 16) + (word * (n & 0xFFFF) >> 16)) >> 16
 
 
 def _multiply(multiplier: int, word: Word) -> tuple[Word, Word]:
-    """High and low half of (multiplier + 2³²)·word."""
+    """Returns high and low half of (multiplier + 2³²)·word."""
     product = word * multiplier
     return (product >> 32) + word, product & LOW

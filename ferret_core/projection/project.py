@@ -32,7 +32,7 @@ from ferret_core.projection.sharded import Work, any_shard, of_pieces
 Sent = tuple[Block, int]
 """A block and its K_l ≥ 1."""
 Part = tuple[int, Tensor]
-"""A block's id, and what a piece of it adds to γ_l."""
+"""A block's id, and a piece's contribution to γ_l."""
 
 
 class Projected(NamedTuple):
@@ -50,12 +50,12 @@ def project(
     K: Sequence[int],
     seed: int,
 ) -> Projected:
-    """γ_l of Δ_l = before_l − after_l for every block l; empty where K_l is 0 (Algorithm 1, line 11).
+    """Returns γ_l of Δ_l = before_l − after_l for every block l; empty if K_l is 0 (Algorithm 1, line 11).
 
-    ``before`` may have other types than ``after`` and lie on another device, from which it comes in stretches of at
-    most 16 MB. A ``whole`` block goes on the identity. Raises ``projection.invalid`` for K or a seed out of range
-    and for blocks that are not this model's, ``model.invalid`` for a parameter that is strided or not of a
-    type in ``FLOATS``, and ``training.non_finite`` for coordinates that are NaN or infinite.
+    ``before`` may have other types than ``after`` and be on another device; it is then copied in stretches of at most
+    16 MB. A ``whole`` block uses the identity. Raises ``projection.invalid`` for K or a seed out of range and for
+    blocks of another model, ``model.invalid`` for a parameter that is strided or not of a type in ``FLOATS``, and
+    ``training.non_finite`` for coordinates that are NaN or infinite.
     """
     check_below("seed", seed, 64)
     check_counts(K, blocks)
@@ -81,7 +81,7 @@ def _of_whole(before: Parameters, after: Parameters, sent: Sequence[Sent], basis
 
 
 def _of_shards(before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int) -> Iterator[Part]:
-    """Of a model in shards: each piece is looked at by one process."""
+    """Projects a model in shards: each piece is processed by one process."""
 
     def of_piece(number: int, begin: Tensor, end: Tensor, start: int) -> Tensor:
         block, K = sent[number]
@@ -93,7 +93,8 @@ def _of_shards(before: Parameters, after: Parameters, sent: Sequence[Sent], basi
 
 
 def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> list[float]:
-    """‖before_l − after_l‖ of every block: differences in fp32, squares and sums in fp64. Raises as ``project``."""
+    """Returns ‖before_l − after_l‖ of every block: differences in fp32, squares and sums in fp64. Raises like
+    ``project``."""
     check_complete(blocks)
     squares = _numbers(before, after, blocks, lambda block, begin, end, start: squared_norm(begin, end))
     found = [math.sqrt(math.fsum(of_block)) for of_block in squares]
@@ -105,19 +106,19 @@ def norms(before: Parameters, after: Parameters, blocks: Sequence[Block]) -> lis
 
 @torch.no_grad()
 def squared_lengths(parameters: Parameters, blocks: Sequence[Block]) -> list[float]:
-    """‖w_l‖² of every block, in fp64."""
+    """Returns ‖w_l‖² of every block, in fp64."""
     return [math.fsum(length**2 for length in lengths) for lengths in _lengths(parameters, blocks)]
 
 
 @torch.no_grad()
 def root_mean_squares(parameters: Parameters, blocks: Sequence[Block]) -> list[float]:
-    """√(‖w_l‖² / d_l) of every block, in fp64."""
+    """Returns √(‖w_l‖² / d_l) of every block, in fp64."""
     lengths = zip(_lengths(parameters, blocks), blocks, strict=True)
     return [math.hypot(*of_block) / math.sqrt(block.size) for of_block, block in lengths]
 
 
 def _lengths(parameters: Parameters, blocks: Sequence[Block]) -> list[list[float]]:
-    """The L2 norm of each piece of each block, in fp64."""
+    """Returns the L2 norm of each piece of each block, in fp64."""
     check_complete(blocks)
     return _numbers(parameters, parameters, blocks, lambda block, begin, end, start: _length(end))
 
@@ -128,7 +129,8 @@ def _length(vector: Tensor) -> Tensor:
 
 
 def _numbers(before: Parameters, after: Parameters, blocks: Sequence[Block], work: Work) -> list[list[float]]:
-    """What ``work`` finds in each piece of each block, fp64 (): read all at once, since to read one waits for a GPU."""
+    """Returns the results of ``work``, fp64 (), for each piece of each block; all are read together, because a read
+    waits for the GPU."""
     found = list(map(list, _found(before, after, blocks, work, lambda _: torch.empty((), dtype=torch.float64))))
     read = iter(torch.stack(list(chain.from_iterable(found))).tolist() if found else ())
     return [list(islice(read, len(of_block))) for of_block in found]
@@ -137,7 +139,8 @@ def _numbers(before: Parameters, after: Parameters, blocks: Sequence[Block], wor
 def _found(
     before: Parameters, after: Parameters, blocks: Sequence[Block], work: Work, empty: Callable[[int], Tensor]
 ) -> Iterator[Iterable[Tensor]]:
-    """What ``work`` finds in each piece of each block; ``empty`` as of :func:`of_pieces`, which looks at shards."""
+    """Returns the results of ``work`` for each piece of each block; ``empty`` is passed to :func:`of_pieces` for
+    shards."""
     if any_shard(after):
         return of_pieces(before, after, blocks, work, empty)
     return (

@@ -1,4 +1,5 @@
-"""Encodes the coordinates of projected updates as :mod:`ferret_core.projection.coordinate_encoding` lays them out."""
+"""Encoder of the coordinates of projected updates, in the format of
+:mod:`ferret_core.projection.coordinate_encoding`."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ LIMIT = 2.0**127
 def quantize(
     gammas: Sequence[Tensor], kind: Kind, seed: int = 0, whole: Collection[int] = (), room: int = 0
 ) -> dict[str, Array]:
-    """The arrays that carry γ_l, fp32 (K_l,), of every block; the same bytes for any number of threads.
+    """Encodes γ_l, fp32 (K_l,), of every block; the same bytes for any number of threads.
 
-    ``seed`` is the dither's, ``whole`` the positions of blocks sent whole, ``room`` how many bytes of sparse ones there
-    may be. Raises ``contribution.non_finite`` for a coordinate that is not finite or as large as 2¹²⁷, and as
-    :func:`ferret_core.projection.sparse_sign.chosen`.
+    ``seed``: the dither's; ``whole``: the positions of blocks sent whole; ``room``: maximum bytes of sparse
+    coordinates. Raises ``contribution.non_finite`` for a coordinate that is not finite or as large as 2¹²⁷, and the
+    errors of :func:`ferret_core.projection.sparse_sign.chosen`.
     """
     blocks = [_finite(position, gamma.cpu()) for position, gamma in enumerate(gammas)]
     kinds = kinds_of(kind, len(blocks), whole)
@@ -54,14 +55,16 @@ def quantize(
 def dequantize(
     arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] = (), factor: float = 1.0
 ) -> Sequence[Tensor]:
-    """γ_l of every block times ``factor``, in fp32; raises, and takes memory, as
-    :func:`ferret_core.projection.coordinate_encoding.decode`."""
+    """Decodes γ_l of every block, times ``factor``, in fp32.
+
+    Raises, and takes memory, like :func:`ferret_core.projection.coordinate_encoding.decode`.
+    """
     gammas = decode(arrays, kind, K, whole)
     return Times(factor, gammas) if isinstance(gammas, sparse_sign.Sparse) else [*Times(factor, gammas)]
 
 
 class Times(Sequence[Tensor]):
-    """Coordinates times a factor, multiplied when they are asked for."""
+    """Coordinates times a factor, multiplied on access."""
 
     def __init__(self, factor: float, gammas: Sequence[Array]) -> None:
         self._factor, self._gammas = factor, gammas
@@ -80,7 +83,8 @@ class Times(Sequence[Tensor]):
 
 
 def _chosen(blocks: Sequence[Tensor], whole: Collection[int], room: int) -> tuple[Array, list[Tensor]]:
-    """The places of the largest coordinates in the row of all blocks that are not whole; and what is sent of each."""
+    """Returns the places of the largest coordinates in the row of all blocks that are not whole, and each block's sent
+    values."""
     free = [np.zeros(0, np.float32) if position in whole else gamma.numpy() for position, gamma in enumerate(blocks)]
     places, starts = sparse_sign.chosen(free, room), np.cumsum([*map(len, free)])
     found = np.split(np.concatenate(free)[places], np.searchsorted(places, starts[:-1]))
@@ -95,7 +99,7 @@ def _joined(encoded: Sequence[Tensor], kinds: Sequence[Kind], kind: Kind) -> Arr
 
 
 def _finite(position: int, gamma: Tensor) -> Tensor:
-    # Written so that NaN fails too. From 2¹²⁷ on, rounding up could leave the range of fp32.
+    # Written so that NaN fails too. From 2¹²⁷, rounding up could exceed the range of fp32.
     if not bool((gamma.abs() < LIMIT).all()):
         raise FerretError.of_field(
             "contribution.non_finite", f"coordinates of block {position}", None, "hold NaN, infinity or a huge value"
@@ -104,7 +108,7 @@ def _finite(position: int, gamma: Tensor) -> Tensor:
 
 
 def _scale(gamma: Tensor, sent: Tensor, kind: Kind, position: int) -> float:
-    """The block's scale before it is stored; 0 if all coordinates are."""
+    """Returns the block's scale before it is stored; 0 if all coordinates are 0."""
     largest = float(gamma.abs().max()) if len(gamma) else 0.0
     if largest == 0:
         return 0.0
@@ -115,12 +119,12 @@ def _scale(gamma: Tensor, sent: Tensor, kind: Kind, position: int) -> float:
 
 
 def _preserving_scale(gamma: Tensor, magnitudes: Tensor) -> float:
-    """‖γ‖² / ‖γ_sent‖₁; the largest is among those sent."""
+    """Returns ‖γ‖² / ‖γ_sent‖₁; the largest coordinate is always sent."""
     return float(pairwise(lanes(gamma * gamma)) / pairwise(lanes(magnitudes)))
 
 
 def _stored(scales: Sequence[float], kinds: Sequence[Kind]) -> tuple[Array, int]:
-    """The scales in half precision, fp16 (blocks,), and the exponent of their common factor."""
+    """Returns the scales in half precision, fp16 (blocks,), and the exponent of their common factor."""
     largest = max(scales, default=0.0)
     exponent = math.frexp(largest)[1] - 15 if largest else 0
     relative = np.array([math.ldexp(scale, -exponent) for scale in scales])
@@ -137,6 +141,6 @@ def _encode(gamma: Tensor, scale: float, kind: Kind, seed: int, position: int) -
 
 
 def dither(seed: int, position: int, count: int) -> Tensor:
-    """Uniform on [0, 1), fp64 (count,)."""
+    """Draws uniformly from [0, 1), fp64 (count,)."""
     words = draw(seed, torch.arange(-(-count // 4)), 1, position, Tag.STOCHASTIC_ROUNDING)
     return words.flatten()[:count] * 2.0**-32

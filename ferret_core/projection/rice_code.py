@@ -1,15 +1,15 @@
-"""Ascending positions and a sign for each, by the code of Rice ("Some Practical Universal Noiseless Coding Techniques",
-JPL Publication 79-22, 1979), which is Golomb's for powers of two.
+"""Encoding of ascending positions and their signs by the code of Rice ("Some Practical Universal Noiseless Coding
+Techniques", JPL Publication 79-22, 1979), Golomb's code for powers of two.
 
 n positions p_0 < p_1 < … below K have gaps g_i = p_i − p_{i−1} − 1, with p_{−1} = −1. With r = ⌊log₂(K/n)⌋ they are
-bits, packed from the top bit down and filled up with zeros to whole bytes:
+bits, packed from the top bit down and padded with zeros to whole bytes:
 
     n bits, the signs, 1 for minus
     r rows of n bits: row b holds bit b of every gap
     for each gap ⌊g_i/2ʳ⌋ zeros and a one
 
-Where positions are as good as random that is r + 3 bits for each at most, 0.03 above the entropy if n/K is 0.7/2ʳ.
-Bits of one sort lie together, so that neither side has a loop over positions.
+For random positions that is at most r + 3 bits each, 0.03 above the entropy if n/K is 0.7/2ʳ. Bits of one kind are
+contiguous, so that neither side needs a loop over positions.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ferret_core.protocol.wire import Array, malformed
 
 
 def remainder_bits(n: int, K: int) -> int:
-    """r, for n ≥ 1 of K positions."""
+    """Returns r, for n ≥ 1 of K positions."""
     return (K // n).bit_length() - 1
 
 
 def length(positions: Array, K: int) -> int:
-    """Bits that ascending ``positions``, int64 (n,), below K take."""
+    """Returns the bits that ascending ``positions``, int64 (n,), below K take."""
     n = len(positions)
     if n == 0:
         return 0
@@ -34,13 +34,13 @@ def length(positions: Array, K: int) -> int:
 
 
 def longest(n: int, K: int) -> int:
-    """Bits that no n of K positions exceed."""
+    """Returns the maximum bits of any n of K positions."""
     r = remainder_bits(n, K)
     return n * (r + 2) + (K - n >> r)
 
 
 def pack(positions: Array, minus: Array, K: int) -> Array:
-    """uint8: ascending ``positions``, int64 (n,), below K, with the signs ``minus``, bool (n,)."""
+    """Packs ascending ``positions``, int64 (n,), below K, with the signs ``minus``, bool (n,), as uint8."""
     n = len(positions)
     bits = np.zeros(length(positions, K), np.uint8)
     if n:
@@ -53,13 +53,13 @@ def pack(positions: Array, minus: Array, K: int) -> Array:
 
 
 def unpack(packed: Array, n: int, K: int) -> tuple[Array, Array]:
-    """Positions, int64 (n,), and signs, bool (n,), in uint8 (bytes,) ``packed``.
+    """Unpacks positions, int64 (n,), and signs, bool (n,), from uint8 (bytes,) ``packed``.
 
-    Raises ``contribution.malformed`` for what :func:`pack` would not have made. Costs as much as the bytes there are,
-    whatever n and K claim.
+    Raises ``contribution.malformed`` for data that :func:`pack` would not have made. The cost is linear in the number
+    of bytes, for any n and K.
     """
     if not 0 <= n <= min(K, 8 * len(packed)):
-        raise malformed("sent", n, f"must lie between 0 and {min(K, 8 * len(packed))}: {len(packed)} bytes, K = {K}")
+        raise malformed("sent", n, f"must be between 0 and {min(K, 8 * len(packed))}: {len(packed)} bytes, K = {K}")
     if n == 0:
         if len(packed):
             raise malformed("coordinates.shape", list(packed.shape), "expected [0], as nothing is sent")

@@ -1,9 +1,9 @@
-"""Projection over a model in shards: each piece is looked at by one process, which is sent its elements.
+"""Projection of a sharded model: each piece is gathered on one process, which processes it.
 
-A piece is a parameter, or the part of one that lies in a block. The processes take the pieces in turn, a piece each,
-and tell each other what they have found, which is as large as the coordinates. So every number is what a process alone
-computes from the same elements, and sums over the pieces of a block have the same order: the bits do not depend on how
-many processes there are. No process ever has more than one piece whole, before and after.
+A piece is a parameter, or the part of one in a block. In each turn every process takes one piece. The processes
+exchange their results, which are as large as the coordinates. Every number is therefore the same as for a single
+process with the same elements, and sums over the pieces of a block have the same order: the bits do not depend on the
+number of processes. No process ever holds more than one whole piece, before and after.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ferret_core.projection.blocks import Block, Held, Piece
 from ferret_core.protocol.errors import FerretError
 
 Work = Callable[[int, Tensor, Tensor, int], Tensor]
-"""Of a block's position, a piece before and after, flat, and its first element's place in the block."""
+"""Function of a block's position, a piece before and after, flat, and the place of its first element in the block."""
 
 
 def any_shard(parameters: Mapping[str, Tensor]) -> bool:
-    """Whether other processes hold the rest of these tensors."""
+    """True if other processes hold the rest of these tensors."""
     return is_shard(next(iter(parameters.values())))
 
 
 def own_parts(parameters: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Held]]:
-    """The elements of each shard that this process holds, flat, and which they are."""
+    """Returns the elements of each shard that this process holds, flat, and their ranges."""
     return (
         {name: local(tensor) for name, tensor in parameters.items()},
         {name: Held(*held(tensor)) for name, tensor in parameters.items()},
@@ -41,10 +41,10 @@ def of_pieces(
     work: Work,
     empty: Callable[[int], Tensor],
 ) -> Iterator[list[Tensor]]:
-    """What ``work`` finds in the pieces of each block, in order, on every process. Collective.
+    """Yields the results of ``work`` for the pieces of each block, in order, on every process. Collective.
 
-    ``empty(block's position)`` is a tensor on the CPU of the shape and type of what it finds. Raises
-    ``projection.invalid`` for blocks that are not this model's.
+    ``empty(block's position)`` is a CPU tensor of the shape and type of a result. Raises ``projection.invalid`` for
+    blocks of another model.
     """
     team = require()
     pieces = [(position, piece) for position, block in enumerate(blocks) for piece in block.pieces]
@@ -63,7 +63,7 @@ def of_pieces(
 def _own(
     before: Mapping[str, Tensor], after: Mapping[str, Tensor], turn: Sequence[tuple[int, Piece]], work: Work
 ) -> Tensor | None:
-    """What this process finds in its piece of the turn; None where there is none for it."""
+    """Returns the result for this process's piece of the turn; None if it has no piece."""
     mine: tuple[int, Tensor, Tensor, int] | None = None
     for owner, (position, piece) in enumerate(turn):
         begin = _whole(before, piece, owner)

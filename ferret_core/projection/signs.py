@@ -1,4 +1,4 @@
-"""Random signs: one bit per element, drawn 128 at a time, laid out so that 32 lanes each unpack one word at once."""
+"""Random signs: one bit per element, drawn 128 at a time, laid out so that 32 lanes each unpack one word together."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def sign_bits(
     row: Word = 0,
     tag: Tag = Tag.SIGNS,
 ) -> Tensor:
-    """Sign bits of elements start … stop−1, int32 (stop − start,): the top bit is set where the sign is minus.
+    """Returns sign bits of elements start … stop−1, int32 (stop − start,): the top bit is set for minus.
 
-    ``x.view(torch.int32) ^ sign_bits(...)`` is x with the signs applied, exactly. Many rows (k, 1), as one matrix
-    of columns has them, give (k, stop − start).
+    ``x.view(torch.int32) ^ sign_bits(...)`` is x with the signs applied, exactly. Several rows (k, 1) give the matrix
+    (k, stop − start).
     """
     first, last = start // TILE, -(-stop // TILE)
     groups = torch.arange(LANES * first, LANES * last, device=device)
@@ -38,7 +38,7 @@ def sign_bits(
 
 
 def sign_bits_at(seed: int, block_id: int, elements: Tensor, *, row: Word = 0, tag: Tag = Tag.SIGNS) -> Tensor:
-    """Sign bits of any ``elements``, int64 (n,) or a shape that broadcasts with ``row``: one call for each."""
+    """Returns sign bits of any ``elements``, int64 (n,) or a shape that broadcasts with ``row``: one call for each."""
     e = elements % TILE
     words = draw(seed, LANES * (elements // TILE) + e % LANES, row, block_id, tag)
     word = words.gather(-1, (e // 1024).expand(words.shape[:-1])[..., None])[..., 0]

@@ -1,16 +1,16 @@
-"""``sparse_sign``: of many coordinates the largest are sent, by place and sign, and all others are taken for zero.
+"""``sparse_sign``: the largest of many coordinates are sent by place and sign; all others count as zero.
 
 Of normal numbers, the share p of largest magnitude has a mean magnitude m(p) = 2φ(t)/p, where 2Q(t) = p. With the scale
 S = ‖γ‖²/‖γ_sent‖₁ again ⟨γ^, γ⟩ = ‖γ‖²; then ‖γ^‖² is 1/(p·m²) of ‖γ‖², which for p = 1 is the π/2 of ``sign``. So n
-coordinates sent do as much as n·m² exact ones: of a bit that is
+sent coordinates are worth n·m² exact ones. Per bit that is
 
     p     1       8.8 %   2.2 %   1.1 %   0.27 %  0.14 %
     bits  1       6       8       9       11      12        for each that is sent
     m²    0.64    4.5     7.0     8.2     10.8    12.2
     m²/bits 0.64  0.75    0.87    0.91    0.98    1.01
 
-The scale is the one that DRIVE has for one bit (:mod:`ferret_core.projection.coordinate_encoding`); what it asks for,
-that coordinates be sums of many terms, it asks for here too, and more of it the fewer are sent.
+The scale is DRIVE's for one bit (:mod:`ferret_core.projection.coordinate_encoding`). Like there, coordinates must be
+sums of many terms, and of more terms the fewer coordinates are sent.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
 
 TERMS = {"G": 8, "H": 1}
-"""How few elements of a block may come to one of its coordinates. A coordinate of H is a sum of up to 4,096 terms
-whatever K is; of G it is that of one bucket."""
+"""Minimum elements of a block per coordinate. A coordinate of H is a sum of up to 4,096 terms for any K; a coordinate
+of G is the sum of one bucket."""
 REMAINDERS = range(9, 2, -1)
 """Bits of a gap's remainder, the best first: p = 0.7/2ʳ, from 0.14 to 8.8 %."""
 LEAST = 2
-"""Expected of every block on average, so that one of each fits whatever the gaps are."""
+"""Minimum mean of sent coordinates per block, so that one of each block fits for any gaps."""
 HALF = 2
-"""K is at most this part of what blocks may have, so that those with large updates can have more than others."""
+"""K is at most this part of the blocks' maximum, so that blocks with large updates can have more than others."""
 
 
 class Sketch(NamedTuple):
-    """K coordinates, of which ``sent`` are expected to fit."""
+    """A sketch of K coordinates; ``sent`` of them are expected to fit."""
 
     K: int
     sent: int
 
 
 class Sent(NamedTuple):
-    """What was sent of a block: its K_l, places, int64 (n,), and values there, fp32 (n,)."""
+    """The sent part of a block: its K_l, places, int64 (n,), and values there, fp32 (n,)."""
 
     K: int
     places: Array
@@ -53,7 +53,7 @@ class Sent(NamedTuple):
 
 
 class Sparse(Sequence[Array]):
-    """γ_l, fp32 (K_l,), of every block; each is written out when it is asked for, and not kept."""
+    """γ_l, fp32 (K_l,), of every block; each is expanded on access, and not cached."""
 
     def __init__(self, blocks: Sequence[Sent]) -> None:
         self.blocks = blocks
@@ -75,10 +75,10 @@ class Sparse(Sequence[Array]):
 
 
 def sketch(budget: int, basis: str, blocks: Sequence[Block], fixed: int) -> Sketch:
-    """The largest sketch of which a share worth sending fits into ``budget`` bytes, ``fixed`` of them taken.
+    """Returns the largest sketch with a useful share that fits into ``budget`` bytes; ``fixed`` of these are taken.
 
-    Raises ``spec.invalid`` about ``bytes_per_round`` where two coordinates of each block do not fit, and where more
-    than a twelfth of any sketch would.
+    Raises ``spec.invalid`` about ``bytes_per_round`` if two coordinates of each block do not fit, or if more than a
+    twelfth of any sketch would fit.
     """
     apart = sum(block.size for block in blocks if block.whole)
     room = [bound for block, bound in zip(blocks, bounds(basis, blocks), strict=True) if not block.whole]
@@ -103,15 +103,15 @@ def sketch(budget: int, basis: str, blocks: Sequence[Block], fixed: int) -> Sket
 
 
 def bounds(basis: str, blocks: Sequence[Block]) -> list[int]:
-    """The most coordinates of every block."""
+    """Returns the maximum number of coordinates of every block."""
     return [block.size if block.whole else max(1, block.size // TERMS[basis]) for block in blocks]
 
 
 def chosen(gammas: Sequence[Array], room: int) -> Array:
-    """Ascending places, int64 (n,), in the row of all blocks' coordinates: as many as ``room`` bytes hold.
+    """Returns ascending places, int64 (n,), in the row of all blocks' coordinates: as many as fit into ``room`` bytes.
 
-    Every block that has any sends the same share of its coordinates, the largest and at least one; of equal ones the
-    first. Raises ``spec.invalid`` about ``bytes_per_round`` where one of each block does not fit.
+    Every non-empty block sends the same share of its coordinates, the largest and at least one; of equal ones the
+    first. Raises ``spec.invalid`` about ``bytes_per_round`` if one coordinate of each block does not fit.
     """
     K = sum(map(len, gammas))
     most = min(K, 4 * room)
@@ -134,7 +134,7 @@ def chosen(gammas: Sequence[Array], room: int) -> Array:
 
 
 def sent_of(K: Sequence[int], sent: int, whole: Collection[int] = ()) -> list[int]:
-    """How many of each block's K_l coordinates are among ``sent`` of all, as :func:`chosen` shares them."""
+    """Returns the number of each block's K_l coordinates among ``sent`` of all, shared like in :func:`chosen`."""
     total = sum(count for position, count in enumerate(K) if position not in whole)
     return [
         count if position in whole else min(count, max(1, sent * count // max(total, 1)))
@@ -143,15 +143,15 @@ def sent_of(K: Sequence[int], sent: int, whole: Collection[int] = ()) -> list[in
 
 
 def energy(K: int, sent: int) -> float:
-    """‖γ^‖²/‖γ‖² of K coordinates close to normal of which the largest are sent: π/2 where all are."""
+    """Returns ‖γ^‖²/‖γ‖² of K almost normal coordinates with the largest sent: π/2 if all are sent."""
     p = min(1.0, sent / K)
     t = NormalDist().inv_cdf(1 - p / 2)
     return p / (2 * NormalDist().pdf(t)) ** 2
 
 
 def _ranked(gamma: Array, count: int, K: int) -> tuple[Array, Array]:
-    """Ascending places, int64 (n,), of the ``count`` largest, and for how many of all K each of them is among those
-    sent: 0 for the largest of all."""
+    """Returns ascending places, int64 (n,), of the ``count`` largest, and the minimum total number of sent coordinates
+    that includes each: 0 for the largest of all."""
     magnitudes = np.abs(gamma)
     if 0 < count < len(gamma):
         last = np.partition(magnitudes, len(gamma) - count)[len(gamma) - count]

@@ -1,4 +1,4 @@
-"""How much noise random directions add to an update: the errors of docs/projection.md, "How far off", in numbers."""
+"""Noise that random directions add to an update: the errors of docs/projection.md, "How far off", in numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from ferret_core.projection.sparse_sign import energy
 
 
 def relative_noise(basis: str, kind: Kind, d: int, K: int, sent: int | None = None) -> float:
-    """E‖Δ~ − Δ‖² / ‖Δ‖² of one reconstruction of a block of d elements from K coordinates; 0 where none is sent.
+    """Returns E‖Δ~ − Δ‖² / ‖Δ‖² of a reconstruction of a block of d elements from K coordinates; 0 if none is sent.
 
-    Of sparse coordinates the ``sent`` largest are. What fp16 and int8 round away is left out: it is far less.
+    ``sent``: number of the largest coordinates that are sent in a sparse encoding. The rounding of fp16 and int8 is
+    ignored: it is far smaller.
     """
     if K == 0 or sent == 0:
         return 0.0
@@ -18,24 +19,27 @@ def relative_noise(basis: str, kind: Kind, d: int, K: int, sent: int | None = No
 
 
 def noise_share(basis: str, kind: Kind, d: int, K: int, sent: int | None = None) -> float:
-    """The share of a reconstruction's ‖Δ~‖² that is noise: from 0 to below 1."""
+    """Returns the share of a reconstruction's ‖Δ~‖² that is noise: from 0 to below 1."""
     noise = relative_noise(basis, kind, d, K, sent)
     return noise / (1 + noise)
 
 
 def square_of(basis: str, kind: Kind, d: int, K: int, sent: int | None = None) -> float:
-    """f with E[f · ‖γ^‖²] = ‖Δ‖² for the K ≥ 1 coordinates γ^ of a block of d elements. f · ‖γ^‖² is off by √(2/K) of
-    it where no few elements of Δ dominate; one-bit coordinates have the mean where they are close to normal."""
+    """Returns f with E[f · ‖γ^‖²] = ‖Δ‖² for the K ≥ 1 coordinates γ^ of a block of d elements.
+
+    The relative error of f · ‖γ^‖² is √(2/K) unless a few elements of Δ dominate; one-bit coordinates have the mean if
+    they are almost normal.
+    """
     return _square(basis, d, K) / _spread(kind, K, sent)
 
 
 def _spread(kind: Kind, K: int, sent: int | None) -> float:
-    """‖γ^‖² / ‖γ‖² of the K coordinates of a block, which for those that are signs takes normal numbers."""
+    """Returns ‖γ^‖² / ‖γ‖² of the K coordinates of a block; assumes normal numbers for encodings by sign."""
     return energy(K, K if sent is None else sent) if kind in SIGNS else 1.0
 
 
 def _square(basis: str, d: int, K: int) -> float:
-    """f for coordinates in full precision."""
+    """Returns f for coordinates in full precision."""
     match basis:
         case "R":
             return K
@@ -48,7 +52,7 @@ def _square(basis: str, d: int, K: int) -> float:
 
 
 def _energy(basis: str, d: int, K: int) -> float:
-    """E‖Δ~‖² / ‖Δ‖² with coordinates in full precision."""
+    """Returns E‖Δ~‖² / ‖Δ‖² with coordinates in full precision."""
     match basis:
         case "R":
             return 1 + (d - 1) / K

@@ -1,23 +1,23 @@
-"""Alerts: what a project's people may be told of, and how."""
+"""Alerts of a project: the events that trigger them and the channels that deliver them."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 ALERT_VERSION = 1
-"""Of the message that a webhook gets."""
+"""Version of the webhook's message."""
 MAIL_ADDRESS = r"^[^@\s<>,;:\"()\[\]\\]+@[A-Za-z0-9.-]+$"
 
 
 class AlertKind(StrEnum):
-    """How somebody is told."""
+    """Channel of an alert."""
 
     WEBHOOK = "webhook"
     EMAIL = "email"
 
 
 class AlertEvent(StrEnum):
-    """Of what somebody is told; ``stopped`` is a completion before the last round."""
+    """Events that trigger an alert; ``stopped`` is a completion before the last round."""
 
     COMPLETED = "completed"
     STOPPED = "stopped"

@@ -1,7 +1,7 @@
-"""The audit log: who did what, as a chain in which nothing can be changed, removed or moved unnoticed.
+"""The audit log: a hash chain of actions, in which every change, removal or reordering shows.
 
-An entry carries the hash of the one before, as records of the ledger do. Whoever can write to the database can still
-write the whole chain anew: that shows only against a :class:`Head` that was kept elsewhere.
+An entry holds the hash of the previous one, as the ledger's records do. Anyone with write access to the database can
+still rewrite the whole chain: that shows only against a :class:`Head` that was stored elsewhere.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ferret_core.protocol.sanitize import Line, shown
 from ferret_core.protocol.spec import Strict
 
 LONGEST_VALUE = 500
-"""Characters of a member of ``detail``."""
+"""Maximum number of characters of a value in ``detail``."""
 MOST_VALUES = 20
-"""Members of ``detail``."""
+"""Maximum number of values in ``detail``."""
 
 AuditAction = Literal[
     "experiment.submitted",
@@ -65,11 +65,11 @@ AuditAction = Literal[
     "backup.made",
     "backup.restored",
 ]
-"""What is written into the log by this version; a reader takes any other word too."""
+"""Actions that this version writes; a reader accepts any other word too."""
 
 
 class Head(NamedTuple):
-    """The end of a log: the number of its last entry, 0 where there is none, and that entry's hash."""
+    """The end of a log: the number and hash of its last entry; number 0 for an empty log."""
 
     number: int
     hash: str
@@ -79,7 +79,7 @@ class Head(NamedTuple):
         """Reads ``12:5f0c…``, as ``str`` writes it; raises ``request.invalid``."""
         number, _, hash = text.strip().partition(":")
         if not number.isdecimal() or len(number) > 18 or (hash and not _is_digest(hash)):
-            reason = "is no head of a log: give NUMBER:HASH, as `ferret audit verify` prints it"
+            reason = "is not the head of a log: give NUMBER:HASH, as `ferret audit verify` prints it"
             raise FerretError.of_field("request.invalid", "head", text, reason)
         return cls(int(number), hash)
 
@@ -91,7 +91,8 @@ EMPTY = Head(0, "")
 
 
 class AuditRecord(Strict):
-    """One action. ``actor`` did it, to ``subject``; both are ids such as ``admin`` or ``exp_0123456789abcdef``."""
+    """One action: ``actor`` did ``action`` to ``subject``. Both are ids such as ``admin`` or
+    ``exp_0123456789abcdef``."""
 
     number: int = Field(ge=1, lt=2**63)
     time: AwareDatetime
@@ -99,11 +100,11 @@ class AuditRecord(Strict):
     action: Annotated[str, Field(pattern=r"^[a-z_]+\.[a-z_]+$", max_length=100)]
     subject: Annotated[Line, Field(max_length=200)]
     detail: dict[str, Any]
-    previous: Digest | Literal[""] = Field(description="Hash of the entry before; empty for number 1")
+    previous: Digest | Literal[""] = Field(description="Hash of the previous entry; empty for number 1")
 
     @property
     def hash(self) -> str:
-        """The BLAKE3 of the canonical JSON of all fields, the time in UTC with microseconds."""
+        """BLAKE3 of the canonical JSON of all fields, with the time in UTC and in microseconds."""
         time = self.time.astimezone(UTC).isoformat(timespec="microseconds")
         return digest_json({**self.model_dump(exclude={"time"}), "time": time})
 
@@ -122,7 +123,7 @@ class AuditEntry(NamedTuple):
 
     @property
     def computed_hash(self) -> str | None:
-        """The hash of what the entry says; None where it says what no entry can."""
+        """Hash of the entry's fields; None if they are not valid."""
         try:
             return AuditRecord.model_validate({k: v for k, v in self._asdict().items() if k != "hash"}).hash
         except ValidationError:
@@ -130,16 +131,17 @@ class AuditEntry(NamedTuple):
 
 
 def bounded(detail: dict[str, Any]) -> dict[str, Any]:
-    """``detail`` as an entry holds it: numbers and truth values as they are, of all else the first 500 characters."""
+    """Shortens the values of ``detail`` for an entry: numbers and booleans stay, anything else is cut to 500
+    characters."""
     assert len(detail) <= MOST_VALUES, f"{len(detail)} values"
     return {name: _bounded(value) for name, value in detail.items() if value is not None}
 
 
 def verify(entries: Iterable[AuditEntry], head: Head, kept: Iterable[Head] = ()) -> int:
-    """How many ``entries`` there are, given from number 1 on: an unbroken chain that ends at ``head``.
+    """Verifies that ``entries``, from number 1, are an unbroken chain that ends at ``head``; returns their number.
 
-    ``kept`` are heads of the same log that were noted before, outside of it. Raises ``audit.broken``, which names the
-    first number that is wrong.
+    ``kept`` are earlier heads of the same log that were stored elsewhere. Raises ``audit.broken``, which names the
+    first wrong number.
     """
     noted = sorted({*kept, head})
     last = EMPTY
@@ -151,15 +153,15 @@ def verify(entries: Iterable[AuditEntry], head: Head, kept: Iterable[Head] = ())
         _compare(last, noted)
     for missed in noted:
         if missed.number > last.number:
-            raise _broken(last.number + 1, f"is missing, and all after it: the log went on to number {missed.number}")
+            raise _broken(last.number + 1, f"is missing, and all after it: the log continues to number {missed.number}")
     return last.number
 
 
 def _check(entry: AuditEntry, last: Head) -> None:
     if entry.number != last.number + 1:
-        raise _broken(last.number + 1, f"is missing: number {entry.number} stands in its place")
+        raise _broken(last.number + 1, f"is missing: number {entry.number} is in its place")
     if entry.computed_hash != entry.hash:
-        raise _broken(entry.number, "was changed: its hash is not that of what it says")
+        raise _broken(entry.number, "was changed: its hash does not match its fields")
     if entry.previous != last.hash:
         raise _broken(entry.number, f"does not follow number {last.number}: one of them was replaced")
 
@@ -167,7 +169,7 @@ def _check(entry: AuditEntry, last: Head) -> None:
 def _compare(last: Head, noted: list[Head]) -> None:
     for head in noted:
         if head.number == last.number and head.hash != last.hash:
-            raise _broken(last.number, "was replaced: its hash is not the one that was noted")
+            raise _broken(last.number, "was replaced: its hash differs from the stored head")
 
 
 def _broken(number: int, reason: str) -> FerretError:

@@ -1,7 +1,7 @@
-"""JSON that somebody sends: its size in memory is bounded before it is parsed.
+"""Parsing of untrusted JSON: its size in memory is bounded before it is parsed.
 
-Three bytes, such as ``{},``, become an object of some hundred. So tokens are counted first: strings, brackets and
-commas, one of which every value needs. None takes more than a hundred bytes besides its text.
+Three bytes, such as ``{},``, become an object of some hundred bytes. Tokens (strings, brackets and commas) are
+therefore counted first. Every value needs at least one, and takes at most a hundred bytes in addition to its text.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 MAX_DEPTH = 64
 BYTES_PER_TOKEN = 16
-"""At the limit of its length, a text has so many bytes for each token; a shorter one may have fewer."""
-# It takes what is not JSON too, and looks at each byte once.
+"""Bytes per token of a text of the maximum length; a shorter text may have fewer."""
+# Matches invalid JSON too, and reads each byte once.
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.|\\\Z)*+"?|[\[\]{},]', re.DOTALL)
 _CHANGES = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
 def parse(text: bytes, most_bytes: int) -> Any:
-    """The JSON value of a text of at most ``most_bytes``, in UTF-8.
+    """Parses a UTF-8 text of at most ``most_bytes``.
 
     Raises ``ValueError`` if it is longer, has more than ``most_bytes / BYTES_PER_TOKEN`` tokens, is nested deeper than
     ``MAX_DEPTH``, or is not JSON.
@@ -33,10 +33,10 @@ def parse(text: bytes, most_bytes: int) -> Any:
             raise ValueError(f"has more than {most} values")
         if depth > MAX_DEPTH:
             raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
-    # Decoded here: json would take UTF-16 too, whose bytes are other tokens.
+    # Decoded here, because json accepts UTF-16 too, in which the tokens are other bytes.
     return json.loads(text.decode("utf-8-sig"))
 
 
 def marks(text: bytes) -> int:
-    """How many brackets, commas and quotation marks there are: no fewer than tokens, and counted at once."""
+    """Counts brackets, commas and quotation marks: an upper bound of the number of tokens, in one fast pass."""
     return sum(map(text.count, (b"[", b"]", b"{", b"}", b",", b'"')))

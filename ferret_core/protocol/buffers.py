@@ -1,4 +1,4 @@
-"""Long vectors and blobs in pieces, so that neither copies nor the pages of a mapped file add up in memory."""
+"""Long vectors and blobs in pieces, so that copies and pages of mapped files do not add up in memory."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from numpy.typing import NDArray
 PIECE_BYTES = 8 << 20
 
 Pieces = tuple[bytes | memoryview, ...]
-"""A blob's bytes (views are of format B), in pieces that need not lie side by side."""
+"""A blob's bytes in pieces that need not be contiguous; memory views have format B."""
 
 
 def size_of(pieces: Pieces) -> int:
-    """Bytes of all of them."""
+    """Returns the total number of bytes."""
     return sum(map(len, pieces))
 
 
 def mapped(file: BinaryIO) -> memoryview:
-    """The file's bytes where they lie on the disk, as long as the view is held."""
+    """Maps the file read-only; the mapping lives as long as the view."""
     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def places(array: NDArray[Any]) -> Iterator[slice]:
-    """Slices along the first axis that together go through the array once.
+    """Yields slices along the first axis that together cover the array once.
 
-    What has been read of a mapped file by the end of each is given back: it is read from the disk's cache if it is
-    needed again.
+    After each slice, its pages of a mapped file are released. If they are read again, they come from the disk's cache.
     """
     rows = max(1, PIECE_BYTES * len(array) // max(1, array.nbytes))
     for begin in range(0, len(array), rows):

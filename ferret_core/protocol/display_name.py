@@ -1,4 +1,4 @@
-"""What a site is called: a display name in any script, for people, and an id made of it, for paths and the ledger."""
+"""Names of sites: a display name in any script for people, and an id derived from it for paths and the ledger."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from ferret_core.protocol.ids import ParticipantName
 from ferret_core.protocol.sanitize import shown
 
 LONGEST = 200
-"""Characters of a display name."""
+"""Maximum number of characters of a display name."""
 _ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LATIN = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "'": "", "’": ""})
-"""What no normalisation takes apart."""
+"""Letters that no Unicode normalisation decomposes."""
 _LONGEST_SLUG = 48
 _SUFFIX = 8
 
 
 def normal(text: str) -> str:
-    """The display name in NFC (Unicode Standard Annex 15), without blanks around it; ``ValueError`` if it is none."""
+    """Returns the display name in NFC (Unicode Standard Annex 15), stripped; raises ``ValueError`` if it is not
+    valid."""
     return readable(text, LONGEST, "give the name that people know the site by")
 
 
 def readable(text: str, longest: int, advice: str) -> str:
-    """Any short text that people read, as :func:`normal` has it; ``advice`` is for one without anything to read."""
+    """Normalises any short text for people like :func:`normal`; ``advice`` ends the error about a text without a
+    letter."""
     name = unicodedata.normalize("NFC", text).strip()
     if not any(unicodedata.category(character)[0] in "LNS" for character in name):
         raise ValueError(f"has no letter, digit or symbol; {advice}")
@@ -41,7 +43,7 @@ def readable(text: str, longest: int, advice: str) -> str:
 
 
 def checked(field: str, text: str) -> str:
-    """The same for a ``field`` of which a person is told; ``request.invalid``."""
+    """Normalises the display name in ``field``; raises ``request.invalid``."""
     try:
         return normal(text)
     except ValueError as error:
@@ -49,10 +51,10 @@ def checked(field: str, text: str) -> str:
 
 
 def ids(display_name: str) -> list[ParticipantName]:
-    """The ids that a participant of this display name may have, the best first: what is an id already stays as it is.
+    """Returns possible ids for a display name, the preferred one first. A name that is a valid id stays unchanged.
 
-    Others become small Latin letters and digits, as far as they have any. The second ends with a digest of the whole
-    name, for two names that differ in what an id cannot hold.
+    Others are reduced to lower-case Latin letters and digits. The second id ends with a digest of the whole name, for
+    names that differ only in characters that an id cannot hold.
     """
     if _ID.fullmatch(display_name):
         return [display_name]
@@ -67,7 +69,7 @@ DisplayName = Annotated[
     str,
     AfterValidator(normal),
     Field(
-        description="What people call the site, in any script",
+        description="Display name of the site, in any script",
         json_schema_extra={"minLength": 1, "maxLength": LONGEST},
     ),
 ]

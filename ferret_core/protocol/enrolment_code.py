@@ -1,8 +1,7 @@
-"""How an enrolment code is spelt: which server made it, then the secret, as ``4f1c.SECRET``.
+"""Enrolment codes: a part that identifies the server, then the secret, as ``4f1c.SECRET``.
 
-The first part is for people who show a code to the wrong server, and opens nothing. It is the beginning of the server's
-``instance``, and no more of it: who holds a code shall learn next to nothing of the admin token that the instance
-follows from.
+The first part helps people who present a code to the wrong server, and grants nothing. It is only the beginning of the
+server's ``instance``: the admin token follows from the instance, so a code must reveal almost nothing of it.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ _NAMING = re.compile(rf"(?P<issuer>[0-9a-f]{{{DIGITS}}})\.(?P<secret>.+)")  # a 
 
 
 class EnrolmentCode(NamedTuple):
-    """A code, taken apart. ``issuer`` is what it says of the server that made it."""
+    """A parsed code. ``issuer`` identifies the server that created it."""
 
     issuer: str
     secret: str
 
     @classmethod
     def read(cls, text: str) -> EnrolmentCode:
-        """Raises ``enrolment.invalid`` for what is no code."""
+        """Parses a code; raises ``enrolment.invalid``."""
         named = _NAMING.fullmatch(text)
         if named is None:
             detail = f"a code begins with {DIGITS} hexadecimal digits and a dot; check it, or ask for a new one"
@@ -33,11 +32,11 @@ class EnrolmentCode(NamedTuple):
 
     @classmethod
     def of(cls, instance: str, secret: str) -> EnrolmentCode:
-        """The code that the server ``instance`` makes of the secret."""
+        """Returns the code that the server ``instance`` creates from the secret."""
         return cls(instance[:DIGITS], secret)
 
     def names_another(self, instance: str) -> bool:
-        """Whether it says that another server than ``instance`` made it."""
+        """True if the code was created by another server than ``instance``."""
         return self.issuer != instance[:DIGITS]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""One catalog of problems: the same code in REST, CLI, SDK and the database.
+"""The catalog of problems: the same codes in REST, CLI, SDK and the database.
 
-A problem carries a stable ``code``, the HTTP status (RFC 9110) and the process exit code that stand
-for it everywhere, and messages that name the field, the offending value and the next step.
+A problem has a stable ``code``, an HTTP status (RFC 9110), a process exit code, and messages that name the field, the
+offending value and the next step.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pydantic_core import ErrorDetails
 from ferret_core.protocol.sanitize import Line, shown_lines
 
 MOST_ERRORS = 20
-"""Field errors that one problem tells of; of all others it gives the number."""
+"""Maximum number of field errors in one problem; further ones are only counted."""
 LONGEST_DETAIL = 4_000
-"""Characters."""
+"""Maximum length, in characters."""
 LONGEST_SUMMARY = 1_000
 LONGEST_MESSAGE = 1_000
 LONGEST_VALUE = 200
@@ -42,7 +42,7 @@ class Exit(IntEnum):
 
 
 class Problem(NamedTuple):
-    """What a code stands for: a title for people, a status for HTTP, an exit code for shells."""
+    """A code's title for people, status for HTTP and exit code for shells."""
 
     title: str
     status: int
@@ -58,35 +58,37 @@ PROBLEMS: dict[str, Problem] = {
     "auth.missing": Problem("A token is needed", 401, Exit.AUTH),
     "auth.invalid": Problem("The token is not valid", 401, Exit.AUTH),
     "auth.cross_site": Problem("The request comes from another site", 403, Exit.AUTH),
-    "host.unknown": Problem("The server does not answer to this name", 421, Exit.FAILURE),
-    "auth.forbidden": Problem("This token may not do that", 403, Exit.AUTH),
+    "host.unknown": Problem("The server does not serve this host name", 421, Exit.FAILURE),
+    "auth.forbidden": Problem("This token does not allow that", 403, Exit.AUTH),
     "password.invalid": Problem("The name or the password is wrong", 401, Exit.AUTH),
     "oidc.not_configured": Problem("There is no identity provider to sign in with", 404, Exit.NOT_FOUND),
     "oidc.unreachable": Problem("The identity provider cannot be reached", 502, Exit.UNREACHABLE),
-    "oidc.unexpected": Problem("The identity provider sent what Ferret does not understand", 502, Exit.UNREACHABLE),
-    "oidc.refused": Problem("The identity provider did not let you in", 401, Exit.AUTH),
+    "oidc.unexpected": Problem(
+        "The identity provider sent a response that Ferret does not understand", 502, Exit.UNREACHABLE
+    ),
+    "oidc.refused": Problem("The identity provider refused the sign-in", 401, Exit.AUTH),
     "oidc.state_mismatch": Problem("The sign-in does not belong to this browser", 401, Exit.AUTH),
     "oidc.token_invalid": Problem("The identity provider's ID token is not valid", 401, Exit.AUTH),
     "oidc.clock_skew": Problem("The identity provider's clock and this server's differ", 401, Exit.AUTH),
     "oidc.no_role": Problem("You have no role here", 403, Exit.AUTH),
     "user.disabled": Problem("The account is disabled", 403, Exit.AUTH),
     "project.not_found": Problem("No such project", 404, Exit.NOT_FOUND),
-    "project.conflict": Problem("The project cannot be made, changed or deleted so", 409, Exit.CONFLICT),
+    "project.conflict": Problem("The project cannot be created, changed or deleted like this", 409, Exit.CONFLICT),
     "project.refused": Problem("The project's experiments may not use this model or data", 422, Exit.USAGE),
     "alert.not_found": Problem("No such alert", 404, Exit.NOT_FOUND),
     "alert.no_mail": Problem("The server sends no e-mail", 409, Exit.CONFLICT),
-    "alert.too_many": Problem("The project has as many alerts as it can", 409, Exit.CONFLICT),
+    "alert.too_many": Problem("The project has reached its limit of alerts", 409, Exit.CONFLICT),
     "user.not_found": Problem("No such user", 404, Exit.NOT_FOUND),
-    "user.conflict": Problem("The user cannot be made or changed so", 409, Exit.CONFLICT),
+    "user.conflict": Problem("The user cannot be created or changed like this", 409, Exit.CONFLICT),
     "session.not_found": Problem("No such session", 404, Exit.NOT_FOUND),
     "token.not_found": Problem("No such token", 404, Exit.NOT_FOUND),
-    "token.conflict": Problem("The user has a token of this name", 409, Exit.CONFLICT),
+    "token.conflict": Problem("The user already has a token of this name", 409, Exit.CONFLICT),
     "enrolment.invalid": Problem("The enrolment code is unknown, used or expired", 403, Exit.AUTH),
-    "enrolment.used": Problem("The enrolment code was used already", 403, Exit.AUTH),
-    "enrolment.other_server": Problem("The enrolment code was made by another server", 403, Exit.AUTH),
+    "enrolment.used": Problem("The enrolment code has already been used", 403, Exit.AUTH),
+    "enrolment.other_server": Problem("The enrolment code was created by another server", 403, Exit.AUTH),
     "enrolment.not_found": Problem("No such enrolment code", 404, Exit.NOT_FOUND),
-    "participant.in_use": Problem("This participant is already at work on this machine", 409, Exit.CONFLICT),
-    "participant.pending": Problem("The participant waits to be approved", 403, Exit.AUTH),
+    "participant.in_use": Problem("This participant is already running on this machine", 409, Exit.CONFLICT),
+    "participant.pending": Problem("The participant is waiting for approval", 403, Exit.AUTH),
     "participant.refused": Problem("The participant was not approved", 403, Exit.AUTH),
     "participant.conflict": Problem("The participant is in a state that does not allow this", 409, Exit.CONFLICT),
     "participant.failed": Problem("The participant could not finish the round", 422, Exit.FAILURE),
@@ -113,66 +115,66 @@ PROBLEMS: dict[str, Problem] = {
     "round.closed": Problem("The round no longer takes contributions", 410, Exit.CONFLICT),
     "contribution.malformed": Problem("The contribution cannot be decoded", 422, Exit.FAILURE),
     "contribution.non_finite": Problem("The contribution holds values that are not finite", 422, Exit.FAILURE),
-    "contribution.out_of_bounds": Problem("The contribution is out of the round's bounds", 422, Exit.FAILURE),
-    "upload.offset": Problem("The part does not follow what has arrived", 409, Exit.CONFLICT),
-    "upload.corrupt": Problem("The parts do not give the announced contribution", 422, Exit.FAILURE),
+    "contribution.out_of_bounds": Problem("The contribution exceeds the round's bounds", 422, Exit.FAILURE),
+    "upload.offset": Problem("The part does not start at the end of the upload", 409, Exit.CONFLICT),
+    "upload.corrupt": Problem("The uploaded parts do not match the announced digest", 422, Exit.FAILURE),
     "signature.invalid": Problem("The contribution's signature is not valid", 422, Exit.FAILURE),
     "range.invalid": Problem("The requested range is outside the file", 416, Exit.FAILURE),
     "model.invalid": Problem("The model cannot be loaded", 422, Exit.FAILURE),
-    "projection.invalid": Problem("The update cannot be projected as asked", 422, Exit.FAILURE),
+    "projection.invalid": Problem("The update cannot be projected as requested", 422, Exit.FAILURE),
     "dataset.invalid": Problem("The dataset cannot be read", 422, Exit.FAILURE),
-    "partition.invalid": Problem("The dataset cannot be split as asked", 422, Exit.FAILURE),
+    "partition.invalid": Problem("The dataset cannot be split as requested", 422, Exit.FAILURE),
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
-    "training.unsupported": Problem("The algorithm cannot take a site's own training", 422, Exit.USAGE),
+    "training.unsupported": Problem("The algorithm does not support a site's own training", 422, Exit.USAGE),
     "round.exploded": Problem("The round would have broken the global model", 422, Exit.FAILURE),
     "noise.too_large": Problem("The noise of the projection is too large for the model", 422, Exit.FAILURE),
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
-    "task.dead": Problem("A task failed too often and is not tried again", 500, Exit.FAILURE),
+    "task.dead": Problem("A task failed too often and is not retried", 500, Exit.FAILURE),
     "broker.missing": Problem("The broker that carries task messages does not answer", 503, Exit.UNREACHABLE),
-    "task.too_long": Problem("A task took longer than is allowed", 422, Exit.FAILURE),
-    "playground.busy": Problem("Too many questions wait for an answer", 429, Exit.UNREACHABLE),
+    "task.too_long": Problem("A task exceeded its time limit", 422, Exit.FAILURE),
+    "playground.busy": Problem("Too many questions are waiting for an answer", 429, Exit.UNREACHABLE),
     "playground.unavailable": Problem("No worker answers questions", 503, Exit.UNREACHABLE),
-    "playground.interrupted": Problem("The answer broke off", 503, Exit.UNREACHABLE),
+    "playground.interrupted": Problem("The answer was interrupted", 503, Exit.UNREACHABLE),
     "playground.no_example": Problem("The service has no held-out examples of this experiment", 404, Exit.NOT_FOUND),
-    "consent.missing": Problem("Nobody consented to what a contribution may reveal", 403, Exit.USAGE),
+    "consent.missing": Problem("Consent to what a contribution may reveal is missing", 403, Exit.USAGE),
     "terms.invalid": Problem("The site's terms cannot be read", 422, Exit.USAGE),
     "terms.refused": Problem("The site's terms do not allow this experiment", 403, Exit.FAILURE),
     "terms.round_refused": Problem("The site's terms do not allow this round", 403, Exit.FAILURE),
     "terms.paused": Problem("The site's terms do not allow this now", 403, Exit.FAILURE),
-    "terms.spent": Problem("A limit of the site's terms is spent", 403, Exit.FAILURE),
+    "terms.spent": Problem("A limit of the site's terms is used up", 403, Exit.FAILURE),
     "worker.stopping": Problem("The worker is stopping and returns its work", 503, Exit.FAILURE),
-    "team.broken": Problem("The processes of a team have not stayed together", 503, Exit.FAILURE),
+    "team.broken": Problem("A process of the team failed or lost contact", 503, Exit.FAILURE),
     "memory.exhausted": Problem("The device does not have enough memory", 507, Exit.FAILURE),
     "backup.invalid": Problem("The backup cannot be used", 422, Exit.FAILURE),
     "database.damaged": Problem("The database cannot be read", 500, Exit.FAILURE),
     "database.lost": Problem("The database is empty or missing", 500, Exit.FAILURE),
-    "receipt.invalid": Problem("The receipt proves nothing", 422, Exit.FAILURE),
+    "receipt.invalid": Problem("The receipt is not valid", 422, Exit.FAILURE),
     "ledger.broken": Problem("The ledger does not lead to the recorded model", 500, Exit.FAILURE),
-    "audit.broken": Problem("The audit log is not what was written", 500, Exit.FAILURE),
+    "audit.broken": Problem("The audit log was changed", 500, Exit.FAILURE),
     "storage.corrupt": Problem("A stored file does not match its digest", 500, Exit.FAILURE),
     "storage.missing": Problem("A stored file is missing", 500, Exit.FAILURE),
     "storage.full": Problem("There is no disk space left", 507, Exit.FAILURE),
     "storage.unreachable": Problem("The storage cannot be reached", 503, Exit.UNREACHABLE),
     "storage.refused": Problem("The storage refuses the service", 502, Exit.AUTH),
-    "storage.taken": Problem("The storage is another installation's", 409, Exit.CONFLICT),
+    "storage.taken": Problem("The storage belongs to another installation", 409, Exit.CONFLICT),
     "storage.busy": Problem("The stored files are being cleaned up or copied", 409, Exit.CONFLICT),
-    "tune.changed": Problem("The study was begun with another specification", 409, Exit.CONFLICT),
+    "tune.changed": Problem("The study was started with another specification", 409, Exit.CONFLICT),
     "tune.in_use": Problem("Another ferret tune is using this folder", 409, Exit.CONFLICT),
     "tune.no_result": Problem("No trial of the study completed", 422, Exit.FAILURE),
     "port.in_use": Problem("The port is in use", 500, Exit.CONFLICT),
     "home.in_use": Problem("Another ferret serve is using this folder", 500, Exit.CONFLICT),
     "settings.invalid": Problem("A setting is not valid", 500, Exit.USAGE),
     "setup.missing": Problem("Something that Ferret needs is not installed", 500, Exit.FAILURE),
-    "secret.exposed": Problem("A file with a secret can be read by others", 403, Exit.AUTH),
+    "secret.exposed": Problem("Other users can read a file with a secret", 403, Exit.AUTH),
     "server.unreachable": Problem("The server cannot be reached", 503, Exit.UNREACHABLE),
     "server.not_ready": Problem("The server is not ready", 503, Exit.UNREACHABLE),
     "server.busy": Problem("The server has no room for another connection", 503, Exit.UNREACHABLE),
     "server.unexpected": Problem("The server sent a response that Ferret does not understand", 502, Exit.UNREACHABLE),
     "certificate.invalid": Problem("The server's certificate is not valid", 502, Exit.UNREACHABLE),
     "proxy.refused": Problem("A proxy refuses to connect to the server", 502, Exit.UNREACHABLE),
-    "export.failed": Problem("The results could not be brought to where they were to go", 502, Exit.FAILURE),
-    "hub.refused": Problem("The hub does not let this token write there", 403, Exit.AUTH),
-    "hub.conflict": Problem("The hub's repository is not as it would have to be", 409, Exit.CONFLICT),
+    "export.failed": Problem("The results could not be exported to their destination", 502, Exit.FAILURE),
+    "hub.refused": Problem("The hub does not allow this token to write there", 403, Exit.AUTH),
+    "hub.conflict": Problem("The hub repository is in an unexpected state", 409, Exit.CONFLICT),
     "hub.unreachable": Problem("The hub cannot be reached", 502, Exit.UNREACHABLE),
     "experiment.timeout": Problem("The experiment did not finish in the time given", 504, Exit.FAILURE),
     "internal": Problem("Something went wrong inside Ferret", 500, Exit.FAILURE),
@@ -196,18 +198,18 @@ NEXT_STEPS: dict[str, str] = {
     "server.unreachable": "check the address (FERRET_URL or --url); to run a server on this machine: ferret serve",
     "server.not_ready": "see what is missing: ferret doctor",
     "setup.missing": "see what else is missing: ferret doctor",
-    "tune.changed": "begin a study of its own in another folder with --out, or set the values back",
+    "tune.changed": "begin a separate study in another folder with --out, or set the values back",
     "tune.in_use": "wait for it, stop it, or choose another folder with --out",
     "tune.no_result": "choose other ranges, and another folder with --out",
     "internal": "run the command again as ferret --debug … to see the traceback",
 }
-"""What a person who runs experiments does next, by error code."""
+"""Next steps for a person who runs experiments, by error code."""
 
 
 class FieldError(BaseModel):
-    """One offending value: where it stands, what it is, and what would be right. Long texts are cut.
+    """One offending value: its field, the value, and the accepted ones. Long texts are cut.
 
-    Parts of it come from whoever made the mistake, and end in answers, logs and the database.
+    Parts of it come from the sender of the value, and end up in responses, logs and the database.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -237,19 +239,19 @@ class FieldError(BaseModel):
 
 
 class FieldErrors(NamedTuple):
-    """The first few of the wrong values, and how many more there are."""
+    """The first few field errors, and the number of further ones."""
 
     told: list[FieldError]
     omitted: int = 0
 
 
 class FerretError(Exception):
-    """The one exception of Ferret: raised anywhere, rendered the same everywhere.
+    """Ferret's only exception: raised anywhere, rendered the same everywhere.
 
-    ``code`` must stand in :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step;
-    ``members`` are further members of the problem document (RFC 9457, section 3.2). At most :data:`MOST_ERRORS` of the
-    ``errors`` are kept; ``omitted`` counts the others. What is said often quotes a participant, a server or a library:
-    it is made safe to show here, for terminals, logs and pages alike.
+    ``code`` is a key of :data:`PROBLEMS`; ``detail`` is a sentence that names the value and the next step; ``members``
+    are further members of the problem document (RFC 9457, section 3.2). At most :data:`MOST_ERRORS` of the ``errors``
+    are kept; ``omitted`` counts the others. Messages often quote a participant, a server or a library: they are
+    sanitized here, for terminals, logs and pages alike.
     """
 
     def __init__(
@@ -271,7 +273,7 @@ class FerretError(Exception):
         self.add_note("\n".join(self._told()))
 
     def _told(self) -> Iterator[str]:
-        """What a traceback says below the detail."""
+        """Yields the lines that a traceback shows below the detail."""
         yield f"code: {self.code}"
         yield from (f"  {error}" for error in self.errors if str(error) not in self.detail)
         if self.omitted:
@@ -286,20 +288,21 @@ class FerretError(Exception):
 
     @classmethod
     def of_field(cls, code: str, field: str, value: Any, message: str) -> FerretError:
-        """An error about exactly one field."""
+        """Creates an error about exactly one field."""
         error = FieldError(field=field, value=value, message=message)
         return cls(code, f"{error.field} = {_excerpt(value)}: {error.message}", [error])
 
     @classmethod
     def of_fields(cls, code: str, errors: Sequence[FieldError] | FieldErrors) -> FerretError:
-        """One error about several fields."""
+        """Creates one error about several fields."""
         told, omitted = errors if isinstance(errors, FieldErrors) else (errors, 0)
         omitted += max(0, len(told) - MOST_ERRORS)
         more = [f"and {omitted} more"] if omitted else []
         return cls(code, "; ".join([*map(str, told[:MOST_ERRORS]), *more]), errors)
 
     def to_json(self) -> dict[str, Any]:
-        """``code``, ``title``, ``status``, ``detail``, ``errors`` and what else there is of a problem document."""
+        """Returns the problem document: ``code``, ``title``, ``status``, ``detail``, ``errors`` and the further
+        members."""
         return {
             **self.members,
             "code": self.code,
@@ -311,7 +314,7 @@ class FerretError(Exception):
         }
 
     def summary(self) -> dict[str, Any]:
-        """:meth:`to_json` in about :data:`LONGEST_SUMMARY` characters, for what is kept once for each participant."""
+        """Returns :meth:`to_json` in about :data:`LONGEST_SUMMARY` characters, for storage once per participant."""
         whole = self.to_json()
         if len(json.dumps(whole)) <= LONGEST_SUMMARY:
             return whole
@@ -322,9 +325,9 @@ class FerretError(Exception):
 def field_errors(
     error: ValidationError, prefix: Sequence[str] = (), model: type[BaseModel] | None = None
 ) -> FieldErrors:
-    """What Pydantic found, as ours: dotted field, value as given, message.
+    """Converts Pydantic's errors: dotted field, value as given, message.
 
-    With the ``model`` that was validated, an unknown field is told with the known ones that it may stand for.
+    With the ``model`` that was validated, an error about an unknown field suggests known ones.
     """
     return described(error.errors(include_url=False), prefix, model)
 
@@ -332,7 +335,7 @@ def field_errors(
 def described(
     details: Sequence[ErrorDetails], prefix: Sequence[str] = (), model: type[BaseModel] | None = None
 ) -> FieldErrors:
-    """As :func:`field_errors`, from the list that ``ValidationError.errors`` gives."""
+    """Converts the list that ``ValidationError.errors`` returns, like :func:`field_errors`."""
     told = [
         FieldError(
             field=".".join(str(part) for part in (*prefix, *detail["loc"])),
@@ -345,7 +348,7 @@ def described(
 
 
 def cut(text: str, length: int) -> str:
-    """The text, or its beginning where it is longer than ``length`` characters."""
+    """Returns the text, cut to ``length`` characters."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
@@ -362,14 +365,14 @@ def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
-    """What to write in place of the unknown ``name``: the known one that is nearest, or one of all."""
+    """Suggests a replacement for the unknown ``name``: the nearest known one, or all of them."""
     if close := get_close_matches(name[:LONGEST_VALUE], known, n=1):
         return f"did you mean {close[0]}?"
     return f"choose from {', '.join(known)}" if known else "leave it out"
 
 
 def _fields_beside(location: Sequence[int | str], model: type[BaseModel] | None) -> list[str]:
-    """The fields that ``model`` has where ``location`` leads to."""
+    """Returns the fields of ``model`` at the same level as ``location``."""
     for name in location[:-1]:
         below = model.model_fields[str(name)].annotation if model and name in model.model_fields else None
         model = below if isinstance(below, type) and issubclass(below, BaseModel) else None
@@ -377,7 +380,7 @@ def _fields_beside(location: Sequence[int | str], model: type[BaseModel] | None)
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold of the value: numbers and short texts as they are, of all else the beginning."""
+    """Makes a value small and JSON-compatible: numbers and short texts stay, anything else is cut."""
     match value:
         case None | bool():
             return value
@@ -394,7 +397,7 @@ def _plain(value: Any) -> Any:
 
 
 def _excerpt(value: Any) -> str:
-    """How Python writes the value, or the beginning of it: work and length do not grow with the value."""
+    """Returns the ``repr`` of the value, cut: work and length do not grow with the value."""
     if isinstance(value, int) and value.bit_length() > 512:
         return f"a number of {value.bit_length()} bits"
     return cut(_writer.repr(value), LONGEST_VALUE)

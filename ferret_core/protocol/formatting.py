@@ -8,7 +8,7 @@ from ferret_core.protocol.metrics import Unit, metric
 
 
 def size(count: float) -> str:
-    """Bytes for people, in powers of 1,000: ``1.2 kB``."""
+    """Formats a number of bytes for people, in powers of 1,000: ``1.2 kB``."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -28,7 +28,7 @@ _FORMATS: dict[Unit, Callable[[float], str]] = {
 
 
 def quantity(name: str, value: float | None) -> str | None:
-    """A value of the metric ``name`` in its unit; four digits where the catalog does not know it."""
+    """Formats a value of the metric ``name`` in its unit; four digits if the catalog does not list the metric."""
     if value is None:
         return None
     entry = metric(name)

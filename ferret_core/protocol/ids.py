@@ -1,4 +1,4 @@
-"""How ids and digests are spelt. What is spelt so can stand in a path or an address without leading anywhere else."""
+"""Formats of ids and digests. They are safe in paths and URLs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 SIMULATION = "simulation"
-"""The experiment that a simulation calls itself: it has no server to give it an id."""
+"""Experiment id of a simulation, which has no server to assign one."""
 
 ExperimentId = Annotated[str, Field(pattern=f"^(exp_[0-9a-f]{{16}}|{SIMULATION})$")]
 EnrolmentId = Annotated[str, Field(pattern="^enr_[0-9a-f]{16}$")]

@@ -1,4 +1,4 @@
-"""JSON Merge Patch (RFC 7396): a change to a document, written as the part of it that changes."""
+"""JSON Merge Patch (RFC 7396): a change to a document, written as its changed part."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, cast
 
 
 def apply(document: Any, patch: Any) -> Any:
-    """``document`` changed by ``patch``, as section 2 of the RFC has it; neither is touched.
+    """Returns ``document`` changed by ``patch`` (RFC 7396, section 2), without modifying either.
 
-    An object is merged member by member and null takes its member away; anything else replaces what was there.
+    Objects are merged member by member, null removes a member, and any other value replaces the old one.
     """
     if not isinstance(patch, Mapping):
         return patch
@@ -24,7 +24,7 @@ def apply(document: Any, patch: Any) -> Any:
 
 
 def composed(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """The one patch that does what ``first`` does, and then ``second``."""
+    """Returns the one patch that is equivalent to ``first`` followed by ``second``."""
     both = dict(first)
     for name, value in second.items():
         below = both.get(name)

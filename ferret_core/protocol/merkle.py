@@ -1,7 +1,7 @@
-"""Merkle trees as in RFC 9162 (section 2.1) with BLAKE3: one hash commits to a list, and a short path proves a member.
+"""Merkle trees (RFC 9162, section 2.1) with BLAKE3: one hash commits to a list, and a short path proves a member.
 
-A leaf is hashed behind a byte 0 and a node behind a byte 1, so that neither can be taken for the other. The left half
-of a tree holds the largest power of two that is smaller than the number of leaves. Hashes are lower-case hexadecimal.
+A leaf is hashed with the prefix byte 0 and a node with 1, so that neither can pass for the other. The left half of a
+tree holds the largest power of two that is smaller than the number of leaves. Hashes are lower-case hexadecimal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ferret_core.protocol.digest import digest_bytes
 
 
 def root(leaves: Sequence[bytes]) -> str:
-    """The hash of the whole tree; that of nothing for no leaves."""
+    """Returns the hash of the whole tree; without leaves, the hash of empty input."""
     level = [leaf_hash(leaf) for leaf in leaves]
     while len(level) > 1:
         level = _above(level)
@@ -20,7 +20,7 @@ def root(leaves: Sequence[bytes]) -> str:
 
 
 def path(leaves: Sequence[bytes], index: int) -> list[str]:
-    """The hashes beside the way from the leaf at ``index`` up to the root, lowest first."""
+    """Returns the sibling hashes on the path from the leaf at ``index`` to the root, lowest first."""
     level, found = [leaf_hash(leaf) for leaf in leaves], list[str]()
     while len(level) > 1:
         if (beside := index ^ 1) < len(level):
@@ -30,8 +30,10 @@ def path(leaves: Sequence[bytes], index: int) -> list[str]:
 
 
 def root_by(leaf: bytes, index: int, size: int, path: Sequence[str]) -> str | None:
-    """The root of the tree of ``size`` leaves in which ``path`` leads up from the leaf at ``index``; None where no such
-    tree has such a path."""
+    """Returns the root of the tree of ``size`` leaves in which ``path`` leads from the leaf at ``index`` to the root.
+
+    None if no such tree has such a path.
+    """
     if not 0 <= index < size:
         return None
     node, left = leaf_hash(leaf), list(path)
@@ -50,7 +52,7 @@ def leaf_hash(leaf: bytes) -> str:
 
 
 def _above(level: Sequence[str]) -> list[str]:
-    """The next level: pairs are joined, and one without a neighbour goes up as it is."""
+    """Returns the next level: pairs are joined, and an unpaired node moves up unchanged."""
     pairs = zip(level[::2], level[1::2], strict=False)
     return [*(_node(left, right) for left, right in pairs), *level[len(level) // 2 * 2 :]]
 

@@ -1,6 +1,6 @@
-"""The one catalog of metrics, ``metrics.json``, which the dashboard reads too; docs/metrics.md says what each is.
+"""The catalog of metrics, ``metrics.json``, which the dashboard reads too; docs/metrics.md explains each of them.
 
-The unit decides how a value is written for people.
+The unit determines how a value is formatted for people.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ Source = Literal["participant", "evaluation", "cost", "projection", "guard"]
 
 
 class Metric(BaseModel):
-    """``source``: reported by participants, measured by an evaluation, counted as the cost of a round, known of its
-    projection, or measured on development sequences before it counted.
+    """A metric.
 
-    A participant's figure outside ``lower`` … ``upper`` is no measurement, and is left out.
-    ``better`` is None where no round can be better than another: what an algorithm sends is given by its options.
+    ``source``: reported by participants, measured by an evaluation, a cost of the round, a property of its projection,
+    or measured on development sequences before the round counts.
+
+    A participant's value outside ``lower`` … ``upper`` is not a measurement and is omitted. ``better`` is None where
+    rounds cannot be ranked: an algorithm's options determine what it sends.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,12 +35,12 @@ class Metric(BaseModel):
     upper: float | None = None
 
     def holds(self, value: float) -> bool:
-        """Whether ``value`` is one that can be measured."""
+        """True if ``value`` can be a measurement."""
         low, high = self.lower, self.upper
         return math.isfinite(value) and (low is None or low <= value) and (high is None or value <= high)
 
     def best(self, least: float, greatest: float) -> float | None:
-        """Which of a metric's extremes is its best value, if either is."""
+        """Returns the better of a metric's extremes, or None if neither is."""
         return {"high": greatest, "low": least, None: None}[self.better]
 
 
@@ -46,14 +48,15 @@ METRICS = TypeAdapter(dict[str, Metric]).validate_json(Path(__file__).with_suffi
 
 
 JUDGING = tuple(name for name, entry in METRICS.items() if entry.source == "evaluation" and entry.better)
-"""Metrics by which rounds can be compared: what the service measures, where more or less of it is better."""
+"""Metrics that rounds can be compared by: measured by the service, with a better direction."""
 
 
 def metric(name: str) -> Metric | None:
-    """The entry for ``name``, also where it is of one label (``rouge_l/cooking``); None for an algorithm's own."""
+    """Returns the entry for ``name``, also for a metric of one label (``rouge_l/cooking``); None for an algorithm's
+    own."""
     return METRICS.get(name.partition("/")[0])
 
 
 def names_of(source: Source) -> list[str]:
-    """The metrics of one source, in the catalog's order."""
+    """Returns the metrics of one source, in the catalog's order."""
     return [name for name, entry in METRICS.items() if entry.source == source]

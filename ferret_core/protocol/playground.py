@@ -1,10 +1,10 @@
-"""A question to a model of an experiment, and what is said while a worker answers it.
+"""Questions to a model of an experiment, and the messages of the worker that answers.
 
-Both travel by Redis' publish and subscribe alone, which writes nothing to a disk: the task's message carries an id, the
-worker that takes it says ``ready`` to whoever waits under that id, and is sent the :class:`Question`. Whoever publishes
-is told how many listen. So a worker learns from every word whether its asker is still there, and stops where it is not.
+Both travel by Redis publish/subscribe only, which writes nothing to disk. The task's message carries an id. The worker
+that takes the task publishes ``ready`` under that id and receives the :class:`Question`. Publishing returns the number
+of subscribers, so a worker learns with every message if its requester is still connected, and stops if not.
 
-Words are numbered from 0 without gaps: one that got lost is noticed by the next.
+Messages are numbered from 0 without gaps: a lost one shows at the next.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from pydantic import Field
 from ferret_core.protocol.spec import Strict
 
 MOST_CHARACTERS = 16_000
-"""Of a question, and of its input; a context may hold fewer."""
+"""Maximum length of a question, and of its input; a context may hold less."""
 MOST_TOKENS = 2048
-"""Of an answer, unless the service's limit is lower."""
+"""Maximum length of an answer, unless the service's limit is lower."""
 ALIVE_SECONDS = 1.0
-"""A worker at a question says a word at least this often."""
+"""Maximum interval between the messages of a worker that answers."""
 
 Side = Literal["tuned", "base"]
 Kind = Literal["ready", "alive", "loading", "text", "done", "example", "problem", "end"]
 
 
 class Question(Strict):
-    """What a worker is asked. ``kind`` ``example``: a held-out example, the ``seed`` says which, in place of answers.
+    """A request to a worker.
 
-    ``rounds`` are those whose models answer, by side, in this order.
+    ``kind`` is ``answer``, or ``example`` for a held-out example chosen by ``seed``. ``rounds``: the rounds of the
+    models that answer, by side, in this order.
     """
 
     kind: Literal["answer", "example"] = "answer"
@@ -44,7 +45,7 @@ class Question(Strict):
 
 
 class Word(NamedTuple):
-    """One message of a worker to its asker."""
+    """One message of a worker to its requester."""
 
     number: int
     kind: Kind
@@ -59,16 +60,18 @@ class Word(NamedTuple):
 
 
 def to_asker(question_id: str) -> str:
-    """The channel on which the worker speaks."""
+    """Returns the channel on which the worker publishes."""
     return f"ferret:playground:{question_id}:asker"
 
 
 def of_user(instance: str, user_id: str) -> str:
-    """The channel to which each open question of the user at the service ``instance`` subscribes, so that Redis counts
-    them over all processes. Nothing is sent on it."""
+    """Returns the channel that each open question of the user at the service ``instance`` subscribes to.
+
+    Nothing is sent on it. Redis counts its subscribers over all processes.
+    """
     return f"ferret:playground:{instance}:{user_id}"
 
 
 def to_worker(question_id: str) -> str:
-    """The channel on which it is sent the question."""
+    """Returns the channel on which the worker receives the question."""
     return f"ferret:playground:{question_id}:worker"

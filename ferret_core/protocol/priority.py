@@ -1,4 +1,4 @@
-"""How much of the workers an experiment gets beside others: what is trained does not change by it."""
+"""Priority of an experiment: its share of the workers. It does not change what is trained."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Priority = Annotated[
     Field(
         ge=LEAST_PRIORITY,
         le=MOST_PRIORITY,
-        description="How many trainings it gets for each one of an experiment of priority 1; of queued experiments "
-        "those of a higher priority start first",
+        description="Trainings it gets for each one of an experiment with priority 1; queued experiments with higher "
+        "priority start first",
     ),
 ]

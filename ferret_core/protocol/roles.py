@@ -1,4 +1,4 @@
-"""What a user may do: a role for the person, scopes for each of the person's tokens."""
+"""Permissions of users: a role per person, scopes per token."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """Each may do what the one before may, and more."""
+    """Roles in ascending order; each includes the permissions of the previous one."""
 
     VIEWER = "viewer"
     RESEARCHER = "researcher"
     ADMIN = "admin"
 
     def covers(self, other: Role) -> bool:
-        """Whether it may do all that ``other`` may."""
+        """True if this role includes all permissions of ``other``."""
         order = list(Role)
         return order.index(self) >= order.index(other)
 
 
 class Scope(StrEnum):
-    """What a token is good for, within its user's role: what only looks, what changes something, and ``GET /metrics``
-    alone, which ``read`` allows too."""
+    """Scopes of a token, within its user's role: reading, changing, and ``GET /metrics`` alone, which ``read`` allows
+    too."""
 
     READ = "read"
     WRITE = "write"
     METRICS = "metrics"
 
     def within(self, scopes: Collection[Scope]) -> bool:
-        """True if a token with these ``scopes`` is good for it."""
+        """True if a token with these ``scopes`` has this one."""
         return self in scopes or (self == Scope.METRICS and Scope.READ in scopes)
 
 
 EVERY_SCOPE = frozenset({Scope.READ, Scope.WRITE})
-"""Of a session."""
+"""Scopes of a session."""

@@ -1,9 +1,9 @@
-"""The words of people, participants and servers, made safe to show.
+"""Sanitizing of texts from people, participants and servers, so that they are safe to show.
 
-A terminal obeys some characters instead of showing them: ESC and the other controls move the cursor, change what was
-printed before, or set the window's title, and overrides of the writing direction make a text read as another. These go;
-letters of every script, combining marks and the joiners that names in Persian, in Indic scripts and emoji need stay
-(Unicode Technical Report 36, section 3.3).
+A terminal interprets some characters instead of showing them: ESC and other controls move the cursor, overwrite earlier
+output or set the window's title, and direction overrides make a text read as another. These are removed. Letters of
+every script, combining marks, and the joiners needed in Persian and Indic names and emoji stay (Unicode Technical
+Report 36, section 3.3).
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _ESCAPED = re.compile(f"[{_UNSEEN}\u2028\u2029]")
 
 
 def shown(text: str) -> str:
-    """``text`` as one line that a terminal only shows: line ends and tabs are blanks, what it would obey is gone."""
+    """Returns ``text`` as one line that a terminal only shows: line ends and tabs become blanks, controls are
+    removed."""
     return _REMOVED.sub("", _BREAKS.sub(" ", text))
 
 
 def shown_lines(text: str) -> str:
-    r"""As :func:`shown`, line by line: ``\n`` and ``\r\n`` stay line ends."""
+    r"""Sanitizes like :func:`shown`, line by line: ``\n`` and ``\r\n`` stay line ends."""
     return "\n".join(map(shown, text.replace("\r\n", "\n").split("\n")))
 
 
 def shown_json(text: str) -> str:
-    r"""A JSON text of one line with the same value, in which what a terminal would obey is written as ``\uXXXX``."""
+    r"""Returns one line of JSON with the same value, in which characters that a terminal interprets are ``\uXXXX``."""
     return _ESCAPED.sub(_escape, text)
 
 
@@ -55,7 +56,7 @@ def _if_lines(value: Any) -> Any:
 
 
 Line = Annotated[str, BeforeValidator(_if_text)]
-"""One line of somebody's words, such as a name; controls are stripped before its length is checked."""
+"""One line of user text, such as a name; controls are stripped before its length is checked."""
 
 Words = Annotated[str, BeforeValidator(_if_lines)]
-"""Somebody's words, of one or more lines, such as a reason; controls are stripped before their length is checked."""
+"""User text of one or more lines, such as a reason; controls are stripped before its length is checked."""

@@ -1,4 +1,4 @@
-"""Signatures of contributions: Ed25519 (RFC 8032) over the canonical JSON of what was contributed to which round.
+"""Signatures of contributions: Ed25519 (RFC 8032) over the canonical JSON of contribution and round.
 
 Keys and signatures are lower-case hexadecimal; ``tests/vectors/signatures.json`` has examples.
 """
@@ -14,7 +14,7 @@ from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 
 PURPOSE = "ferret.contribution.1"
-"""Stands in every message, so that a signature cannot be used for anything else."""
+"""Part of every message, so that a signature is valid for nothing else."""
 
 _PRIME = 2**255 - 19
 _SMALL_ORDER = frozenset(
@@ -26,14 +26,15 @@ _SMALL_ORDER = frozenset(
         0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826,
     }
 )
-"""The y coordinates of the eight points whose order divides 8: a signature under such a key can hold for any message.
+"""y coordinates of the eight points of an order that divides 8. A signature under such a key can hold for any message.
 
 Chalkias, Garillot, Nikolaenko: "Taming the many EdDSAs" (2020), section 3 and table 1.
 """
 
 
 class Signed(NamedTuple):
-    """What a participant signs: that this is its ``contribution`` (a digest) to this assignment in this round."""
+    """A participant's signed statement: ``contribution`` (a digest) is its contribution to this assignment in this
+    round."""
 
     experiment: str
     round: int
@@ -43,38 +44,39 @@ class Signed(NamedTuple):
     contribution: str
 
     def message(self) -> bytes:
-        """The bytes that are signed: sorted keys, no blanks, UTF-8."""
+        """Returns the signed bytes: JSON with sorted keys, no blanks, UTF-8."""
         return canonical_json({"purpose": PURPOSE, **self._asdict()})
 
 
 def new_key() -> str:
-    """A secret key of 32 bytes."""
+    """Creates a secret key of 32 bytes."""
     return Ed25519PrivateKey.generate().private_bytes_raw().hex()
 
 
 def public_key(secret: str) -> str:
-    """What others verify with."""
+    """Returns the public key of a secret key."""
     return _secret(secret).public_key().public_bytes_raw().hex()
 
 
 def sign(secret: str, signed: Signed) -> str:
-    """The same secret and message give the same 64 bytes."""
+    """Signs a message. The same secret and message give the same 64 bytes."""
     return _secret(secret).sign(signed.message()).hex()
 
 
 def require_public_key(public: str) -> str:
-    """The key; raises ``ValueError`` if its encoding is not canonical (RFC 8032, section 5.1.3) or its order is small.
+    """Returns the key; raises ``ValueError`` if its encoding is not canonical (RFC 8032, section 5.1.3) or its order
+    small.
 
-    No key that :func:`new_key` belongs to is refused.
+    Keys from :func:`new_key` are always accepted.
     """
     y = int.from_bytes(bytes.fromhex(public), "little") & ((1 << 255) - 1)
     if y >= _PRIME or y in _SMALL_ORDER:
-        raise ValueError("is a weak Ed25519 key, which anybody can sign for: create a new one")
+        raise ValueError("is a weak Ed25519 key, for which anybody can sign: create a new one")
     return public
 
 
 def is_valid(public: str, signature: str, signed: Signed) -> bool:
-    """True if the holder of the key signed exactly this. Nothing is valid under a weak key."""
+    """True if the holder of the key signed exactly this; always False for a weak key."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(require_public_key(public)))
         key.verify(bytes.fromhex(signature), signed.message())
@@ -84,7 +86,7 @@ def is_valid(public: str, signature: str, signed: Signed) -> bool:
 
 
 def require_valid(public: str, signature: str | None, signed: Signed) -> str:
-    """The signature; ``signature.invalid`` where there is none, or another's, or one of something else."""
+    """Returns the signature; raises ``signature.invalid`` if it is missing or not valid for this message and key."""
     if signature is None:
         message = f"is missing: {signed.participant} joined with a key, and signs what it sends"
     elif not is_valid(public, signature, signed):

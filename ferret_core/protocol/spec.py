@@ -1,4 +1,4 @@
-"""The experiment specification: the same thing as TOML, as JSON and as a Python object."""
+"""The experiment specification, as TOML, as JSON and as a Python object."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from ferret_core.protocol.sanitize import Line
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
 Worded = Literal["paper", "alpaca", "dolly"]
-"""Templates with words of their own (``ferret_core/datasets/_prompt.py``)."""
+"""Templates with their own wording (``ferret_core/datasets/_prompt.py``)."""
 Template = Literal[Worded, "chat"]
 
 
 class Strict(BaseModel):
-    """Frozen, and an unknown field is an error: a misspelt option must never be ignored."""
+    """A frozen model that rejects unknown fields, so that a misspelt option is never ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Choice(BaseModel):
-    """An algorithm, dataset or partition: its name, and its own options in the same table.
+    """An algorithm, dataset or partition: its name and its options, in one table.
 
     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
 
-    name: str = Field(min_length=1, max_length=64, description="Which one: its own options stand in the same table")
+    name: str = Field(min_length=1, max_length=64, description="Name of the plug-in; its options are in the same table")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class ModelSpec(Strict):
     source: Source = Field(description="Folder of a Hugging Face causal language model, or a hub name")
     revision: Revision | None = Field(default=None, description="Commit or tag, if source is a hub name")
     digest: Annotated[Digest, Field(max_length=64)] | None = Field(
-        default=None, description="Digest of the base model with all its files; refused if another is found"
+        default=None, description="Digest of the base model with all its files; a different model is rejected"
     )
     dtype: Dtype = Field(
         default="float32", description="Type of the global model's weights; 16-bit types round each step stochastically"
@@ -67,30 +67,31 @@ class ModelSpec(Strict):
 
 
 class PromptSpec(Strict):
-    """How an example becomes tokens, in training and in evaluation alike."""
+    """The conversion of an example to tokens, in training and evaluation alike."""
 
     template: Template = Field(
         default="paper",
-        description="paper: as printed there; alpaca, dolly: with line breaks, as published codes do; chat: the "
-        "model's own chat template",
+        description="paper: as in the paper; alpaca, dolly: with line breaks, as in published code; chat: the model's "
+        "own chat template",
     )
     max_tokens: int | None = Field(
         default=None,
         ge=1,
         le=MAX_WIDTH,
-        description="Longest sequence, prompt and answer, in tokens; the model's context if unset, 1024 as published",
+        description="Longest sequence, prompt and answer, in tokens; if unset, the model's context; the paper uses "
+        "1024",
         json_schema_extra={"unit": "tokens"},
     )
 
 
 class ParticipantsSpec(Strict):
-    """Who takes part: simulated clients over one dataset, real participants at the edge, or both."""
+    """The participants: simulated clients over one dataset, real participants at the edge, or both."""
 
-    simulated: int = Field(default=0, ge=0, le=100_000, description="Simulated clients the dataset is split over")
+    simulated: int = Field(default=0, ge=0, le=100_000, description="Simulated clients that share the dataset")
     edge: int = Field(default=0, ge=0, le=100_000, description="Real participants to wait for before round 1")
     fraction: float = Field(default=1.0, gt=0, le=1, description="Share of the participants sampled in each round")
     approval: bool = Field(
-        default=False, description="Real participants take part only once an administrator has approved them"
+        default=False, description="Real participants take part only after an administrator has approved them"
     )
 
     @model_validator(mode="after")
@@ -101,15 +102,15 @@ class ParticipantsSpec(Strict):
 
 
 class RoundSpec(Strict):
-    """When a round closes: once enough participants have reported, or at the deadline if a quorum has."""
+    """Closing of rounds: after enough participants have reported, or at the deadline if the quorum has."""
 
     deadline_seconds: float | None = Field(
         default=None,
         gt=0,
         le=MAX_SECONDS,
-        description="Seconds until an open round closes; if unset, an hour without real participants and in the first "
-        "rounds, then what recent contributions took: their median and six median absolute deviations, at least twice "
-        "what the quorum took, from 5 minutes to a day",
+        description="Seconds until an open round closes. If unset: an hour without real participants and in the first "
+        "rounds; later the median of recent contributions plus six median absolute deviations, at least twice the "
+        "time of the quorum, from 5 minutes to a day",
         json_schema_extra={"unit": "seconds"},
     )
     quorum: float | None = Field(
@@ -123,7 +124,7 @@ class RoundSpec(Strict):
         default=0.0,
         ge=0,
         le=10,
-        description="Extra share of participants to invite; the round closes once as many as sampled have reported",
+        description="Extra share of participants to invite; the round closes after the sampled number has reported",
     )
     attempts: int = Field(
         default=3,
@@ -134,9 +135,10 @@ class RoundSpec(Strict):
 
 
 class ServerSpec(Strict):
-    """How a round's update moves the global model: the same choices for every algorithm.
+    """The server's optimizer, which applies a round's update to the global model; the same for every algorithm.
 
-    ``momentum`` is FedAvgM's, with ``nesterov`` DiLoCo's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
+    ``momentum`` belongs to FedAvgM and, with ``nesterov``, to DiLoCo; ``beta1``, ``beta2`` and ``tau`` to FedAdam and
+    FedYogi.
     """
 
     optimizer: Literal["sgd", "adam", "yogi"] = Field(
@@ -147,15 +149,15 @@ class ServerSpec(Strict):
     )
     momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum over the rounds, for sgd only")
     nesterov: bool = Field(
-        default=False, description="Nesterov's momentum: the step looks one round ahead, as DiLoCo's; needs momentum"
+        default=False, description="Nesterov momentum: the step looks one round ahead, as in DiLoCo; needs momentum"
     )
     beta1: float = Field(default=0.9, ge=0, lt=1, description="Decay of the mean, for adam and yogi")
     beta2: float = Field(default=0.99, ge=0, lt=1, description="Decay of the second moment, for adam and yogi")
     tau: float = Field(
-        default=1e-3, gt=0, le=MAX_REAL, description="Added to the second moment's root, for adam and yogi"
+        default=1e-3, gt=0, le=MAX_REAL, description="Added to the root of the second moment, for adam and yogi"
     )
     schedule: Literal["constant", "linear", "cosine"] = Field(
-        default="constant", description="How the learning rate falls towards 0 over the rounds"
+        default="constant", description="Decay of the learning rate towards 0 over the rounds"
     )
     warmup_rounds: int = Field(
         default=0,
@@ -165,30 +167,33 @@ class ServerSpec(Strict):
         json_schema_extra={"unit": "rounds"},
     )
     weights: Literal["equal", "examples"] = Field(
-        default="equal", description="equal: all participants count the same; examples: by their number of examples"
+        default="equal",
+        description="equal: all participants have the same weight; examples: weighted by their number of examples",
     )
     step: Literal["fixed", "guard"] = Field(
         default="fixed",
-        description="fixed: every round is applied in full; guard: its step is halved as long as it would raise the "
-        "loss on development sequences by more than rise",
+        description="fixed: each round is applied in full; guard: its step is halved until it raises the loss on "
+        "development sequences by at most rise",
     )
     rise: float = Field(
         default=0.05,
         ge=0,
         le=MAX_REAL,
-        description="Share by which a round may raise the loss on development sequences before guard halves its step",
+        description="Largest accepted rise of the loss on development sequences, as a share; above it guard halves "
+        "the step",
     )
     development: int = Field(
         default=16,
         ge=LEAST_DEVELOPMENT,
         le=MAX_DEVELOPMENT,
-        description="Training examples, of the validation split, that are set aside for guard and tail to measure on",
+        description="Training examples, from the validation split, set aside as development sequences for guard and "
+        "tail",
         json_schema_extra={"unit": "examples"},
     )
 
     average: Literal["none", "tail"] = Field(
         default="none",
-        description="tail: the mean of the models of the last rounds is kept and evaluated beside the last model",
+        description="tail: also evaluate the mean of the models of the last rounds",
     )
     average_from: int | None = Field(
         default=None,
@@ -200,12 +205,12 @@ class ServerSpec(Strict):
 
     @property
     def guards_step(self) -> bool:
-        """Whether the server measures every round before it counts, and may halve its step."""
+        """True if the server measures every round before it counts, and may halve its step."""
         return self.step == "guard"
 
     @property
     def needs_development_split(self) -> bool:
-        """Whether development sequences are set aside."""
+        """True if development sequences are set aside."""
         return self.guards_step or self.average == "tail"
 
     @model_validator(mode="after")
@@ -218,55 +223,67 @@ class ServerSpec(Strict):
 
 
 class RobustSpec(Strict):
-    """What keeps one participant from ruining a round: bounds against the round's median, and what is undone.
+    """Limits on the influence of one participant: bounds relative to the round's median, and undoing of a failed round.
 
-    Factors are of the median over the round's participants, of which there must be three for one to be taken.
+    Factors are relative to the median over the round's participants, which needs at least three.
     """
 
     rule: Literal["clip", "agree", "median", "trimmed_mean", "none"] = Field(
         default="clip",
-        description="clip: long updates are shortened; agree: and who points elsewhere is left out; "
-        "median, trimmed_mean: of each coordinate, where these are comparable; none: only what is absurd is refused",
+        description="clip: large updates are scaled down; agree: also rejects updates that point in another "
+        "direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible "
+        "values are rejected",
     )
     factor: float = Field(
         default=2.0,
         ge=1,
         le=1e6,
-        description="Norm, of the update or a part of it, beyond which an update is shortened to it",
+        description="Largest norm of an update, or of a part of it, as a multiple of the median; larger ones are "
+        "scaled down to it",
     )
-    refuse: float = Field(default=4.0, ge=1, le=1e6, description="Norm of the update beyond which it is left out")
+    refuse: float = Field(
+        default=4.0,
+        ge=1,
+        le=1e6,
+        description="Largest norm of an update, as a multiple of the median; larger ones are rejected",
+    )
     agree: float = Field(
         default=0.1,
         ge=0,
         le=1,
-        description="Share of the round's median agreement with the others below which agree leaves an update out",
+        description="Smallest agreement with the other updates, as a share of the median; agree rejects updates below "
+        "it",
     )
     trim: float = Field(
-        default=0.2, gt=0, lt=0.5, description="Share of the greatest and of the least values that trimmed_mean omits"
+        default=0.2, gt=0, lt=0.5, description="Share of the largest and of the smallest values that trimmed_mean omits"
     )
     examples: float = Field(
-        default=3.0, ge=1, le=1e6, description="Number of examples beyond which a participant weighs no more"
+        default=3.0,
+        ge=1,
+        le=1e6,
+        description="Largest number of examples that counts in a weight, as a multiple of the median",
     )
 
     explosion: float = Field(
         default=2.0,
         gt=1,
         le=1e6,
-        description="Factor by which a round may raise the loss on 8 held-out sequences before it is undone",
+        description="Largest accepted ratio of the loss on 8 held-out sequences after and before a round; above it "
+        "the round is undone",
     )
 
     @model_validator(mode="after")
     def _clip_before_refusal(self) -> Self:
         if self.refuse < self.factor:
-            raise ValueError(f"refuse = {self.refuse} is below factor = {self.factor}: nothing would be shortened")
+            raise ValueError(f"refuse = {self.refuse} is below factor = {self.factor}: no update would be scaled down")
         return self
 
 
 class EvaluationSpec(Strict):
-    """What is measured on the held-out examples of the dataset after a round.
+    """Measurements on the held-out examples of the dataset after a round.
 
-    Settings are chosen on the validation split, for which the test examples are not even read; results are read from
-    the test split. Examples of the validation split are trained on where the test split is evaluated.
+    Settings are chosen on the validation split, and the test examples are then never read. Results come from the test
+    split. Where the test split is evaluated, examples of the validation split are used for training.
     """
 
     split: Literal["test", "validation"] = Field(
@@ -291,7 +308,7 @@ class EvaluationSpec(Strict):
         default=64,
         ge=0,
         le=MAX_EXAMPLES,
-        description="How many of these to answer, greedily, for Rouge-L; 0 for none",
+        description="Number of these to answer, greedily, for Rouge-L; 0 for none",
         json_schema_extra={"unit": "examples"},
     )
     max_new_tokens: int = Field(
@@ -305,7 +322,7 @@ class EvaluationSpec(Strict):
         default=32,
         ge=1,
         le=MAX_SEQUENCES,
-        description="Sequences evaluated at once",
+        description="Sequences per batch",
         json_schema_extra={"unit": "sequences"},
     )
     by_label: bool = Field(
@@ -314,23 +331,23 @@ class EvaluationSpec(Strict):
 
 
 class StoppingSpec(Strict):
-    """By which metric rounds are compared, and when an experiment ends before its last round because of it.
+    """The metric that ranks rounds, and early stopping.
 
-    Only what the service measures itself counts: what participants report of themselves ends nothing.
+    Only metrics that the service measures itself count: reports of participants end nothing.
     """
 
     metric: str = Field(
         default="eval_loss",
         max_length=64,
-        description="Metric of the evaluation that says which round is best",
+        description="Metric of the evaluation that ranks rounds",
         json_schema_extra={"enum": list(JUDGING)},
     )
     patience: int | None = Field(
         default=None,
         ge=1,
         le=MAX_ROUNDS,
-        description="Stop after so many evaluations in a row that were no improvement; unset runs all rounds. With it, "
-        "the next round waits for the evaluation, and every evaluated round is saved",
+        description="Stop after this number of evaluations in a row without improvement; if unset, all rounds run. If "
+        "set, the next round waits for the evaluation, and every evaluated round is saved",
     )
     min_delta: float = Field(
         default=0.0, ge=0, le=MAX_REAL, description="Smallest change of the metric that counts as an improvement"
@@ -345,7 +362,7 @@ class StoppingSpec(Strict):
 
 
 class CheckpointSpec(Strict):
-    """How often the global model is saved; the ledger can rebuild any round in between."""
+    """Saving of the global model; rounds in between can be rebuilt from the ledger."""
 
     every: int = Field(
         default=1,
@@ -358,14 +375,14 @@ class CheckpointSpec(Strict):
         default=None,
         ge=1,
         le=MAX_ROUNDS,
-        description="Number of newest checkpoints to keep (base model and best always stay); unset keeps all",
+        description="Number of newest checkpoints to keep (base model and best always stay); if unset, all are kept",
         json_schema_extra={"unit": "checkpoints"},
     )
     keep_best: int = Field(
         default=1,
         ge=1,
         le=MAX_ROUNDS,
-        description="Number of best checkpoints, by stopping.metric, that stay beside the newest",
+        description="Number of best checkpoints, by stopping.metric, to keep in addition to the newest",
     )
 
 
@@ -373,42 +390,46 @@ ExperimentName = Annotated[Line, Field(min_length=1, max_length=120)]
 
 
 class ExperimentSpec(Strict):
-    """One federated tuning run; together with the base model and the data it determines every bit of the result."""
+    """One federated tuning run. Together with the base model and the data it determines every bit of the result."""
 
-    name: ExperimentName = Field(description="What it is called in lists; it need not be the only one of its name")
+    name: ExperimentName = Field(description="Name in lists; need not be unique")
     seed: Seed = Field(
         default=0,
-        description="What all random choices follow from: the same seed gives the same model, to the last bit",
+        description="Seed of all random choices: the same seed gives the same model, to the last bit",
     )
     rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS, description="Rounds of training")
-    model: ModelSpec = Field(description="The base model that is tuned")
-    prompt: PromptSpec = Field(default=PromptSpec(), description="How an example becomes tokens")
-    dataset: Choice = Field(description="The examples to train on and those held out")
+    model: ModelSpec = Field(description="The base model to tune")
+    prompt: PromptSpec = Field(default=PromptSpec(), description="Conversion of examples to tokens")
+    dataset: Choice = Field(description="The training and the held-out examples")
     partition: Choice = Field(
-        default=Choice(name="iid"), description="How the examples are split over the simulated clients"
+        default=Choice(name="iid"), description="Split of the examples over the simulated clients"
     )
-    participants: ParticipantsSpec = Field(description="Who takes part")
-    algorithm: Choice = Field(default=Choice(name="ferret"), description="How participants train and what they send")
-    server: ServerSpec = Field(default=ServerSpec(), description="How a round's update moves the global model")
-    round: RoundSpec = Field(default=RoundSpec(), description="When a round closes")
-    robust: RobustSpec = Field(default=RobustSpec(), description="What keeps one participant from ruining a round")
-    evaluation: EvaluationSpec = Field(default=EvaluationSpec(), description="What is measured after a round")
-    stopping: StoppingSpec = Field(default=StoppingSpec(), description="When it ends before its last round")
-    checkpoint: CheckpointSpec = Field(default=CheckpointSpec(), description="Which models are saved")
+    participants: ParticipantsSpec = Field(description="The participants")
+    algorithm: Choice = Field(
+        default=Choice(name="ferret"), description="Local training, and the form of the contributions"
+    )
+    server: ServerSpec = Field(
+        default=ServerSpec(), description="The server's optimizer, which applies a round's update"
+    )
+    round: RoundSpec = Field(default=RoundSpec(), description="Closing of rounds")
+    robust: RobustSpec = Field(default=RobustSpec(), description="Limits on the influence of one participant")
+    evaluation: EvaluationSpec = Field(default=EvaluationSpec(), description="Measurements after a round")
+    stopping: StoppingSpec = Field(default=StoppingSpec(), description="Early stopping")
+    checkpoint: CheckpointSpec = Field(default=CheckpointSpec(), description="Checkpoints to save")
 
     @classmethod
     def from_toml(cls, source: str | Path, *, absolute_paths: bool = True) -> Self:
-        """The specification in a TOML file, or in a text of several lines, which is the TOML itself.
+        """Reads a specification from a TOML file, or from a text of several lines, which is the TOML itself.
 
-        ``${NAME}`` stands for an environment variable. A relative path that exists beside the file or in the working
-        folder is made absolute; for a server on another machine, which has its own files, set ``absolute_paths`` to
-        False. Raises ``spec.invalid`` with every value that is missing or wrong.
+        ``${NAME}`` is replaced by an environment variable. A relative path that exists next to the file or in the
+        working folder is made absolute; for a server on another machine, which has its own files, set
+        ``absolute_paths`` to False. Raises ``spec.invalid`` with every value that is missing or wrong.
         """
         return cls.read(*spec_file.of_toml(source, absolute_paths=absolute_paths))
 
     @classmethod
     def read(cls, tree: dict[str, Any], source: str) -> Self:
-        """The specification that ``tree`` is; ``spec.invalid`` says what is wrong in what is called ``source``."""
+        """Validates ``tree``; raises ``spec.invalid``, which refers to the tree as ``source``."""
         try:
             return cls.model_validate(tree)
         except ValidationError as error:
@@ -416,12 +437,11 @@ class ExperimentSpec(Strict):
 
 
 class RoundTask(Strict):
-    """What one participant does in one round; the same for simulated clients and real participants.
+    """One participant's work in one round; the same for simulated clients and real participants.
 
-    ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, all participants of the
-    round share ``round_seed``, ``population`` is the number of participants they were sampled from, and ``rounds`` the
-    number of rounds of the experiment, which schedules follow. The service derives all of them: clients never choose
-    seeds.
+    ``data_seed`` orders the batches. ``seed`` is the participant's own, for its bases. ``round_seed`` is shared by all
+    participants of the round. ``population`` is the number of participants they were sampled from. ``rounds`` is the
+    number of rounds of the experiment, for schedules. The service derives all of them: clients never choose seeds.
     """
 
     experiment: ExperimentId

@@ -1,4 +1,4 @@
-"""A specification as people write it, in TOML or JSON: environment variables and relative paths become plain values."""
+"""Specification files, in TOML or JSON: environment variables and relative paths become plain values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors
 Tree = dict[str, Any]
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
-# What cannot be a hub name or a field's name. A server may have folders that are not here, so that absolute ones pass.
+# Matches only what cannot be the name of a field or on the hub. Absolute paths pass: a server may have other folders.
 _RELATIVE_PATH = re.compile(r"^\.{1,2}/|^[^/~$].*\.(jsonl?|txt|gz)$")
-# The parts of a specification whose texts may be paths; names never are.
+# Parts of a specification that may contain paths; names are never paths.
 _WITH_PATHS = frozenset({"model", "dataset", "partition"})
 _NAMES = frozenset({"name", "revision"})
-# What a search space writes around a field.
+# Tables around a field in a search space.
 _AROUND = frozenset({"tune", "choice"})
 
 
 class Missing(NamedTuple):
-    """A text that names environment variables which are not set."""
+    """A text that names unset environment variables."""
 
     field: str
     text: str
@@ -33,10 +33,10 @@ class Missing(NamedTuple):
 
 
 def of_toml(source: str | Path, *, absolute_paths: bool) -> tuple[Tree, str]:
-    """What stands in ``source`` with variables put in, and what to call it in errors.
+    """Reads ``source`` and substitutes variables; returns the tree, and the name of the source for errors.
 
-    A text with a line break is the TOML itself, whose relative paths are the working folder's. Everything else is the
-    path of a file; a relative path in it is sought beside the file, then in the working folder. Raises
+    A text with a line break is the TOML itself; its relative paths start in the working folder. Any other source is the
+    path of a file. A relative path in it is looked up next to the file, then in the working folder. Raises
     ``spec.invalid``.
     """
     is_text = isinstance(source, str) and "\n" in source
@@ -51,7 +51,7 @@ def of_toml(source: str | Path, *, absolute_paths: bool) -> tuple[Tree, str]:
 
 
 def invalid(errors: FieldErrors, source: str) -> FerretError:
-    """``spec.invalid`` about the ``errors`` in what is called ``source``."""
+    """Creates ``spec.invalid`` with the ``errors`` in ``source``."""
     count = len(errors.told) + errors.omitted
     if count == 1:
         return FerretError("spec.invalid", f"{source}: {errors.told[0]}", errors)
@@ -59,7 +59,7 @@ def invalid(errors: FieldErrors, source: str) -> FerretError:
 
 
 def read(file: Path) -> Tree:
-    """The TOML or JSON of ``file`` as it stands; ``spec.invalid`` if it cannot be read."""
+    """Reads TOML or JSON from ``file``, unchanged; raises ``spec.invalid`` if it cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -71,7 +71,7 @@ def read(file: Path) -> Tree:
 
 
 def parsed(text: str, source: str) -> Tree:
-    """The TOML of ``text``, or the JSON where its ``source`` ends in ``.json``."""
+    """Parses ``text`` as TOML, or as JSON if ``source`` ends in ``.json``."""
     form, parse = ("JSON", json.loads) if source.endswith(".json") else ("TOML", tomllib.loads)
     try:
         return parse(text)
@@ -80,12 +80,12 @@ def parsed(text: str, source: str) -> Tree:
 
 
 def expand(tree: Tree) -> Tree:
-    """``tree`` with the environment variables put in; those that are not set stay as they are written."""
+    """Substitutes environment variables in ``tree``; unset ones stay as written."""
     return _map_texts(tree, lambda _, text: _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text))
 
 
 def missing_variables(tree: Tree) -> list[Missing]:
-    """Every text that still has a variable in it."""
+    """Lists every text that still contains a variable."""
     missing: list[Missing] = []
 
     def note(field: str, text: str) -> str:
@@ -98,7 +98,8 @@ def missing_variables(tree: Tree) -> list[Missing]:
 
 
 def absolute(tree: Tree, folders: Sequence[Path]) -> Tree:
-    """``tree`` with relative paths made absolute; ``spec.invalid`` for what is plainly one and in none of them."""
+    """Makes relative paths in ``tree`` absolute; raises ``spec.invalid`` for a path that exists in none of the
+    folders."""
 
     def resolved(field: str, text: str) -> str:
         names = [name for name in field.split(".") if name not in _AROUND]
@@ -124,7 +125,7 @@ def _unreadable(source: str, form: str, error: ValueError) -> FerretError:
 
 
 def _map_texts(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:
-    """The same tree with every text ``t`` at dotted ``field`` replaced by ``change(field, t)``."""
+    """Returns the tree with every text ``t`` at the dotted ``field`` replaced by ``change(field, t)``."""
     if isinstance(value, str):
         return change(field, value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The states of experiments, rounds and assignments, and the only moves between them."""
+"""The states of experiments, rounds and assignments, and the allowed transitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from enum import StrEnum
 
 
 class ExperimentState(StrEnum):
-    """queued → running ⇄ paused → completed | failed | cancelled; more rounds make a completed one run again."""
+    """queued → running ⇄ paused → completed | failed | cancelled; an extended experiment runs again after
+    completion."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -22,7 +23,7 @@ class ExperimentState(StrEnum):
 
 class RoundState(StrEnum):
     """(opening →) open → frozen → committed | abandoned. A round of many participants is prepared while it is opening:
-    nobody works on it yet."""
+    its assignments are not available yet."""
 
     OPENING = "opening"
     OPEN = "open"
@@ -32,7 +33,7 @@ class RoundState(StrEnum):
 
 
 class AssignmentState(StrEnum):
-    """pending → leased → accepted | rejected | expired; a lost lease goes back to pending.
+    """pending → leased → accepted | rejected | expired; a lost lease returns to pending.
 
     accepted → rejected: the round left the contribution out.
     """
@@ -49,14 +50,14 @@ class AssignmentState(StrEnum):
 
 
 class ParticipantKind(StrEnum):
-    """Who trains: a simulated client on one of our workers, or a real participant at the edge."""
+    """Kind of participant: a simulated client on a worker of the service, or a real participant at the edge."""
 
     SIMULATED = "simulated"
     EDGE = "edge"
 
 
 class ParticipantState(StrEnum):
-    """pending → active | refused, where approval is asked for, else active at once; active → revoked."""
+    """pending → active | refused, if approval is required, else active from the start; active → revoked."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -65,9 +66,9 @@ class ParticipantState(StrEnum):
 
 
 class Awaited(StrEnum):
-    """What a participant that has no assignment waits for: its approval, others to join before round 1, the next round,
-    the others' contributions to the open round, the model that a closed round leads to, the end of a pause, or the end.
-    """
+    """The event that a participant without an assignment waits for: its approval, others to join before round 1, the
+    next round, the others' contributions to the open round, the model of a closed round, the end of a pause, or the
+    end."""
 
     APPROVAL = "approval"
     PARTICIPANTS = "participants"
@@ -102,5 +103,5 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
 
 
 def may_move(before: StrEnum, after: StrEnum) -> bool:
-    """Whether the move is one of :data:`MOVES`; finished states have none."""
+    """True if the transition is one of :data:`MOVES`; finished states have none."""
     return after in MOVES.get(before, frozenset())

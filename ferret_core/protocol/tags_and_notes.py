@@ -1,6 +1,6 @@
-"""What people write about an experiment beside its specification: tags, to find it by, and notes.
+"""Tags and notes of an experiment, in addition to its specification.
 
-Neither changes what is trained, so both may be changed at any time.
+Neither affects training, so both can change at any time.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.sanitize import shown_lines
 
 LONGEST_TAG = 40
-"""Characters."""
+"""Maximum number of characters."""
 MOST_TAGS = 20
 LONGEST_NOTES = 20_000
-"""Characters."""
+"""Maximum number of characters."""
 TAB = 4
 
 
 def normal_tag(text: str) -> str:
-    """The tag in NFC with single blanks between its words; ``ValueError`` if it is none."""
+    """Returns the tag in NFC with single blanks between its words; raises ``ValueError`` if it is not valid."""
     return readable(" ".join(text.split()), LONGEST_TAG, "give a word to find experiments by")
 
 
 def tag_key(tag: str) -> str:
-    """What tags are compared by: upper and lower case are the same tag."""
+    """Returns the key that tags are compared by; upper and lower case are equal."""
     return unicodedata.normalize("NFC", normal_tag(tag).casefold())
 
 
 def distinct(tags: Iterable[str]) -> list[str]:
-    """The tags in the order of their keys; of those that are the same the first."""
+    """Returns the tags in the order of their keys; of equal ones the first."""
     found = dict[str, str]()
     for tag in tags:
         found.setdefault(tag_key(tag), tag)
@@ -42,7 +42,7 @@ def distinct(tags: Iterable[str]) -> list[str]:
 
 
 def retagged(tags: Iterable[str], more: Iterable[str], fewer: Iterable[str]) -> list[str]:
-    """The tags with ``more`` and without ``fewer``; ``request.invalid`` for one that is no tag."""
+    """Returns the tags with ``more`` and without ``fewer``; raises ``request.invalid`` for an invalid tag."""
     try:
         gone = {tag_key(tag) for tag in fewer}
         return [tag for tag in distinct([*tags, *map(normal_tag, more)]) if tag_key(tag) not in gone]
@@ -51,7 +51,8 @@ def retagged(tags: Iterable[str], more: Iterable[str], fewer: Iterable[str]) -> 
 
 
 def normal_notes(text: str) -> str:
-    """The notes in NFC, without controls and blank ends; tabs are blanks, so that code that they indent stays code."""
+    """Normalises notes to NFC without controls and trailing blanks. Tabs become blanks, so that indented code stays
+    code."""
     notes = shown_lines(unicodedata.normalize("NFC", text).expandtabs(TAB)).rstrip()
     if len(notes) > LONGEST_NOTES:
         raise ValueError(f"have {len(notes)} characters; shorten them to {LONGEST_NOTES}")
@@ -62,7 +63,7 @@ Tag = Annotated[
     str,
     AfterValidator(normal_tag),
     Field(
-        description="A few words in any script; upper and lower case are the same tag",
+        description="A few words in any script; case-insensitive",
         json_schema_extra={"minLength": 1, "maxLength": LONGEST_TAG},
     ),
 ]

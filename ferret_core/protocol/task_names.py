@@ -1,6 +1,6 @@
 """Names of the Celery tasks and their queues: the API sends by name and never imports the worker.
 
-A message is a hint that carries one id; the database decides what is to be done.
+A message is a hint that carries one id; the database determines the work.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Queue(StrEnum):
-    """Queues have worker processes of their own: nothing that is asked in the playground keeps a round waiting."""
+    """Queues with separate worker processes: questions in the playground never delay a round."""
 
     TRAIN = "train"
     AGGREGATE = "aggregate"
@@ -17,7 +17,7 @@ class Queue(StrEnum):
 
 
 class TaskName(StrEnum):
-    """Each takes one id.
+    """Tasks; each takes one id.
 
     ``coordinate``: an experiment; ``train``: an assignment; ``aggregate``: a round; ``evaluate``: a round, or an
     experiment for its base model; ``repair``: an experiment; ``reconcile``: ignored; ``answer``: a question of

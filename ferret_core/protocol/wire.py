@@ -1,8 +1,8 @@
 """The wire format: named arrays and metadata in one safetensors blob, decoded strictly.
 
-Layout (https://huggingface.co/docs/safetensors): 8 bytes little-endian header length, a JSON header, the arrays'
-bytes. The metadata stand under the single header key ``__metadata__.ferret`` as canonical JSON and arrays are
-sorted by name, so equal contents are equal bytes. Nothing is ever unpickled.
+Layout (https://huggingface.co/docs/safetensors): 8 bytes little-endian header length, a JSON header, the arrays' bytes.
+The metadata are canonical JSON under the single header key ``__metadata__.ferret`` and arrays are sorted by name, so
+equal contents are equal bytes. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ferret_core.protocol.spec import Strict
 FORMAT_VERSION: Literal[1] = 1
 MAX_HEADER_BYTES = 8 << 20
 CONTRIBUTION_HEADER_BYTES = 64 << 10
-"""Room for what every contribution says of itself, many times over."""
+"""Many times the header of any contribution."""
 MAX_SHARD = 2**31 - 1
 
 Array = NDArray[Any]
@@ -47,14 +47,14 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 REPORTED = frozenset(names_of("participant"))
-"""The metrics that a participant reports of itself; all others of a round are measured by the service."""
+"""Metrics that a participant reports; the service measures all others of a round."""
 
 
 class ContributionMeta(Strict):
-    """What a contribution says of itself. ``metrics`` are the participant's own figures, e.g. its train loss.
+    """A contribution's metadata. ``metrics`` are the participant's own measurements, e.g. its train loss.
 
-    Where coordinates are sent, ``projection`` is the version of the projection format that they were made by, ``seed``
-    says on which columns, ``K`` how many each block has.
+    For coordinates, ``projection`` is the version of the projection format, ``seed`` selects the columns, and ``K`` is
+    the number of columns per block.
     """
 
     format: Literal[1]
@@ -81,14 +81,15 @@ class Contribution:
         return b"".join(self.pieces())
 
     def pieces(self) -> Pieces:
-        """The blob, without a copy of the arrays: as :func:`pieces_of`."""
+        """Encodes the blob like :func:`pieces_of`, without copying the arrays."""
         return pieces_of(self.arrays, self.meta.model_dump(mode="json"))
 
     @classmethod
     def decode(cls, blob: bytes | memoryview, header_bytes: int = MAX_HEADER_BYTES) -> Contribution:
-        """The contribution in ``blob``; ``contribution.malformed`` or ``contribution.non_finite`` if it is none.
+        """Decodes ``blob``; raises ``contribution.malformed`` or ``contribution.non_finite`` if it is not a
+        contribution.
 
-        ``header_bytes`` is the longest header that is read.
+        ``header_bytes`` is the maximum length of the header.
         """
         arrays, raw = decode(blob, header_bytes)
         try:
@@ -102,12 +103,13 @@ class Contribution:
 
 
 def encode(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
-    """The blob of little-endian ``arrays`` (fp32, fp16, int32, uint64, int8, uint8) and JSON ``meta``."""
+    """Encodes little-endian ``arrays`` (fp32, fp16, int32, uint64, int8, uint8) and JSON ``meta`` as a blob."""
     return b"".join(pieces_of(arrays, meta))
 
 
 def pieces_of(arrays: Arrays, meta: Mapping[str, Any]) -> Pieces:
-    """The same blob: the length and the header, and then each array's bytes where they lie."""
+    """Encodes the same blob without copying arrays: the length and the header, and then a view of each array's
+    bytes."""
     header: dict[str, Any] = {"__metadata__": {"ferret": canonical_json(meta).decode()}}
     bodies: list[memoryview] = []
     offset = 0
@@ -127,10 +129,11 @@ def pieces_of(arrays: Arrays, meta: Mapping[str, Any]) -> Pieces:
 
 
 def decode(blob: bytes | memoryview, header_bytes: int = MAX_HEADER_BYTES) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Arrays (read-only views into ``blob``) and metadata. A header longer than ``header_bytes`` is not read.
+    """Decodes arrays (read-only views into ``blob``) and metadata.
 
-    Raises ``contribution.malformed`` for anything that :func:`encode` would not have written: a wrong length, a
-    gap or overlap, an unknown dtype, trailing bytes; ``contribution.non_finite`` for NaN and infinities.
+    Raises ``contribution.malformed`` for anything that :func:`encode` would not have written: a header longer than
+    ``header_bytes``, a wrong length, a gap or overlap, an unknown dtype, trailing bytes; ``contribution.non_finite``
+    for NaN and infinities.
     """
     header, body = _split(blob, header_bytes)
     meta = _metadata(header.pop("__metadata__", None))

@@ -1,8 +1,8 @@
-"""Checkpoints in Hugging Face layout: what ``AutoModelForCausalLM.from_pretrained`` loads, and a manifest.
+"""Checkpoints in Hugging Face layout: files for ``AutoModelForCausalLM.from_pretrained``, and a manifest.
 
-Where an algorithm tunes adapters, what ``PeftModel.from_pretrained`` puts on the base model takes the model's place.
+For an algorithm that tunes adapters, the model is replaced by the files for ``PeftModel.from_pretrained``.
 
-The manifest ``ferret.json`` is written last: a folder without it is no checkpoint.
+The manifest ``ferret.json`` is written last: a folder without it is not a checkpoint.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMAT: Literal[1] = 1
 
 
 class Manifest(Strict):
-    """What a checkpoint is: the model's digest, and the digest of every file beside the manifest."""
+    """A checkpoint's manifest: the model's digest, and the digest of every other file."""
 
     format: Literal[1]
     experiment: str
@@ -36,8 +36,8 @@ class Manifest(Strict):
 def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
     """Writes the replica's model, tokenizer and manifest into the existing, empty ``folder``.
 
-    Of a model with adapters these are the adapters alone, in PEFT's layout, with the name of the base model in them.
-    A team writes together, each of its processes into the same folder; the manifest that it returns is the first's.
+    For a model with adapters only the adapters are written, in PEFT's layout, with the name of the base model. The
+    processes of a team write together into the same folder; all return the first one's manifest.
     """
     if (team := current()) is not None:
         return _write_together(replica, experiment, folder, team)
@@ -59,8 +59,8 @@ def _write_together(replica: Replica, experiment: str, folder: Path, team: Team)
 def write_folder(
     replica: Replica, experiment: str, folder: Path, add: Callable[[Path], None] = lambda draft: None
 ) -> Manifest:
-    """:func:`write` into a new or empty ``folder``, which appears when every file of it is there, and all
-    that ``add`` puts beside them."""
+    """Calls :func:`write` on a new or empty ``folder``, which appears only when it is complete, including the files
+    that ``add`` puts into it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
         draft = Path(scratch) / "checkpoint"
@@ -72,7 +72,7 @@ def write_folder(
 
 
 def seal(replica: Replica, experiment: str, folder: Path) -> Manifest:
-    """Makes what was saved in ``folder`` the checkpoint of the replica's round by writing its manifest."""
+    """Makes the files in ``folder`` a checkpoint of the replica's round by writing the manifest."""
     files = {path.name: digest_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
     manifest = Manifest(format=FORMAT, experiment=experiment, round=replica.round, digest=replica.digest, files=files)
     (folder / MANIFEST).write_bytes(canonical_json(manifest.model_dump(mode="json")) + b"\n")

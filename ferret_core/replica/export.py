@@ -1,7 +1,7 @@
-"""What turns a downloaded checkpoint into a model for others: a chat template, and a card that says what it is.
+"""Completion of an exported checkpoint for use by others: a chat template, and a model card.
 
-Both are written when a checkpoint is exported, never into the stored one, and are files of their own: the checkpoint's
-and the manifest ``ferret.json`` stay as they are, but for a chat template that training did not use, which is renamed.
+Both are separate files, written at the export and never into the stored checkpoint. The checkpoint's files and the
+manifest ``ferret.json`` stay unchanged, except for a chat template that training did not use, which is renamed.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ log = logging.getLogger(__name__)
 
 CARD = "README.md"
 CHAT_TEMPLATE = "chat_template.jinja"
-"""Where transformers looks for it, before ``tokenizer_config.json``."""
+"""File that transformers reads before ``tokenizer_config.json``."""
 BASE_CHAT_TEMPLATE = "base_chat_template.jinja"
-"""The base model's own, where training asked in other words: the tuned model would answer it worse."""
+"""The base model's own chat template, if training used another: the tuned model would answer it worse."""
 ADDED = (CARD, CHAT_TEMPLATE, BASE_CHAT_TEMPLATE)
 ADAPTERS = "adapter_config.json"
 
 
 def complete(folder: Path, facts: Facts) -> None:
-    """Writes chat template and card into the folder of a checkpoint."""
+    """Writes chat template and model card into the folder of a checkpoint."""
     template = facts.spec.prompt.template
     text = card(facts, _prompting(folder, template), _example(template), adapters=(folder / ADAPTERS).is_file())
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
 def _prompting(folder: Path, template: Template) -> Prompting:
-    """Leaves the chat template of training in the folder, and says whose it is."""
+    """Puts the chat template of training into the folder, and returns its origin."""
     if template == "chat":
         return "model's own"
     text = _of_training(folder, template)
@@ -55,8 +55,11 @@ def _example(template: Template) -> str:
 
 
 def _of_training(folder: Path, template: Worded) -> str | None:
-    """The chat template that gives the tokens of training by the folder's tokenizer; None where there is none, where
-    transformers is not installed, and for files that make no tokenizer: the model itself may be all right."""
+    """Returns the chat template that gives the tokens of training with the folder's tokenizer.
+
+    None if no template does, if transformers is not installed, or if the files contain no valid tokenizer: the model
+    itself may be valid.
+    """
     try:
         from transformers import AutoTokenizer
 
@@ -66,6 +69,6 @@ def _of_training(folder: Path, template: Worded) -> str | None:
         return fitting(tokenizer, template)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # the panics of the library's Rust parts are no Exception
+    except BaseException as error:  # panics of the library's Rust parts are not subclasses of Exception
         log.warning("%s gets no chat template: its tokenizer cannot be loaded (%s)", folder, type(error).__name__)
         return None

@@ -1,6 +1,6 @@
-"""The README.md of an exported model: what it was made of, how well it does, and how to ask it.
+"""The README.md of an exported model: its origin, its results, and instructions for use.
 
-Of the base model it tells the folder's name, of the dataset its name: where they lie on the server is nobody's concern.
+For the base model it contains the folder's name, for the dataset its name; their paths on the server stay private.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ferret_core.protocol.sanitize import shown
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 
 Prompting = Literal["training's", "model's own", "none"]
-"""Whose words the folder's chat template has: those of training, those of the base model, on which it was trained too,
-or nobody's, where this tokenizer cannot be made to give the tokens of training."""
+"""Origin of the folder's chat template: training, the base model (which training used too), or none, if this tokenizer
+cannot produce the tokens of training."""
 
 HOW: dict[Prompting, str] = {
     "training's": "The folder's chat template gives the very tokens of training (`prompt.template = {template}`). The "
@@ -55,9 +55,9 @@ class Figures(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a card tells of an experiment: ``round`` is the model's, ``digest`` too; ``metrics`` are of all rounds.
+    """Contents of a card. ``round`` and ``digest`` are the model's; ``metrics`` are of all rounds.
 
-    ``first``: the model is the mean of those after the rounds from there to ``round``.
+    ``first``: the model is the mean of the models after the rounds from ``first`` to ``round``.
     """
 
     experiment: str
@@ -72,8 +72,8 @@ class Facts(NamedTuple):
 
 
 def card(facts: Facts, prompting: Prompting, prompt: str, *, adapters: bool) -> str:
-    """The card in Markdown. ``prompt`` is training's text for an instruction; ``adapters``: the base model's weights
-    are not in the folder."""
+    """Returns the card in Markdown. ``prompt``: training's text for an instruction; ``adapters``: the base model's
+    weights are not in the folder."""
     parts = [
         _front(facts.spec.model),
         f"# {_plain(facts.spec.name)}",
@@ -85,14 +85,14 @@ def card(facts: Facts, prompting: Prompting, prompt: str, *, adapters: bool) -> 
 
 
 def model_name(model: ModelSpec) -> str:
-    """The model's name on the hub with its revision, or the last part of its folder's path."""
+    """Returns the model's name on the hub with its revision, or the last part of its folder's path."""
     if is_folder(model.source):
         return PurePath(model.source).name or "a folder"
     return f"{model.source} at {model.revision}" if model.revision else model.source
 
 
 def _front(model: ModelSpec) -> str:
-    """The metadata that the Hugging Face hub reads."""
+    """Returns the metadata that the Hugging Face hub reads."""
     base = [] if is_folder(model.source) else [f"base_model: {json.dumps(model.source)}"]
     return "\n".join(["---", *base, "library_name: transformers", "tags: [ferret, federated-learning]", "---"])
 
@@ -145,5 +145,5 @@ def _number(value: float | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Somebody's words as Markdown that shows them and does nothing else."""
+    """Escapes user text in Markdown."""
     return _MARKUP.sub(r"\\\1", shown(text))

@@ -1,4 +1,4 @@
-"""The one way along the ledger: catching up, verifying, replaying and repairing all move a replica by it."""
+"""Traversal of the ledger: catching up, verifying, replaying and repairing all move a replica with it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ferret_core.replica.replica import Replica
 
 
 def follow(replica: Replica, entries: Iterable[LedgerEntry]) -> Iterator[LedgerRecord]:
-    """Moves ``replica`` along the ``entries`` behind its round, and yields each record that holds.
+    """Moves ``replica`` along the ``entries`` after its round, and yields each valid record.
 
-    An entry is asked for when the replica stands before it, so that a generator can fetch its update then. Raises
-    ``ledger.broken`` at the first whose hash, link, signatures, update or model digest is not what was recorded; the
-    replica may then be half moved.
+    An entry is read only when the replica has reached the previous one, so that a generator can fetch its update then.
+    Raises ``ledger.broken`` at the first entry with a hash, link, signature, update or model digest other than
+    recorded; the replica may then be partly moved.
     """
     keys = Keys()
     for record, recorded_hash, update in entries:

@@ -37,11 +37,12 @@ from ferret_core.server.optimizer import Moments, ServerOptimizer, Tensors, disp
 from ferret_core.server.robust_mean import robust_mean
 
 Contributions = Iterable[Sealed]
-"""A round's, in participant order. They are gone through more than once: a list, or what reads them anew each time."""
+"""Contributions of a round, in participant order. They are iterated more than once: a list, or an iterable that
+re-reads them."""
 
 
 class ReplicaState(NamedTuple):
-    """A copy of all that a round moves in a replica."""
+    """A copy of everything that a round changes in a replica."""
 
     weights: dict[str, torch.Tensor]
     state: State
@@ -54,10 +55,10 @@ class ReplicaState(NamedTuple):
 class Replica:
     """The global model at ``round``, with its digest and the state of the algorithm and of the server's optimizer.
 
-    ``head`` is the hash of that round's record in the ledger, empty for the base model; ``numbers`` is how many numbers
-    the update held that led there, 0 for the base model. ``files`` is the digest of the files that define
-    the base model, which no round changes.
-    A method that raises may leave the weights half moved: drop the replica and load it again.
+    ``head`` is the hash of that round's record in the ledger, empty for the base model. ``numbers`` is the number of
+    values in the update of that round, 0 for the base model. ``files`` is the digest of the files that define the base
+    model; no round changes it. After a method has raised, the weights may be partly moved: discard the replica and load
+    it again.
     """
 
     def __init__(self, spec: ExperimentSpec, loaded: LoadedModel) -> None:
@@ -80,19 +81,20 @@ class Replica:
 
     @cached_property
     def context(self) -> int:
-        """The most tokens of a sequence. A chat template is rendered for it, so not before the digest was compared.
+        """Maximum number of tokens in a sequence. It renders a chat template, and must not be used before the digest is
+        verified.
 
-        Raises ``spec.invalid`` as :func:`ferret_core.datasets._tokenize.longest` does.
+        Raises ``spec.invalid`` like :func:`ferret_core.datasets._tokenize.longest`.
         """
         return longest(self.spec.prompt, self.tokenizer, context_of(self.model))
 
     @classmethod
     def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
-        """The base model of ``spec``, read from ``folder`` where another copy of it is; ``model.invalid`` if there is
-        none, or if it has another digest than the specification names.
+        """Loads the base model of ``spec``, or its copy in ``folder``.
 
-        In shards where this process is in a team: each method of the replica is then for all of it to call. Raises
-        ``request.invalid`` for what a team cannot train.
+        Raises ``model.invalid`` if it does not exist or has another digest than the specification. In a team the model
+        is sharded, and every process must call each method of the replica. Raises ``request.invalid`` for a
+        specification that a team cannot train.
         """
         source = spec.model if folder is None else ModelSpec(source=str(folder), dtype=spec.model.dtype)
         if (team := current()) is None:
@@ -101,11 +103,11 @@ class Replica:
         return cls(spec, load_sharded(source, team, anywhere=folder is not None))
 
     def advance(self, record: LedgerRecord, update: bytes) -> None:
-        """Applies one committed round; ``ledger.broken`` when the result is not the recorded model."""
+        """Applies one committed round; raises ``ledger.broken`` if the result is not the recorded model."""
         if record.round != self.round + 1 or record.base_digest != self.digest:
             raise broken(record, f"it does not start from this model (round {self.round}, {self.digest[:12]}…)")
         if digest_bytes(update) != record.update:
-            raise broken(record, "the update's bytes are not those it names")
+            raise broken(record, "the update's bytes do not match its digest")
         try:
             self.apply(update, record.halvings)
             self.update_digest()
@@ -118,9 +120,9 @@ class Replica:
         self.head = record.hash
 
     def aggregate(self, contributions: Contributions, factors: Mapping[str, float] = NOTHING) -> bytes:
-        """The next round's update: the blob that lets every replica follow.
+        """Returns the next round's update: the blob that lets every replica follow.
 
-        ``factors`` are those of the participants who were clipped, by name.
+        ``factors``: the factors of clipped participants, by name.
         """
         robust, state = self.spec.robust, self.state
         examples = [sealed.meta.examples for sealed in contributions]
@@ -141,30 +143,30 @@ class Replica:
         return encode(result, {"round": self.round + 1})
 
     def displacement(self, contributions: Contributions, factors: Mapping[str, float] = NOTHING) -> Tensors:
-        """What the round would take from each weight by these contributions, fp32, at rate 1 and without momentum."""
+        """Returns the change of each weight by these contributions, fp32, at rate 1 and without momentum."""
         result = decode(self.aggregate(contributions, factors))[0]
         return displacement(self.algorithm, self.model, self.state, result)[1]
 
     def block_weights(self) -> list[float]:
-        """The RMS of the weights of each block that the update is projected in; none where nothing is projected."""
+        """Returns the RMS of the weights of each projected block; empty without projection."""
         if (projection := self.experiment.traits.projection) is None:
             return []
         return root_mean_squares(trainable(self.model), projection.cut(self.shapes))
 
     def shares(self, examples: Sequence[int]) -> list[float]:
-        """What contributions with these numbers of ``examples`` count in their mean; the shares sum to 1."""
+        """Returns the weights of contributions with these numbers of ``examples`` in their mean; they sum to 1."""
         weights = self.optimizer.weights(examples, self.spec.robust.examples)
         return [weight / sum(weights) for weight in weights]
 
     def snapshot(self) -> ReplicaState:
-        """A copy of all that a round moves, for :meth:`restore`; the weights' lies in the host's memory, that of shards
-        beside them."""
+        """Copies everything that a round changes, for :meth:`restore`. The weights are copied to host memory; copies of
+        shards stay on their device."""
         weights = {name: _set_aside(weight) for name, weight in trainable(self.model).items()}
         moments = self.optimizer.moments()
         return ReplicaState(weights, self.state, moments, self.round, self.numbers, self.digest)
 
     def restore(self, state: ReplicaState) -> None:
-        """Back to where the copy was taken, bit for bit."""
+        """Restores the copied state, bit for bit."""
         self.restore_weights(state.weights)
         self.optimizer.restore(state.moments)
         self.state, self.round = state.state, state.round
@@ -172,7 +174,7 @@ class Replica:
 
     @torch.no_grad()
     def restore_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Gives the model the weights of a snapshot."""
+        """Assigns the weights of a standing to the model."""
         for name, weight in trainable(self.model).items():
             local(weight).copy_(local(weights[name]))
 
@@ -183,8 +185,7 @@ class Replica:
         save(LoadedModel(self.model, self.tokenizer), folder)
 
     def apply(self, update: bytes, halvings: int = 0) -> None:
-        """Applies an update, by 2^-``halvings`` of its step; the digest is then that of the model before, until
-        :meth:`update_digest`."""
+        """Applies an update, scaled by 2^-``halvings``; the digest is stale until :meth:`settle`."""
         result = decode(update)[0]
         self.round += 1
         self.numbers = numbers_in(result)
@@ -192,15 +193,15 @@ class Replica:
         self.state = self.optimizer.step(self.algorithm, self.model, self.state, result, self.round, part)
 
     def update_digest(self) -> None:
-        """``digest`` becomes that of the model as it is now."""
+        """Recomputes the digest."""
         self.digest = model_digest(self.model, self._frozen, self.files)
 
 
 def _require_digest(spec: ModelSpec, loaded: LoadedModel) -> None:
-    """Raises ``model.invalid`` unless the model is the one that the specification names by its digest, if it does."""
+    """Raises ``model.invalid`` if the specification names a digest and the model has another one."""
     if spec.digest is None or (found := digest_of(loaded)) == spec.digest:
         return
-    message = f"the model that was found has the digest {found}: put the right one there, or name this digest"
+    message = f"the model has the digest {found}: replace it by the right one, or set this digest"
     raise FerretError.of_field("model.invalid", "model.digest", spec.digest, message)
 
 

@@ -1,12 +1,12 @@
-"""Tail averaging: the mean of the models of the last rounds, beside the model that the rounds move.
+"""Tail averaging: the mean of the models of the last rounds, in addition to the model that the rounds move.
 
 Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992; the tail alone as in Jain et al.,
 "Parallelizing Stochastic Gradient Descent for Least Squares Regression", JMLR 2018, https://arxiv.org/abs/1610.03774.
 
     after every round t ≥ t₀:   x ← x + (w − x) / (t − t₀ + 1)
 
-It moves nothing, and follows from the ledger alone: whoever walks along the rounds has the same mean, bit for bit. It
-is fp32 and lies in the host's memory, whatever the model's type and device.
+It does not affect training, and follows from the ledger alone: every replica computes the same mean, bit for bit. It is
+fp32 in host memory, for any type and device of the model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ferret_core.replica.replica import Replica
 
 
 class TailMean:
-    """The mean of the models after the rounds from ``begin`` to the last that was seen; ``count`` of them, 0 before."""
+    """The mean of the models after the rounds from ``begin`` to the last one seen; ``count`` is their number."""
 
     def __init__(self, spec: ExperimentSpec) -> None:
         self.begin = begin(spec)
@@ -36,12 +36,12 @@ class TailMean:
 
     @classmethod
     def of(cls, spec: ExperimentSpec) -> Self | None:
-        """Nothing seen; None where the specification asks for no mean."""
+        """Creates an empty mean; None if the specification does not average."""
         return cls(spec) if spec.server.average == "tail" else None
 
     @torch.no_grad()
     def update(self, replica: Replica) -> None:
-        """The replica stands after a round; once for each round, in order."""
+        """Adds the replica's model after a round; call it once for each round, in order."""
         if replica.round < self.begin:
             return
         self.count += 1
@@ -52,7 +52,7 @@ class TailMean:
 
     @contextmanager
     def swapped_in(self, replica: Replica) -> Generator[None]:
-        """The replica's model is the mean for the length of the block, and then itself again, bit for bit."""
+        """Replaces the replica's model by the mean within the block, and restores it afterwards, bit for bit."""
         state = replica.snapshot()
         self.load_into(replica)
         try:
@@ -68,14 +68,14 @@ class TailMean:
 
 
 def begin(spec: ExperimentSpec) -> int:
-    """t₀: the first round of the mean; that after the first half of the rounds, unless the specification says so."""
+    """Returns t₀, the first round of the mean: by default the one after the first half of the rounds."""
     return spec.server.average_from or spec.rounds // 2 + 1
 
 
 def development_loss(
     average: TailMean | None, replica: Replica, loss: Callable[[nn.Module], float]
 ) -> dict[str, float]:
-    """The mean's ``loss`` on the development sequences; nothing without a mean, and before it begins."""
+    """Returns the mean's ``loss`` on the development sequences; empty without a mean or before it begins."""
     if average is None or not average.count:
         return {}
     with average.swapped_in(replica):
@@ -88,7 +88,7 @@ def eval_loss(
     held_out: Sequence[Example],
     on_batch: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
-    """The mean's loss on the held-out examples that :func:`evaluate` takes; nothing without a mean, and before it
+    """Returns the mean's loss on the held-out examples of :func:`evaluate`; empty without a mean or before it
     begins."""
     if average is None or not average.count:
         return {}

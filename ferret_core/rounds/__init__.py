@@ -1,1 +1,1 @@
-"""Pure functions of a round: who takes part, how long it stays open, when an experiment stops, what a round costs."""
+"""Pure functions of a round: its participants, its deadline, early stopping, and its costs."""

@@ -1,9 +1,10 @@
-"""What a round costs, as the Ferret paper counts it: Shu et al., ICML 2025, appendix "Calculation of Computational Cost
+"""Costs of a round, counted as in the Ferret paper: Shu et al., ICML 2025, appendix "Calculation of Computational Cost
 and Communication Overhead".
 
-Local update is one participant's training with the projection of its update; global aggregation is averaging,
-reconstruction and moving the global model; overall is their sum. Communication is how many parameters, or projected
-gradients, one participant sends and receives. Bytes are counted where they travel. docs/metrics.md lists the names.
+Local update is one participant's training including the projection of its update. Global aggregation is averaging,
+reconstruction and moving the global model. Overall is their sum. Communication is the number of parameters, or
+projected gradients, that one participant sends and receives. Bytes are counted in transit. docs/metrics.md lists the
+names.
 """
 
 from __future__ import annotations
@@ -29,15 +30,14 @@ if TYPE_CHECKING:
 
 PROCESS = Path("/proc/self")
 SIGNS = frozenset({"coordinates", "signs"})
-"""Arrays whose uint8 entries are eight packed signs each; other packed bits say where numbers belong."""
+"""Arrays with eight packed signs per uint8 entry; other packed bits are places of numbers."""
 
 
 class LocalCost(NamedTuple):
-    """What one participant's local update took.
+    """Costs of one participant's local update.
 
-    ``sequences`` are those trained on, repeats counted. ``peak_memory_bytes`` is the most that the process had in
-    memory meanwhile, code and mapped files included, ``peak_device_bytes`` the most that torch had on the GPU. None
-    where nobody can tell.
+    ``sequences``: trained sequences, with repetitions. ``peak_memory_bytes``: the process's peak memory during the
+    update, including code and mapped files. ``peak_device_bytes``: torch's peak memory on the GPU. None if unknown.
     """
 
     seconds: float
@@ -47,13 +47,13 @@ class LocalCost(NamedTuple):
 
     @classmethod
     def reported(cls, seconds: float, metrics: Mapping[str, float]) -> LocalCost:
-        """What a participant says of itself; without what it cannot have counted."""
+        """Creates the costs that a participant reports, without invalid counts."""
         sequences = metrics.get("sequences")
         return cls(seconds, sequences if sequences is not None and METRICS["sequences"].holds(sequences) else None)
 
 
 def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[LocalUpdate, LocalCost]:
-    """The local update that ``work`` makes on ``device``, and what it took."""
+    """Runs ``work`` on ``device`` and measures its costs."""
     _reset_peaks(device)
     begin = time.perf_counter()
     update = work()
@@ -63,9 +63,9 @@ def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[Loc
 
 
 def round_cost(local: Sequence[LocalCost], aggregate_seconds: float, up: Sequence[int], down: int) -> dict[str, float]:
-    """A round's figures by name: means over its accepted participants, but the highest of the peaks.
+    """Returns a round's metrics by name: means over its accepted participants, and the maximum of the peaks.
 
-    ``up`` is how many numbers each has sent, ``down`` how many each has received. What nobody could tell is left out.
+    ``up``: numbers sent by each participant; ``down``: numbers received by each. Unknown metrics are omitted.
     """
     speeds = [cost.sequences / cost.seconds for cost in local if cost.sequences and cost.seconds]
     figures = {
@@ -81,17 +81,17 @@ def round_cost(local: Sequence[LocalCost], aggregate_seconds: float, up: Sequenc
 
 
 def numbers_sent(contribution: Contribution) -> int:
-    """How many numbers one participant sends, whatever their precision: a one-bit coordinate is one."""
+    """Counts the numbers that one participant sends, in any precision: a one-bit coordinate is one."""
     return sum(contribution.meta.K) if contribution.meta.K is not None else _numbers(contribution.arrays)
 
 
 def numbers_in(result: Arrays) -> int:
-    """How many numbers a round's aggregated result holds, which every participant receives."""
+    """Counts the numbers in a round's aggregated result, which every participant receives."""
     return int(result["K"].sum()) if "K" in result else _numbers(result)
 
 
 def _numbers(arrays: Arrays) -> int:
-    """Values alone. Seeds, indices, counts and lengths (integers) say where these belong, and are not counted."""
+    """Counts values only. Seeds, indices, counts and lengths (integers) locate the values, and are not counted."""
     return sum(_values(name, array) for name, array in arrays.items())
 
 
@@ -106,7 +106,7 @@ def _over(mean: Callable[[Sequence[float]], float], values: Sequence[float]) -> 
 
 
 def _reset_peaks(device: torch.device) -> None:
-    # Where this is not allowed, the peak is that since the process began: a bound from above.
+    # If this is not allowed, the peak is the process's overall peak: an upper bound.
     with suppress(OSError):
         (PROCESS / "clear_refs").write_text("5")
     if device.type == "cuda":
@@ -116,7 +116,7 @@ def _reset_peaks(device: torch.device) -> None:
 
 
 def _wait(device: torch.device) -> None:
-    """Until the GPU has done what it was asked for."""
+    """Waits until the GPU has finished its work."""
     if device.type == "cuda":
         import torch
 
@@ -124,7 +124,7 @@ def _wait(device: torch.device) -> None:
 
 
 def resident_memory() -> int | None:
-    """Bytes that the process has in memory now, code and mapped files included; None where nobody can tell."""
+    """Returns the process's current memory in bytes, including code and mapped files; None if unknown."""
     return _status("VmRSS")
 
 
@@ -133,7 +133,7 @@ def _peak_memory() -> int | None:
 
 
 def _status(name: str) -> int | None:
-    """What Linux keeps of the process under ``name``, in bytes."""
+    """Returns Linux's status value ``name`` of the process, in bytes."""
     try:
         status = (PROCESS / "status").read_text()
     except OSError:

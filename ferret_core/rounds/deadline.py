@@ -1,4 +1,4 @@
-"""How long a round may stay open, from how long the participants of recent rounds took."""
+"""Deadline of a round, from the durations of recent rounds' contributions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from statistics import median_high
 
 DEFAULT_SECONDS = 3600.0
-"""While nothing is known of the participants."""
+"""Deadline while nothing is known about the participants."""
 SHORTEST_SECONDS = 300.0
-"""A lease that is lost, and its work done again, must fit."""
+"""Long enough for a lost lease and its repeated work."""
 LONGEST_SECONDS = 24 * 3600.0
 RECENT_ROUNDS = 3
 FEWEST_ARRIVALS = 3
@@ -17,19 +17,19 @@ DEVIATIONS = 6
 """Median absolute deviations beyond the median: about four standard deviations of a normal distribution."""
 MARGIN = 2
 MOST_DOUBLINGS = 5
-"""Of the default: beyond the longest."""
+"""Doublings of the default after which it exceeds the maximum."""
 
 
 def adaptive(arrivals: Sequence[float], share: float, attempt: int = 1) -> float:
-    """Seconds from a round's opening to its deadline.
+    """Returns the seconds from a round's opening to its deadline.
 
-    ``arrivals`` are the seconds from the opening of recent rounds to each contribution, ``inf`` for those that were
-    asked and never came; ``share`` of the asked are the quorum. The deadline is the median and six median absolute
-    deviations, and never less than twice the time in which the quorum's share had come, or half of them if that is
-    more. Fewer late, slow or lying participants than half, or than the quorum can do without, move it no further than
-    the honest ones' spread allows. It is the default while less than three arrivals are known or where too many never
-    came. Another ``attempt`` at a round that missed its quorum has at least that, doubled each time: a model that takes
-    hours to train gets them.
+    ``arrivals``: seconds from the opening of recent rounds to each contribution, ``inf`` for missing ones. ``share``:
+    share of the invited participants that makes the quorum. The deadline is the median plus six median absolute
+    deviations, and at least twice the time of the quorum's share or of half the contributions, whichever is later.
+    Late, slow or lying participants, if fewer than half and than the quorum can do without, move it no further than the
+    honest ones' spread. It is the default if less than three arrivals are known or too many are missing. A repeated
+    ``attempt`` at a round after a missed quorum has at least the default, doubled each time, so that a model that
+    trains for hours gets enough time.
 
     After F. Hampel, The influence curve and its role in robust estimation, JASA 69 (1974): median and MAD.
     """

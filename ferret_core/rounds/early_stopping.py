@@ -1,7 +1,7 @@
-"""Which round is the best, and whether an experiment has got no better for too long: pure functions of its metrics.
+"""The best round, and early stopping: pure functions of an experiment's metrics.
 
-They are asked with what evaluations have measured so far, ``{round: value}`` with 0 for the base model, so whoever has
-the metrics finds the same end.
+Their input is the measured evaluations, ``{round: value}`` with 0 for the base model, so anyone with the metrics
+computes the same end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Values = Mapping[int, float]
 
 
 Better = Literal["last", "average"]
-"""Which of two models: that of the last round, or the mean of those of the last rounds."""
+"""The better of two models: the last round's, or the mean of the last rounds' models."""
 
 
 class Best(NamedTuple):
@@ -30,7 +30,7 @@ class Best(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """An experiment ends early after ``round``; ``detail`` says why, for people."""
+    """Early end of an experiment after ``round``; ``detail`` is the reason, for people."""
 
     round: int
     best: Best
@@ -38,7 +38,8 @@ class Stop(NamedTuple):
 
 
 def ranked(stopping: StoppingSpec, values: Values) -> list[Best]:
-    """The rounds from the best to the worst, of equals the first in front; those without a number are left out."""
+    """Returns the rounds from best to worst, of equal ones the first in front; rounds without a finite value are
+    omitted."""
     sign = _sign(stopping)
     measured = [number for number in sorted(values) if math.isfinite(values[number])]
     order = sorted(measured, key=lambda number: sign * values[number])
@@ -46,11 +47,11 @@ def ranked(stopping: StoppingSpec, values: Values) -> list[Best]:
 
 
 def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> Stop | None:
-    """Why the experiment ends after the last round of ``values``; None while it goes on.
+    """Returns the early end after the last round of ``values``, or None if the experiment continues.
 
-    It ends once ``patience`` evaluations in a row were no improvement. A value is one if it is better than that of the
-    last improvement by more than ``min_delta``; what is not a number never is. Rounds up to ``since`` do not count
-    towards patience: after them it was asked to go on.
+    It ends after ``patience`` evaluations in a row without improvement. An improvement is better than the previous
+    improvement by more than ``min_delta``; a value that is not finite never is one. Rounds up to ``since`` do not count
+    towards patience: the experiment was extended after them.
     """
     if stopping.patience is None:
         return None
@@ -66,17 +67,18 @@ def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> Stop | None:
 
 
 def better(last: float | None, average: float | None) -> Better | None:
-    """By their losses on the development sequences, the last model where they are equal; None without a mean."""
+    """Returns the model with the smaller loss on the development sequences, the last one if equal; None without a
+    mean."""
     if last is None or average is None:
         return None
     return "average" if average < last else "last"
 
 
 def require_measured(spec: ExperimentSpec, metrics: Mapping[str, float]) -> None:
-    """Raises ``spec.invalid`` where the metric that ends the experiment is not among those of the base model."""
+    """Raises ``spec.invalid`` if the metric for early stopping was not measured for the base model."""
     stopping = spec.stopping
     if stopping.patience is not None and stopping.metric not in metrics:
-        message = f"was not measured of the base model, so nothing could get better; use one of {_listed(metrics)}"
+        message = f"was not measured for the base model, so nothing could improve; use one of {_listed(metrics)}"
         raise FerretError.of_field("spec.invalid", "stopping.metric", stopping.metric, message)
 
 

@@ -1,4 +1,4 @@
-"""Who takes part in a round, with which seeds, and when it may close: pure functions of the specification."""
+"""Sampling of a round's participants, their seeds, and the quorum: pure functions of the specification."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ EDGE_QUORUM = 0.5
 
 
 def client_names(count: int) -> list[str]:
-    """Names of the simulated clients, in the order of the partition's shards."""
+    """Returns names of the simulated clients, in the order of the partition's shards."""
     width = max(3, len(str(count)))
     return [f"client-{number:0{width}}" for number in range(1, count + 1)]
 
 
 def sample_size(spec: ExperimentSpec, population: int) -> int:
-    """How many of the population a round needs: ⌈fraction · population⌉."""
+    """Returns the number of participants that a round needs: ⌈fraction · population⌉."""
     return math.ceil(spec.participants.fraction * population)
 
 
 def asked_size(spec: ExperimentSpec, population: int) -> int:
-    """How many of the population are asked: those needed and the over-selected."""
+    """Returns the number of participants to invite: the needed and the over-selected ones."""
     needed = sample_size(spec, population)
     return min(population, needed + _ceil_of(spec.round.over_selection, needed))
 
@@ -38,13 +38,13 @@ def sample(
     attempt: int = 1,
     sitting_out: Collection[str] = frozenset(),
 ) -> list[str]:
-    """The names asked in an attempt at a round, in the order drawn: uniformly, the same on every machine.
+    """Returns the names to invite in an attempt at a round, in random order: uniform, the same on every machine.
 
-    n = :func:`sample_size` of them, and with over-selection ⌈n · (1 + x)⌉ or as many as there are: the first n are the
-    same. Each name gets a derived random rank, so a newcomer never changes the order among the others.
+    n = :func:`sample_size` names, and with over-selection ⌈n · (1 + x)⌉ or all if fewer exist; the first n are the
+    same. Each name has a derived random rank, so a new name never changes the order of the others.
 
-    ``sitting_out`` are those who failed or were refused in the attempt before: they are asked only where without them
-    the quorum could not be reached.
+    ``sitting_out``: names that failed or were rejected in the previous attempt; they are invited only if the quorum
+    cannot be reached without them.
     """
     again = _again(attempt)
     ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "sample", round_number, name, *again))
@@ -63,9 +63,10 @@ def round_tasks(
     population: int | None = None,
     attempt: int = 1,
 ) -> list[RoundTask]:
-    """The tasks of all of a round's participants, in their order; every seed is fresh for each attempt at each round.
+    """Returns the tasks of all of a round's participants, in their order; every seed is new for each attempt at each
+    round.
 
-    ``population`` is the number of those they were sampled from; as the specification has it, if not given.
+    ``population``: the number of participants they were sampled from; by default the specification's.
     """
     population = population or spec.participants.simulated + spec.participants.edge
     again = _again(attempt)
@@ -87,31 +88,33 @@ def round_tasks(
 
 
 def quorum_share(spec: ExperimentSpec) -> float:
-    """The quorum; where none is given, all simulated clients, and half of them where real participants take part."""
+    """Returns the quorum; the default is all simulated clients, or half of the participants if real ones take part."""
     if spec.round.quorum is not None:
         return spec.round.quorum
     return EDGE_QUORUM if spec.participants.edge else 1.0
 
 
 def quorum(spec: ExperimentSpec, needed: int) -> int:
-    """How many of the needed participants must have been accepted for the round to count; at least one."""
+    """Returns the number of accepted participants that the round needs to count; at least one."""
     return max(1, _ceil_of(quorum_share(spec), needed))
 
 
 def evaluation_due(spec: ExperimentSpec, round_number: int) -> bool:
-    """Whether this round is evaluated: the base model, every n-th round, and the last."""
+    """True if this round is evaluated: the base model, every n-th round, and the last."""
     return round_number % spec.evaluation.every == 0 or round_number == spec.rounds
 
 
 def checkpoint_due(spec: ExperimentSpec, round_number: int) -> bool:
-    """Whether this round's model is written out: the base model, every n-th round, and the last, which may be any
-    evaluated one where the experiment may stop early."""
+    """True if this round's model is saved: the base model, every n-th round, and the last.
+
+    With early stopping any evaluated round may be the last.
+    """
     may_be_last = spec.stopping.patience is not None and evaluation_due(spec, round_number)
     return may_be_last or round_number % spec.checkpoint.every == 0 or round_number == spec.rounds
 
 
 def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, reason: str | None) -> FerretError:
-    """The error of an attempt that too few participants reached; ``reason`` is that of the first rejection, if any."""
+    """Creates the error of an attempt with too few participants; ``reason``: the first rejection's, if any."""
     why = (
         f"; the first rejection was: {reason}"
         if reason
@@ -124,7 +127,7 @@ def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, r
 
 
 def absurd_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
-    """By participant, the figures of its own that nobody can have measured."""
+    """Returns reported metrics outside their valid range, by participant."""
     found = {
         participant: [name for name, value in sorted(metrics.items()) if not _measurable(name, value)]
         for participant, metrics in by_participant.items()
@@ -133,9 +136,9 @@ def absurd_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[st
 
 
 def mean_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """The participants' own metrics, averaged with equal weights over those that report them, in name order.
+    """Averages the participants' own metrics with equal weights over the participants that report them, in name order.
 
-    Without those of :func:`absurd_metrics`.
+    Values of :func:`absurd_metrics` are excluded.
     """
     ordered = [
         {name: value for name, value in by_participant[participant].items() if _measurable(name, value)}
@@ -152,10 +155,10 @@ def _measurable(name: str, value: float) -> bool:
 
 
 def _again(attempt: int) -> tuple[int, ...]:
-    """What distinguishes a later attempt's seeds; the first one's are the round's own."""
+    """Returns the additional seed parts of a later attempt; empty for the first."""
     return () if attempt == 1 else (attempt,)
 
 
 def _ceil_of(share: float, count: int) -> int:
-    """⌈share · count⌉, exact: 0.1 · 30 in floats is above 3."""
+    """Returns ⌈share · count⌉, exact: 0.1 · 30 in floats is above 3."""
     return math.ceil(Fraction(str(share)) * count)

@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def model_path() -> Path:
-    """The folder of the base model and its tokenizer, in Hugging Face layout."""
+    """Returns the folder of the base model and its tokenizer, in Hugging Face layout."""
     return Path(__file__).parent / "model"

@@ -1,7 +1,7 @@
 """The base model's training text: plain prose about the small world, and the known tasks as instructions.
 
-The prose holds the skills behind most of the other tasks (counting, adding, turning around, …) in words of its own,
-as a real base model has read about the things that it is later instructed to do.
+The prose contains the skills behind most of the other tasks (counting, adding, reversing, …) in different words, as a
+real base model has read about its later instructions.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ PROSE = {reversal: 4, whereabouts: 4, echo: 2, yesterday: 2, counting: 1, sums: 
 
 
 def document(rng: Random) -> Row | str:
-    """One known task, one open request or one piece of prose."""
+    """Draws one known task, one open request or one piece of prose."""
     draw = rng.random()
     if draw < KNOWN_SHARE:
         return row(rng, rng.choice(KNOWN))
@@ -95,7 +95,8 @@ def document(rng: Random) -> Row | str:
 
 
 def vocabulary(rng: Random, each: int) -> list[str]:
-    """Text for the tokenizer: ``each`` rows of every task, so that prompts are short, and as many pieces of prose."""
+    """Returns text for the tokenizer: ``each`` rows of every task, so that prompts are short, and as many pieces of
+    prose."""
     asked = [row(rng, name) for name in TASKS for _ in range(each)]
     prose = [piece(rng) for piece in PROSE for _ in range(each)]
     return [

@@ -1,8 +1,8 @@
 """The demo's instruction tasks: twelve categories, skewed, every answer given by a rule.
 
-The base model was trained on four of them as instructions (:data:`KNOWN`). Of the others its text holds the skill at
-most in plain prose: their instructions and forms of answer are what the federated run has to teach. One of them, the
-invented language Zib, stands in the file of the participant at the edge alone.
+The base model was trained on four of them as instructions (:data:`KNOWN`). For the others its text contains at most the
+skill, in plain prose: the federated run must teach their instructions and forms of answer. One of them, the invented
+language Zib, is only in the file of the participant at the edge.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def row(rng: Random, category: str) -> Row:
 
 
 def rows(rng: Random, count: int, weights: Mapping[str, int], taken: set[Row]) -> list[Row]:
-    """``count`` rows that are not in ``taken``, categories drawn by ``weights``."""
+    """Returns ``count`` rows that are not in ``taken``, with categories drawn by ``weights``."""
     found: list[Row] = []
     while len(found) < count:
         drawn = row(rng, *rng.choices(list(weights), list(weights.values())))

@@ -1,4 +1,4 @@
-"""Trains the demo's base model and its tokenizer, from nothing but the text of :mod:`ferret_core.sample.corpus`::
+"""Training of the demo's base model and its tokenizer, only from the text of :mod:`ferret_core.sample.corpus`::
 
     python -m ferret_core.sample.train_base --out ferret_core/sample/model
 
@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 
 
 def train_tokenizer(texts: Sequence[str]) -> PreTrainedTokenizerFast:
-    """Byte-level BPE; the four fixed pieces of the prompt template are one token each, which keeps prompts short.
+    """Trains byte-level BPE; each of the prompt template's four fixed pieces is one token, which keeps prompts short.
 
-    The markers take the blanks around them, and every piece of text starts as if after a blank, so that a word has
-    the same token wherever it stands.
+    The markers include the surrounding blanks, and every piece of text starts as if after a blank, so that a word has
+    the same token everywhere.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -77,7 +77,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
 
 
 def encode(text: Row | str, tokenizer: PreTrainedTokenizerFast) -> list[int]:
-    """The token ids of one document, with end-of-text; a task is put into the prompt template."""
+    """Returns the token ids of one document, with end-of-text; a task is put into the prompt template."""
     if isinstance(text, str):
         return [*tokenizer(text).input_ids, END_ID]
     (encoded,) = shard_of([Example(*text)], tokenizer, CONTEXT).examples
@@ -85,7 +85,7 @@ def encode(text: Row | str, tokenizer: PreTrainedTokenizerFast) -> list[int]:
 
 
 def next_token_loss(model: LlamaForCausalLM, sequences: Sequence[list[int]]) -> Tensor:
-    """Mean −log p over all tokens but the first of each sequence, computed in bfloat16."""
+    """Returns the mean −log p over all tokens except the first of each sequence, computed in bfloat16."""
     longest = max(map(len, sequences))
     ids = torch.tensor([[*tokens, *[PAD_ID] * (longest - len(tokens))] for tokens in sequences])
     labels = torch.tensor([[*tokens, *[IGNORED] * (longest - len(tokens))] for tokens in sequences])
@@ -96,7 +96,7 @@ def next_token_loss(model: LlamaForCausalLM, sequences: Sequence[list[int]]) -> 
 
 
 def train(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, rng: Random, steps: int) -> None:
-    """AdamW with a warm-up and a cosine decay to zero; every document is drawn afresh."""
+    """Trains with AdamW, a warm-up and a cosine decay to zero; every document is newly drawn."""
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.1)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / WARM_UP) * (1 + math.cos(math.pi * step / steps)) / 2

@@ -1,4 +1,4 @@
-"""The small world that the demo's text speaks of: its words and the sentences made of them."""
+"""The small world of the demo's text: its words and sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """``one/other`` pairs between blanks."""
+    """Parses ``one/other`` pairs between blanks."""
     return {name: partner for pair in text.split() for name, _, partner in [pair.partition("/")]}
 
 
@@ -45,7 +45,7 @@ KINDS = {"animal": tuple(ANIMALS), "place": PLACES, "thing": THINGS}
 
 
 class Scene(NamedTuple):
-    """What one sentence tells: who does what to which animal, and where."""
+    """Content of one sentence: a person, an action, an animal and a place."""
 
     name: str
     verb: str
@@ -64,10 +64,10 @@ def scene(rng: Random) -> Scene:
 
 
 def words(rng: Random, least: int, most: int) -> list[str]:
-    """Different words of any kind, ``least`` to ``most`` of them."""
+    """Draws different words of any kind, ``least`` to ``most`` of them."""
     return rng.sample((*ANIMALS, *COLOURS, *PLACES, *THINGS), rng.randint(least, most))
 
 
 def article(noun: str) -> str:
-    """The noun with ``a`` or ``an`` before it."""
+    """Returns the noun with ``a`` or ``an`` before it."""
     return f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"

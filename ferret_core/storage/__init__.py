@@ -1,4 +1,4 @@
-"""Storage by URL: the scheme names the backend's file."""
+"""Storage by URL; its scheme is the name of the backend's file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["FileKind", "ObjectStore", "Storage", "StoredFile", "blob_location", 
 
 
 def open_storage(url: str, store: ObjectStore | None = None) -> Storage:
-    """The storage at ``url``, e.g. ``file:///var/lib/ferret/storage`` or ``s3://bucket/prefix``, which is reached as
-    ``store`` says; ``spec.invalid`` for an unknown scheme."""
+    """Opens the storage at ``url``, e.g. ``file:///var/lib/ferret/storage`` or ``s3://bucket/prefix``.
+
+    ``store``: the connection to an object store. Raises ``spec.invalid`` for an unknown scheme.
+    """
     module = discovery.load(__name__, urlsplit(url).scheme or "file", "storage_url")
     return module.Backend(url, store)

@@ -1,4 +1,4 @@
-"""What a storage backend is: content-addressed files, durable when ``put`` returns, checked when read."""
+"""Storage backends: content-addressed files, durable when ``put`` returns, verified when read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_core.storage._options import ObjectStore
 
 
 class FileKind(StrEnum):
-    """What a stored file is; also the folder of the storage that it lies in."""
+    """Kind of a stored file; also its folder in the storage."""
 
     CHECKPOINT = "checkpoints"
     CONTRIBUTION = "contributions"
@@ -31,9 +31,9 @@ class StoredFile(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as it is stored, which may be the draft of a writer that was killed.
+    """A file in the storage, which may be the unfinished draft of a killed writer.
 
-    ``stored_at`` is when it was stored last, in seconds by the storage's clock.
+    ``stored_at``: time of the last store, in seconds by the storage's clock.
     """
 
     location: str
@@ -42,126 +42,131 @@ class ListedFile(NamedTuple):
 
 
 def corrupt(location: str, digest: str, found: str) -> FerretError:
-    """Why a file whose bytes have the digest ``found`` is not what was stored."""
+    """Creates the error about a file with bytes of the digest ``found``."""
     return FerretError("storage.corrupt", f"{location} does not match its digest {digest}: its bytes have {found}")
 
 
 def taken(place: str, found: str, owner: str) -> FerretError:
-    """Why ``owner`` cannot use a storage that belongs to ``found``."""
+    """Creates the error about ``owner``'s use of a storage that belongs to ``found``."""
     detail = f"{place} holds the files of another installation, {found}; this one is {owner}"
-    return FerretError("storage.taken", f"{detail}: set FERRET_STORAGE_URL to a folder or prefix of its own")
+    return FerretError("storage.taken", f"{detail}: set FERRET_STORAGE_URL to a separate folder or prefix")
 
 
 def blob_location(kind: FileKind, digest: str) -> str:
-    """Where every backend stores the blob of ``digest``."""
+    """Returns the location of the blob of ``digest``, the same in every backend."""
     return f"{kind}/{digest[:2]}/{digest}"
 
 
 class Storage(Protocol):
-    """The interface of ``ferret_core/storage/<scheme>.py``'s class ``Backend``.
+    """The interface of the class ``Backend`` in ``ferret_core/storage/<scheme>.py``.
 
-    Nobody may delete a file between its ``put`` and the commit of what refers to it. So a collector deletes only what
-    was stored a long time ago, and a ``put`` of bytes that are already there renews their age.
+    A file must not be deleted between its ``put`` and the commit of a reference to it. A collector therefore deletes
+    only files that were stored long ago, and a ``put`` of existing bytes renews their age.
     """
 
     def __init__(self, url: str, store: ObjectStore | None = None) -> None:
-        """``store`` says how an object store is reached; files need none."""
+        """``store`` is the connection to an object store; files need none."""
         ...
 
     def __str__(self) -> str:
-        """Where it is, without a secret."""
+        """Returns the storage's location, without secrets."""
         ...
 
     def claim(self, owner: str) -> None:
-        """Notes the installation that this storage is of, at its first use.
+        """Records the installation that owns this storage, at its first use.
 
-        ``storage.taken`` if the files are another one's, whose collector would take ours for garbage; what else keeps
-        the storage from being used is told by its own error.
+        Raises ``storage.taken`` if it belongs to another one: its collector would delete our files as garbage. Other
+        obstacles raise their own errors.
         """
         ...
 
     def rehearse(self) -> None:
-        """Does everything once that a service does with its storage; raises what keeps it from doing so."""
+        """Performs every operation of a service once; raises the first error."""
         ...
 
     def put_bytes(self, data: bytes, kind: FileKind, digest: str | None = None) -> StoredFile:
-        """Stores a blob by its ``digest``, hashed here unless given; storing the same bytes twice is one file."""
+        """Stores a blob by its ``digest``, hashed here unless given; storing the same bytes twice gives one file."""
         ...
 
     def put_pieces(self, pieces: Pieces, kind: FileKind, digest: str) -> StoredFile:
-        """The same for a blob in pieces."""
+        """Stores a blob in pieces like :meth:`put_bytes`."""
         ...
 
     def put_file(self, path: Path, kind: FileKind, digest: str) -> StoredFile:
-        """Moves in a blob that was written to a :meth:`scratch` folder or has been :meth:`growing`: it then lies at
-        its :meth:`path`."""
+        """Moves a blob from a :meth:`scratch` folder or from :meth:`growing` into the storage, to its :meth:`path`."""
         ...
 
     def require_room(self, size: int) -> None:
-        """``storage.full`` unless ``size`` bytes fit in."""
+        """Raises ``storage.full`` unless ``size`` bytes fit."""
         ...
 
     def growing(self, name: str) -> Path:
-        """Where a file of this name grows until :meth:`put_file` moves it in. It outlives its writer, and is collected
-        once nobody has added to it for long."""
+        """Returns the path where a file of this name grows until :meth:`put_file` moves it into the storage.
+
+        It outlives its writer, and is collected after a long time without additions.
+        """
         ...
 
     def scratch(self, size: int) -> AbstractContextManager[Path]:
-        """An empty folder to write files into that are to be stored; ``storage.full`` unless ``size`` bytes fit in."""
+        """Creates an empty folder for files to store; raises ``storage.full`` unless ``size`` bytes fit."""
         ...
 
     def put_folder(self, folder: Path, kind: FileKind, last: str) -> dict[str, StoredFile]:
-        """Moves in every file of a flat :meth:`scratch` folder, by name; ``last`` becomes visible after all others."""
+        """Moves every file of a flat :meth:`scratch` folder into the storage, by name; ``last`` becomes visible
+        last."""
         ...
 
     def read(self, location: str, digest: str) -> bytes:
-        """The bytes; ``storage.missing`` or ``storage.corrupt`` if they are not there or not those of ``digest``."""
+        """Returns the bytes; raises ``storage.missing`` or, if they do not have ``digest``, ``storage.corrupt``."""
         ...
 
     def view(self, location: str, digest: str) -> memoryview:
-        """The same, of a large file without holding them: they are mapped once they have been checked."""
+        """Returns the bytes without loading a large file: it is verified, then mapped."""
         ...
 
     def verify(self, location: str, digest: str) -> None:
-        """Raises as :meth:`read` does, without holding the bytes."""
+        """Raises like :meth:`read`, without holding the bytes."""
         ...
 
     def folder(self, files: Mapping[str, str]) -> AbstractContextManager[Path]:
-        """A local folder with the files of one checkpoint, given as digests by location, all of which are checked.
+        """Creates a local folder with the verified files of one checkpoint, given as digests by location.
 
-        It stays while the block runs. Raises as :meth:`read` does.
+        It exists while the block runs. Raises like :meth:`read`.
         """
         ...
 
     def open(self, location: str) -> BinaryIO:
-        """The bytes as a stream, unchecked: for downloads whose reader checks the digest."""
+        """Opens the bytes as an unverified stream, for downloads that are verified by the reader."""
         ...
 
     def path(self, location: str) -> Path:
-        """Where the file lies on this machine, if it does."""
+        """Returns the file's path on this machine; the file may be missing."""
         ...
 
     def size(self, location: str) -> int:
-        """Bytes stored; ``storage.missing`` if there is no such file."""
+        """Returns the stored bytes; raises ``storage.missing``."""
         ...
 
     def clock(self) -> float:
-        """The time, in seconds, by the clock that notes when files are stored."""
+        """Returns the time, in seconds, by the clock of ``stored_at``."""
         ...
 
     def list(self) -> Iterator[ListedFile]:
-        """Everything stored, drafts of killed writers included, in any order."""
+        """Lists all stored files, including drafts of killed writers, in any order."""
         ...
 
     def delete(self, location: str, before: float) -> bool:
-        """Removes the file if it was stored last before the moment ``before``; whether it was."""
+        """Deletes the file if it was last stored before the time ``before``; True if it was deleted."""
         ...
 
     def collecting(self, every: float) -> AbstractContextManager[bool]:
-        """Whether this block may collect garbage: False while another one does or a copy of the storage is made, and
-        until ``every`` seconds after the last that ended well."""
+        """Grants this block the collection of garbage.
+
+        False while another collector runs or the storage is being copied, and until ``every`` seconds after the last
+        successful collection.
+        """
         ...
 
     def copying(self) -> AbstractContextManager[None]:
-        """Nothing is collected while this block runs."""
+        """Prevents the collection of garbage while this block runs."""
         ...

@@ -1,4 +1,4 @@
-"""A bucket, or the part of it under a prefix: single requests, each sent again where that helps, with typed errors."""
+"""A bucket, or the part of it under a prefix: single requests with useful retries and typed errors."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from ferret_core.storage._options import ObjectStore
 
 INSTALL = "pip install 'ferret-service[s3]'"
 DIGEST = "ferret-digest"
-"""The metadata in which a blob's BLAKE3 is noted: it says what was meant to be stored, never what is."""
+"""Metadata key with the BLAKE3 of the blob to be stored; it does not prove the stored bytes."""
 COPIED_AT_ONCE = 4 << 30
-"""S3 copies no object of more than 5 GiB in one request."""
+"""S3 copies objects of more than 5 GiB only in several requests."""
 DAMAGED_ON_THE_WAY = frozenset({"BadDigest", "XAmzContentSHA256Mismatch"})
 
 R = TypeVar("R")
 
 
 class Found(NamedTuple):
-    """What the store says of an object: bytes, seconds by its clock when it was stored last, and the digest noted."""
+    """An object's properties: bytes, time of the last store in seconds by the store's clock, and the recorded
+    digest."""
 
     size: int
     stored_at: float
@@ -36,7 +37,7 @@ class Found(NamedTuple):
 
 
 class Bucket:
-    """Keys here are relative to the prefix."""
+    """A bucket. Keys are relative to the prefix."""
 
     def __init__(self, url: str, store: ObjectStore) -> None:
         parts = urlsplit(url)
@@ -53,7 +54,7 @@ class Bucket:
 
     @property
     def client(self) -> Any:
-        """boto3's client, which threads may share."""
+        """boto3's client; it may be shared between threads."""
         with self._making:
             return self._client
 
@@ -71,7 +72,7 @@ class Bucket:
             connect_timeout=store.timeout_seconds,
             read_timeout=store.timeout_seconds,
             s3={"addressing_style": "path" if by_path else "auto"},
-            # Every upload has its Content-MD5, which every store knows; the newer checksums some do not.
+            # Every upload has a Content-MD5, which every store supports; some do not support the newer checksums.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
             max_pool_connections=16,
@@ -82,7 +83,7 @@ class Bucket:
             return session.client("s3", endpoint_url=store.endpoint, region_name=region, config=config)
 
     def call(self, act: Callable[..., R], key: str, **arguments: Any) -> R:
-        """``act`` on the object ``key``; once more where its bytes were damaged on the way to the store."""
+        """Calls ``act`` on the object ``key``; retries if its bytes were damaged on the way to the store."""
         for attempt in range(1, self.store.attempts + 1):
             try:
                 return self._call(act, key, **arguments)
@@ -96,29 +97,29 @@ class Bucket:
             return act(Bucket=self.name, Key=f"{self.prefix}{key}", **arguments)
 
     def put(self, key: str, data: bytes, digest: str | None = None) -> None:
-        """The whole object in one request; it is there when this returns, and in no other form before."""
+        """Stores the whole object in one request; it is complete when this returns, and invisible before."""
         noted = {"Metadata": {DIGEST: digest}} if digest else {}
         self.call(self.client.put_object, key, Body=data, ContentMD5=content_md5(data), **noted)
 
     def head(self, key: str) -> Found:
-        """``storage.missing`` if there is no such object."""
+        """Returns the object's properties; raises ``storage.missing``."""
         found = self.call(self.client.head_object, key)
         return Found(found["ContentLength"], _seconds(found["LastModified"]), found["Metadata"].get(DIGEST))
 
     def get(self, key: str, start: int = 0) -> tuple[Any, int]:
-        """The object's bytes from ``start`` on as a stream, and how many come."""
+        """Returns the object's bytes from ``start`` as a stream, and their number."""
         span = {"Range": f"bytes={start}-"} if start else {}
         found = self.call(self.client.get_object, key, **span)
         return found["Body"], found["ContentLength"]
 
     def read(self, key: str) -> bytes:
-        """A small object of Ferret's own."""
+        """Reads one of Ferret's own small objects."""
         body, _ = self.get(key)
         with told(str(self), key), closing(body):
             return body.read()
 
     def renew(self, key: str, digest: str) -> None:
-        """Makes an object as new as one that is stored now; the bytes stay in the store."""
+        """Renews the age of an object without transferring its bytes."""
         from boto3.s3.transfer import TransferConfig
 
         whole = f"{self.prefix}{key}"
@@ -132,11 +133,11 @@ class Bucket:
             )
 
     def delete(self, key: str) -> None:
-        """Nothing happens if there is no such object."""
+        """Deletes the object, if it exists."""
         self.call(self.client.delete_object, key)
 
     def list(self, prefix: str = "") -> Iterator[ListedFile]:
-        """Every object under the prefix, in the order of the keys."""
+        """Lists every object under the prefix, in the order of the keys."""
         pages = self.client.get_paginator("list_objects_v2")
         with told(str(self), prefix):
             for page in pages.paginate(Bucket=self.name, Prefix=f"{self.prefix}{prefix}"):
@@ -145,17 +146,17 @@ class Bucket:
                     yield ListedFile(key, found["Size"], _seconds(found["LastModified"]))
 
     def clock(self) -> float:
-        """The store's time; ``storage.refused`` and ``storage.unreachable`` tell what keeps one from using it."""
+        """Returns the store's time; raises ``storage.refused`` or ``storage.unreachable`` if the store is unusable."""
         with told(str(self), ""):
             found = self.client.head_bucket(Bucket=self.name)
         return parsedate_to_datetime(found["ResponseMetadata"]["HTTPHeaders"]["date"]).timestamp()
 
 
 def content_md5(data: bytes) -> str:
-    """By which the store sees that bytes were damaged on the way."""
+    """Returns the checksum that the store uses to detect damage on the way."""
     return b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
 
 
 def _seconds(moment: Any) -> float:
-    """Whole ones: lists have finer times than other answers."""
+    """Returns whole seconds: lists have finer times than other responses."""
     return float(moment.timestamp() // 1)

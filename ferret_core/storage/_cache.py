@@ -1,8 +1,8 @@
-"""This machine's copies of stored files, for what needs a path: filled when asked for, and bounded in size.
+"""This machine's copies of stored files, for uses that need a path: filled on demand, bounded in size.
 
-A file lies where it does in the storage. It is checked whenever it is used, so it needs no care; the one that was used
-least recently goes first. Processes of this machine may share the folder. What is being fetched is a draft named after
-its digest, so that the next process continues where a killed one stopped.
+A file has the same relative path as in the storage. It is verified at every use, so it needs no maintenance; the least
+recently used one is dropped first. Processes of this machine may share the folder. A file being fetched is a draft
+named after its digest, so that the next process continues the work of a killed one.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ DRAFTS = ".drafts"
 GROWING = "growing"
 FETCHED = "fetched"
 DRAFT_SECONDS = 24 * 3600.0
-"""A draft to which nobody has added for so long is given up."""
+"""A draft without additions for this long is abandoned."""
 RESERVE_BYTES = 32 << 20
 
 Fetch = Callable[[int], Iterator[bytes]]
-"""The bytes of a file from an offset on."""
+"""Function that yields the bytes of a file from an offset."""
 
 
 class _Unit(NamedTuple):
-    """What is dropped as one: a file, or the folder of a checkpoint."""
+    """A unit of eviction: a file, or the folder of a checkpoint."""
 
     path: Path
     size: int
@@ -46,25 +46,25 @@ class _Unit(NamedTuple):
 
 
 class Cache:
-    """At most ``limit`` bytes in ``root``, but for what is in use or being written."""
+    """At most ``limit`` bytes in ``root``, not counting files in use or being written."""
 
     def __init__(self, root: Path, limit: int) -> None:
         self.root = root
         self._limit = limit
 
     def path(self, location: str) -> Path:
-        """Where a copy of the file lies, if there is one."""
+        """Returns the path of a copy of the file; the copy may be missing."""
         path = (self.root / location).resolve()
         if not path.is_relative_to(self.root.resolve()):
             raise FerretError.of_field("storage.missing", "location", location, "is outside the storage folder")
         return path
 
     def growing(self, name: str) -> Path:
-        """Where a draft of this name grows."""
+        """Returns the path of a growing draft of this name."""
         return self.path(f"{DRAFTS}/{GROWING}/{name}")
 
     def require_room(self, size: int) -> None:
-        """``storage.full`` unless ``size`` bytes fit on the disk, for which copies that are not in use make room."""
+        """Raises ``storage.full`` unless ``size`` bytes fit on the disk, after dropping unused copies."""
         self.root.mkdir(parents=True, exist_ok=True)
         needed = size + RESERVE_BYTES
         self._drop(needed - shutil.disk_usage(self.root).free)
@@ -74,7 +74,7 @@ class Cache:
 
     @contextmanager
     def scratch(self, size: int) -> Generator[Path]:
-        """An empty folder for what is to be stored."""
+        """Creates an empty folder for files to store."""
         self.require_room(size)
         drafts = self.root / DRAFTS
         drafts.mkdir(exist_ok=True)
@@ -82,7 +82,8 @@ class Cache:
             yield Path(name)
 
     def keep(self, path: Path, location: str) -> None:
-        """Takes in a file that has just been stored; its folder may go meanwhile, and the file is lost to the cache."""
+        """Moves a file that has just been stored into the cache. If its folder is dropped meanwhile, the copy is
+        lost."""
         target = self.path(location)
         if path != target:
             with suppress(FileNotFoundError):
@@ -90,8 +91,10 @@ class Cache:
                 path.replace(target)
 
     def opened(self, location: str, digest: str, fetch: Fetch) -> BinaryIO:
-        """The checked file, at its beginning; fetched if there is no good copy. ``storage.corrupt`` if what comes is
-        not that of ``digest``."""
+        """Opens the verified file at its beginning; fetches it if no valid copy exists.
+
+        Raises ``storage.corrupt`` if the fetched bytes do not have ``digest``.
+        """
         path = self.path(location)
         while True:
             with suppress(FileNotFoundError):
@@ -108,7 +111,7 @@ class Cache:
 
     @contextmanager
     def holding(self, folder: Path) -> Generator[None]:
-        """Nothing is dropped from ``folder`` while the block runs."""
+        """Prevents ``folder`` from being dropped while the block runs."""
         handle = _held(folder)
         try:
             yield
@@ -116,7 +119,7 @@ class Cache:
             os.close(handle)
 
     def trim(self) -> None:
-        """Drops drafts that were given up, and copies until the rest is within the limit."""
+        """Drops abandoned drafts, and copies until the rest is within the limit."""
         _drop_old(self.root / DRAFTS)
         self._drop(sum(unit.size for unit in _units(self.root)) - self._limit)
 
@@ -129,7 +132,7 @@ class Cache:
                 excess -= unit.size
 
     def _fetched(self, path: Path, location: str, digest: str, fetch: Fetch) -> BinaryIO | None:
-        """The file, whatever else goes to make room for it; None where another process has been faster."""
+        """Fetches the file, dropping others to make room; returns None if another process was faster."""
         draft = self.root / DRAFTS / FETCHED / digest
         draft.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("a+b") as file:
@@ -144,7 +147,7 @@ class Cache:
         return found
 
     def _fill(self, file: BinaryIO, location: str, digest: str, fetch: Fetch) -> None:
-        """The whole of it; what was there of an earlier attempt is fetched again if it does not fit."""
+        """Writes the whole file; an earlier attempt's bytes are fetched again if they do not match."""
         for start in (file.seek(0, os.SEEK_END), 0):
             with room_for(self.root):
                 file.truncate(start)
@@ -160,14 +163,14 @@ class Cache:
 
 
 def chunks(stream: io.RawIOBase) -> Iterator[bytes]:
-    """The rest of a stream, closed at its end."""
+    """Yields the rest of a stream, and closes it at its end."""
     with stream:
         while chunk := stream.read(CHUNK_BYTES):
             yield chunk
 
 
 def _held(folder: Path) -> int:
-    """An open descriptor that keeps the folder from being dropped."""
+    """Opens a descriptor that prevents the folder from being dropped."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -178,7 +181,7 @@ def _held(folder: Path) -> int:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether what is open there still has this name."""
+    """True if the open file still has this name."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
@@ -186,7 +189,8 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _units(root: Path) -> Iterator[_Unit]:
-    """Each kind's folder holds folders; one of a checkpoint holds its files, any other those of one beginning."""
+    """Yields the units: each kind's folder has subfolders, which hold a checkpoint's files or files with the same
+    prefix."""
     for folder in root.glob("[!.]*/*/"):
         files = [_Unit(path, *_size(path)) for path in folder.iterdir()]
         if folder.parent.name == "checkpoints":
@@ -204,7 +208,7 @@ def _size(path: Path) -> tuple[int, float]:
 
 
 def _dropped(path: Path) -> bool:
-    """Whether it is gone; not a folder that is held."""
+    """Drops a unit; False for a folder that is held."""
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return True

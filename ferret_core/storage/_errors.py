@@ -1,4 +1,4 @@
-"""What an object store, or its absence, says: as Ferret's errors, with the permission that is missing."""
+"""Conversion of an object store's errors, and of failures to reach it, to Ferret's, with the missing permission."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PERMISSIONS = {
     "ListObjectsV2": "s3:ListBucket",
     "ListParts": "s3:ListMultipartUploadParts",
 }
-"""What each request needs; any other writes, and needs :data:`WRITING`."""
+"""Permission for each request; all others write, and need :data:`WRITING`."""
 WRITING = "s3:PutObject"
 MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 FULL = frozenset({"507", "InsufficientStorage", "QuotaExceeded", "XMinioStorageFull"})
 FORBIDDEN = frozenset({"403", "AccessDenied", "AllAccessDisabled"})
 STRANGER = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"})
-"""The credentials themselves are no good."""
+"""Codes for invalid credentials."""
 OVERLOADED = frozenset({"SlowDown", "RequestTimeout", "RequestTimeTooSkewed", "Throttling", "TooManyRequests"})
 
 
 @contextmanager
 def told(store: str, key: str) -> Generator[None]:
-    """What the library raises in the block about ``key`` (the bucket itself where empty) becomes Ferret's error."""
+    """Converts the library's exceptions about ``key`` (empty for the bucket itself) in the block to Ferret's errors."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
 
     try:
@@ -47,7 +47,7 @@ def told(store: str, key: str) -> Generator[None]:
 
 
 def code_of(error: FerretError) -> str | None:
-    """What the store itself called the error."""
+    """Returns the store's own code of the error."""
     response = getattr(error.__cause__, "response", None) or {}
     return response.get("Error", {}).get("Code")
 
@@ -57,7 +57,7 @@ def _refusal(store: str, key: str, error: Any) -> FerretError:
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     operation = error.operation_name
     if code == "NoSuchBucket" or (code in MISSING and operation == "HeadBucket"):
-        return FerretError("storage.refused", f"{store}: there is no such bucket: make it, or set FERRET_STORAGE_URL")
+        return FerretError("storage.refused", f"{store}: there is no such bucket: create it, or set FERRET_STORAGE_URL")
     if code in MISSING:
         return FerretError("storage.missing", f"{key} is not in the storage {store}")
     if code in FULL:
@@ -68,6 +68,6 @@ def _refusal(store: str, key: str, error: Any) -> FerretError:
         permission = PERMISSIONS.get(operation, WRITING)
         return FerretError("storage.refused", f"{store}{key}: the permission {permission} is missing: grant it")
     if status >= 500 or code in OVERLOADED:
-        detail = f"{store} does not answer requests now ({code or status}, after several attempts): it is tried again"
+        detail = f"{store} does not answer requests now ({code or status}, after several attempts): it will be retried"
         return FerretError("storage.unreachable", detail)
     return FerretError("storage.refused", f"{store}{key}: {operation} was refused: {error}")

@@ -1,7 +1,7 @@
-"""A large blob goes to the bucket in parts: a few in memory, and those that are there already are not sent again.
+"""Upload of a large blob in parts: a few are in memory at a time, and parts that have arrived are not sent again.
 
-What a writer that was killed has sent stays at the store as an unfinished upload. Who stores the same blob next goes on
-with it: a part counts as sent if the store has as many bytes with the same MD5. Only a complete upload is visible.
+The parts of a killed writer remain at the store as an unfinished upload. The next writer of the same blob continues it:
+a part counts as sent if the store has the same number of bytes with the same MD5. Only a complete upload is visible.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ferret_core.storage._errors import code_of, told
 from ferret_core.system.failpoints import failpoint
 
 SENDERS = 4
-"""Parts on their way at a time, each of which is held in memory."""
+"""Parts sent at a time, each held in memory."""
 MOST_PARTS = 10_000
 BEGUN_ANEW = frozenset({"InvalidPart", "NoSuchUpload"})
 SKEW_SECONDS = 60.0
-"""By which the clocks of a store's machines may differ."""
+"""Assumed maximum difference between the clocks of a store's machines."""
 
 
 class Source(NamedTuple):
-    """A blob of ``size`` bytes; ``part(offset, length)`` reads some of them."""
+    """A blob of ``size`` bytes; ``part(offset, length)`` reads a range of it."""
 
     size: int
     part: Callable[[int, int], bytes]
@@ -44,7 +44,7 @@ class Source(NamedTuple):
 
 
 def send(bucket: Bucket, key: str, source: Source, digest: str) -> None:
-    """Stores the blob in parts; begins anew where the store has lost or altered some of them."""
+    """Stores the blob in parts; starts again if the store has lost or altered some of them."""
     since = bucket.clock()
     for _ in range(bucket.store.attempts):
         try:
@@ -56,7 +56,7 @@ def send(bucket: Bucket, key: str, source: Source, digest: str) -> None:
                 continue
         if _is_there(bucket, key, source, digest, since - SKEW_SECONDS):  # another may have completed it
             return
-    detail = f"{bucket} does not keep {key}, which was sent {bucket.store.attempts} times: look at the store"
+    detail = f"{bucket} does not keep {key}, which was sent {bucket.store.attempts} times: check the store"
     raise FerretError("storage.unreachable", detail)
 
 
@@ -78,7 +78,7 @@ class _Upload:
         self._complete(upload, [{"PartNumber": n, "ETag": tag} for n, tag in zip(numbers, tags, strict=True)])
 
     def _begun(self) -> str | None:
-        """The last unfinished upload of this object."""
+        """Returns the last unfinished upload of this object."""
         found = [upload for key, upload, _ in unfinished(self._bucket, self._key) if key == self._key]
         return found[-1] if found else None
 
@@ -102,12 +102,12 @@ class _Upload:
 
 
 def begin(bucket: Bucket, key: str, digest: str) -> str:
-    """The id of a new upload."""
+    """Starts a new upload and returns its id."""
     return bucket.call(bucket.client.create_multipart_upload, key, Metadata={DIGEST: digest})["UploadId"]
 
 
 def unfinished(bucket: Bucket, prefix: str = "") -> list[tuple[str, str, float]]:
-    """Key, id and beginning (seconds by the store's clock) of every upload that was not completed, oldest first."""
+    """Lists key, id and start (seconds by the store's clock) of every unfinished upload, oldest first."""
     found: list[tuple[str, str, float]] = []
     with told(str(bucket), prefix):
         pages = bucket.client.get_paginator("list_multipart_uploads")
@@ -119,7 +119,7 @@ def unfinished(bucket: Bucket, prefix: str = "") -> list[tuple[str, str, float]]
 
 
 def parts_of(bucket: Bucket, key: str, upload: str) -> list[Any]:
-    """What the store has of an unfinished upload; nothing where that is gone."""
+    """Lists the arrived parts of an unfinished upload; empty if the upload no longer exists."""
     pages = bucket.client.get_paginator("list_parts")
     try:
         with told(str(bucket), key):
@@ -132,7 +132,7 @@ def parts_of(bucket: Bucket, key: str, upload: str) -> list[Any]:
 
 
 def abort(bucket: Bucket, key: str, upload: str) -> None:
-    """Gives up an unfinished upload with all its parts; nothing happens where it is gone."""
+    """Aborts an unfinished upload with all its parts, if it exists."""
     try:
         bucket.call(bucket.client.abort_multipart_upload, key, UploadId=upload)
     except FerretError as error:

@@ -1,11 +1,11 @@
-"""What processes on several machines tell each other through a bucket, by marks: small objects of their own.
+"""Coordination of processes on several machines through a bucket, by marks: small separate objects.
 
-A bucket has no locks. But of two processes that each write a mark first and look for the other's mark afterwards, at
-least one sees the other (as in Dekker's algorithm), because a listing shows all that was written before it. So two
-collectors may both give way, but never both go on. In the same way a writer sees the mark of the collector that is
-about to delete its file, or the collector sees that the file is new.
+A bucket has no locks. But of two processes that each write a mark first and check for the other's mark afterwards, at
+least one sees the other (as in Dekker's algorithm), because a listing shows everything that was written before it. So
+two collectors may both stop, but never both continue. In the same way, either a writer sees the mark of the collector
+that is about to delete its file, or the collector sees that the file is new.
 
-A living process renews its mark. An old mark is that of a killed process, and counts no more.
+A living process renews its mark. An old mark belongs to a killed process, and no longer counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ferret_core.storage._bucket import Bucket
 FOLDER = ".marks"
 RENEWED_SECONDS = 60.0
 DEAD_SECONDS = 300.0
-"""Longer than a request takes with all its attempts: what a dead process has asked for is done or never will be."""
+"""Longer than a request takes with all its attempts: a dead process's requests are finished or will never be."""
 LOOK_SECONDS = 0.2
 
 
@@ -34,13 +34,13 @@ class Marks:
 
     @contextmanager
     def holding(self, what: str) -> Generator[str]:
-        """A mark that this process does ``what``, renewed while the block runs; its key."""
+        """Holds a mark for the activity ``what``, renewed while the block runs; yields its key."""
         key = f"{FOLDER}/{what}/{secrets.token_hex(8)}"
         ended = threading.Event()
 
         def renew() -> None:
             while not ended.wait(RENEWED_SECONDS):
-                with suppress(FerretError):  # the next may succeed, long before the mark counts as a dead process's
+                with suppress(FerretError):  # the next may succeed, long before the mark expires
                     self._bucket.put(key, b"")
 
         thread = threading.Thread(target=renew, name="ferret-mark", daemon=True)
@@ -55,23 +55,23 @@ class Marks:
 
     @contextmanager
     def condemning(self, location: str) -> Generator[None]:
-        """While the block runs, writers of ``location`` see that it is about to be deleted."""
+        """Shows writers of ``location``, while the block runs, that it is about to be deleted."""
         key = f"{_condemned(location)}{secrets.token_hex(8)}"
         self._bucket.put(key, b"")
         yield
-        self._bucket.delete(key)  # not where the block failed: the store may still delete
+        self._bucket.delete(key)  # not if the block failed: the store may still delete
 
     def others(self, what: str, own: str = "") -> bool:
-        """Whether another living process does ``what``."""
+        """True if another living process is doing ``what``."""
         return self._living(f"{FOLDER}/{what}/", own)
 
     def wait_for_none(self, what: str) -> None:
-        """Until no living process does ``what``."""
+        """Waits until no living process is doing ``what``."""
         while self.others(what):
             time.sleep(LOOK_SECONDS)
 
     def was_condemned(self, location: str) -> bool:
-        """Whether a collector was about to delete ``location``; none is any more when this returns."""
+        """True if a collector was about to delete ``location``; waits until none is."""
         found = False
         while self._living(_condemned(location), ""):
             found = True

@@ -1,4 +1,4 @@
-"""How an object store is reached, and what this machine keeps of it."""
+"""Connection to an object store, and limits of its local cache."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 
 class ObjectStore(NamedTuple):
-    """What the storage's URL does not say; credentials come from where the library looks for them.
+    """Options that are not in the storage's URL; credentials come from the library's standard sources.
 
-    ``cache`` is a folder of this machine with at most ``cache_bytes`` of what was read or written. Larger files than
-    ``part_bytes`` are sent in parts of as many. A request that fails is sent up to ``attempts`` times, and has failed
-    where nothing comes for ``timeout_seconds``.
+    ``cache`` is a folder of this machine with at most ``cache_bytes`` of read or written data. Files larger than
+    ``part_bytes`` are sent in parts of this size. A failing request is sent up to ``attempts`` times, and fails after
+    ``timeout_seconds`` without data.
     """
 
     cache: Path

@@ -1,4 +1,4 @@
-"""An object as a file that is read: where the connection breaks, reading goes on from there."""
+"""An object as a readable file: if the connection breaks, reading resumes at the same place."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ BUFFER_BYTES = 1 << 18
 
 
 class Reader(io.RawIOBase):
-    """The bytes of one object from ``start`` on, unchecked; ``size`` is how many it has.
+    """The bytes of one object from ``start``, unverified; ``size`` is the object's length.
 
-    Raises ``storage.missing`` at once, and ``storage.unreachable`` where as many attempts in a row bring nothing.
+    Raises ``storage.missing`` immediately, and ``storage.unreachable`` after ``attempts`` consecutive attempts without
+    data.
     """
 
     def __init__(self, bucket: Bucket, key: str, start: int = 0) -> None:
@@ -56,7 +57,7 @@ class Reader(io.RawIOBase):
         super().close()
 
     def _next(self, most: int) -> bytes:
-        """At least one byte."""
+        """Returns at least one byte."""
         for _ in range(self._bucket.store.attempts):
             try:
                 if data := self._stream(most):
@@ -65,7 +66,7 @@ class Reader(io.RawIOBase):
                 if error.code != "storage.unreachable":
                     raise
             self._drop()
-        detail = f"{self._bucket}{self._key} breaks off after {self._position} of {self.size} bytes, again and again"
+        detail = f"{self._bucket}{self._key} ends after {self._position} of {self.size} bytes, again and again"
         raise FerretError("storage.unreachable", f"{detail}: check the network")
 
     def _stream(self, most: int) -> bytes:

@@ -1,9 +1,9 @@
 """``file://``: files under one folder, each written durably.
 
-Room is checked before writing, so that a full disk is a message and not half a file.
+Free space is checked before writing, so that a full disk gives a message and not half a file.
 
-A file's modification time says when it was stored last. Looking at it and deleting are one step to writers: deleting
-holds a lock alone that renaming and renewing share (flock(2), which the kernel drops with the process).
+A file's modification time is the time of its last store. Deletion checks it and deletes atomically with respect to
+writers: it holds an exclusive lock; renaming and renewing share it (flock(2), released by the kernel with the process).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ferret_core.system.failpoints import failpoint
 
 RESERVE_BYTES = 32 << 20
 READ_BYTES = 1 << 20
-"""Of what is larger a view is mapped."""
+"""Larger files are mapped for a view."""
 WRITING_LOCK = ".writing"
 COLLECTED = ".collected"
 OWNER = ".owner"
@@ -198,7 +198,7 @@ class Backend:
             yield
 
     def _paths(self) -> Iterator[Path]:
-        """Every file but Ferret's own, which lie in the root itself."""
+        """Yields every file except Ferret's own, which are in the root itself."""
         for folder, _, names in os.walk(self.root):
             if Path(folder) != self.root:
                 yield from (Path(folder) / name for name in names)
@@ -210,7 +210,7 @@ class Backend:
                 put_in_place(path, self.root / file.location, self._writing)
 
     def _renew(self, file: StoredFile) -> bool:
-        """Whether the file is already there, whole; if so it counts as stored now."""
+        """True if the complete file already exists; it then counts as stored now."""
         path = self.root / file.location
         try:
             with path.open("rb") as reader:
@@ -225,12 +225,12 @@ class Backend:
         return True
 
     def _writing(self) -> AbstractContextManager[object]:
-        """Nothing is deleted while the block runs."""
+        """Prevents deletion while the block runs."""
         return self._locked(WRITING_LOCK, fcntl.LOCK_SH)
 
     @contextmanager
     def _locked(self, name: str, how: int) -> Generator[int | None]:
-        """The lock file's descriptor; None where another one holds a lock that is not to be waited for."""
+        """Yields the lock file's descriptor; None if another process holds a lock that must not be waited for."""
         handle = os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             yield handle if _lock(handle, how) else None
@@ -245,7 +245,7 @@ class Backend:
 
 
 def _seal(file: Path) -> None:
-    """Makes what another library has written durable, new and its owner's own."""
+    """Makes a file written by another library durable, new and readable only by its owner."""
     handle = os.open(file, os.O_RDWR)
     try:
         os.fchmod(handle, 0o600)

@@ -1,7 +1,7 @@
-"""``s3://bucket/prefix``: the objects of an S3-compatible store, with what this machine uses of them in a cache.
+"""``s3://bucket/prefix``: the objects of an S3-compatible store, with a local cache.
 
-A file is visible when its upload is complete, never before; large ones are sent in parts and taken up again. What is
-read is checked against its digest: no ETag and no checksum of the store's is trusted. A file's age is that of its
+A file is visible only after its upload is complete; large ones are sent in parts, and interrupted uploads are resumed.
+Read bytes are verified against their digest: no ETag or checksum of the store is trusted. A file's age is that of its
 object by the store's clock.
 """
 
@@ -28,11 +28,11 @@ from ferret_core.storage._resuming_reader import BUFFER_BYTES, Reader
 from ferret_core.system.failpoints import failpoint
 
 READ_BYTES = 1 << 20
-"""Of what is larger a view is mapped."""
+"""Larger files are mapped for a view."""
 OWNER = ".owner"
 COLLECTED = ".collected"
 UPLOADS = ".uploads"
-"""Where unfinished uploads are listed."""
+"""Listed location of unfinished uploads."""
 
 
 class Backend:
@@ -181,11 +181,11 @@ class Backend:
             yield
 
     def _files(self) -> Iterator[ListedFile]:
-        """Every blob: what begins with a dot is Ferret's own."""
+        """Yields every blob: names that begin with a dot are Ferret's own."""
         return (file for file in self._bucket.list() if not file.location.startswith("."))
 
     def _put(self, source: Source, location: str, digest: str) -> StoredFile:
-        """Stored, and not about to be deleted any more by a collector that found it old."""
+        """Stores the blob, again if a collector that found it old was about to delete it."""
         self._send(source, location, digest)
         while self._marks.was_condemned(location):
             self._send(source, location, digest)
@@ -198,7 +198,7 @@ class Backend:
             send(self._bucket, location, source, digest)
 
     def _renew(self, size: int, location: str, digest: str) -> bool:
-        """Whether the file is already there, whole; if so it counts as stored now."""
+        """True if the complete file already exists; it then counts as stored now."""
         try:
             if self.size(location) != size:
                 return False
@@ -223,7 +223,7 @@ class Backend:
         return chunks(Reader(self._bucket, location, start)) if left > 0 else iter(())
 
     def _abort(self, location: str, before: float) -> bool:
-        """An upload to which somebody still adds is not given up."""
+        """Aborts an unfinished upload, unless parts were added recently."""
         key, _, upload = location.removeprefix(f"{UPLOADS}/").rpartition("#")
         added = [part["LastModified"].timestamp() for part in parts_of(self._bucket, key, upload)]
         if any(moment >= before for moment in added):
@@ -232,7 +232,7 @@ class Backend:
         return True
 
     def _due(self, every: float) -> bool:
-        """Whether the last collection lies as far back; the first is noted as one that has just been made."""
+        """True if the last collection was at least ``every`` seconds ago; the first call only records the time."""
         try:
             last = self._bucket.head(COLLECTED).stored_at
         except FerretError as error:

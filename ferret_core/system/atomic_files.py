@@ -1,7 +1,8 @@
-"""Files that are whole or not there, and on disk when the call returns: draft → fsync → rename → fsync of the folder.
+"""Atomic and durable files: complete or absent, and on disk when the call returns.
 
-Rename alone is not durable: the file's bytes and the folder's entry are each flushed (see PostgreSQL's
-``durable_rename``). A full disk is the error ``storage.full`` and leaves no draft.
+The steps are: draft → fsync → rename → fsync of the folder. Rename alone is not durable: the file's bytes and the
+folder's entry are each flushed (see PostgreSQL's ``durable_rename``). A full disk raises ``storage.full`` and leaves no
+draft.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ Guard = Callable[[], AbstractContextManager[object]]
 
 
 def write_durably(target: Path, data: bytes) -> None:
-    """Puts ``data`` at ``target``, in place of what was there; ``storage.full`` if there is no room."""
+    """Writes ``data`` to ``target``, replacing any existing file; raises ``storage.full`` on a full disk."""
     with replacing(target) as file:
         file.write(data)
 
 
 def create_durably(target: Path, data: bytes) -> None:
-    """Puts ``data`` at ``target`` unless a file is there: of several writers the first wins. ``storage.full``."""
+    """Writes ``data`` to ``target`` unless the file exists: of several writers the first wins. Raises
+    ``storage.full``."""
     with room_for(target), _draft_in(target.parent, nullcontext) as draft:
         with draft.open("wb") as file:
             file.write(data)
@@ -42,7 +44,8 @@ def create_durably(target: Path, data: bytes) -> None:
 
 @contextmanager
 def replacing(target: Path, guard: Guard = nullcontext) -> Generator[BinaryIO]:
-    """A draft beside ``target`` that takes its place when the block ends well; ``storage.full`` without room.
+    """Yields a draft next to ``target`` that replaces it when the block succeeds; raises ``storage.full`` on a full
+    disk.
 
     Both names appear under ``guard``. Only the owner may read the file.
     """
@@ -67,7 +70,7 @@ def put_in_place(draft: Path, target: Path, guard: Guard = nullcontext) -> None:
 
 @contextmanager
 def room_for(what: object) -> Generator[None]:
-    """A disk that is full while the block runs is ``storage.full``, with ``what`` did not fit."""
+    """Raises ``storage.full`` if the disk becomes full in the block; ``what``: the data that did not fit."""
     try:
         yield
     except FerretError:
@@ -79,14 +82,14 @@ def room_for(what: object) -> Generator[None]:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a disk, quota or file was full, also for libraries in Rust, which say so in their message only."""
+    """True if a disk, quota or file was full; errors of libraries in Rust are recognised by their message."""
     if isinstance(error, OSError):
         return error.errno in _NO_ROOM
     return any(f"(os error {number})" in str(error) for number in _NO_ROOM)
 
 
 def make_folder_durably(folder: Path) -> None:
-    """The folder and its missing parents, each entered in its parent on disk."""
+    """Creates the folder and its missing parents, each flushed to disk."""
     if folder.is_dir():
         return
     make_folder_durably(folder.parent)
@@ -95,7 +98,7 @@ def make_folder_durably(folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Brings the folder's entries to the disk. Windows opens no folder and keeps its entries in a journal."""
+    """Flushes the folder's entries to disk. Windows cannot open folders, and keeps their entries in a journal."""
     if sys.platform == "win32":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -107,7 +110,7 @@ def flush_folder(folder: Path) -> None:
 
 @contextmanager
 def _draft_in(folder: Path, guard: Guard) -> Generator[Path]:
-    """An empty file that only its owner may read, gone when the block ends."""
+    """Yields an empty file that only its owner may read, and removes it after the block."""
     with guard():
         make_folder_durably(folder)
         handle, name = tempfile.mkstemp(prefix=".tmp-", dir=folder)

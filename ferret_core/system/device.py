@@ -1,4 +1,4 @@
-"""Where models live and are trained: on a GPU if there is one, unless ``FERRET_DEVICE`` says otherwise."""
+"""Device of models and training: a GPU if there is one, unless ``FERRET_DEVICE`` selects another."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def chosen_device(wanted: str | None = None) -> torch.device:
-    """The device called ``wanted``, by default what the environment asks for.
+    """Returns the device ``wanted``, by default the one in the environment.
 
-    Raises ``settings.invalid`` for another name, and for ``cuda`` where torch finds no GPU.
+    Raises ``settings.invalid`` for an unknown name, and for ``cuda`` if torch finds no GPU.
     """
     asked = wanted or os.environ.get(SETTING) or "auto"
     if asked not in DEVICES:
@@ -31,8 +31,7 @@ def chosen_device(wanted: str | None = None) -> torch.device:
 
 
 def place(model: nn.Module, device: torch.device) -> None:
-    """Moves the model to ``device``; ``memory.exhausted`` where a GPU has too little room for it. Shards are where they
-    belong."""
+    """Moves the model to ``device``; raises ``memory.exhausted`` if a GPU has too little room. Shards stay in place."""
     if is_sharded(model):
         return
     if device.type == "cuda":
@@ -44,4 +43,4 @@ def require_room(needed: int, free: int) -> None:
     """Raises ``memory.exhausted`` unless ``needed`` bytes are ``free`` on the GPU."""
     if needed > free:
         message = f"the model takes {size(needed)} and {size(free)} of the GPU are free: set {SETTING}=cpu"
-        raise FerretError("memory.exhausted", f"{message}, use a smaller model, or end what else runs there")
+        raise FerretError("memory.exhausted", f"{message}, use a smaller model, or end other processes on it")

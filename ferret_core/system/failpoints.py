@@ -1,7 +1,7 @@
-"""Named moments at which a process can be made to die, so that tests see what a crash there leaves behind.
+"""Failpoints: named places where a process can be killed, so that tests see the state after a crash.
 
-Armed only by the environment: ``FERRET_FAILPOINT=storage.synced:3`` ends the process by SIGKILL when it comes to that
-moment for the third time. Unarmed, a point costs one look into an empty dictionary. The idea is FreeBSD's fail(9).
+Armed only by the environment: ``FERRET_FAILPOINT=storage.synced:3`` kills the process by SIGKILL when it reaches that
+point for the third time. Unarmed, a point costs one lookup in an empty dictionary. The idea is FreeBSD's fail(9).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ferret_core.protocol.errors import FerretError
 VARIABLE = "FERRET_FAILPOINT"
 
 NAMES = (
-    # a transaction (ferret_db/database.py): written but not committed; committed, its messages not noted as sent;
-    # noted, but not sent; sent
+    # a transaction (ferret_db/database.py): written but not committed; committed, with its messages not marked as sent;
+    # marked, but not sent; sent
     "database.written",
     "database.committed",
     "database.claimed",
     "database.sent",
     # a file written durably (ferret_core/system/atomic_files.py): an empty draft; all bytes in it; on disk; under its
-    # name; in its folder on disk. In the storage (ferret_core/storage/): found there before, and so not written; all
-    # files of a folder but the last; removed
+    # name; in its folder on disk. In the storage (ferret_core/storage/): already there, and so not written; all files
+    # of a folder except the last; removed
     "storage.opened",
     "storage.written",
     "storage.synced",
@@ -37,7 +37,7 @@ NAMES = (
     "checkpoints.saved",
     "checkpoints.sealed",
     "checkpoints.stored",
-    # the tasks (worker/): what each has done so far
+    # the tasks (worker/): after each step
     "coordinate.begun",
     "coordinate.prepared",
     "coordinate.started",
@@ -88,16 +88,16 @@ _left: dict[str, int] = {}
 
 
 def failpoint(name: str) -> None:
-    """The moment ``name``, one of :data:`NAMES`."""
+    """Kills the process here if the point ``name``, one of :data:`NAMES`, is armed and due."""
     if name in _left:
         _count_down(name)
 
 
 def arm(setting: str) -> None:
-    """Arms one point by ``name:n``, or none by an empty text; ``settings.invalid`` for anything else."""
+    """Arms one point by ``name:n``, or none by an empty text; raises ``settings.invalid`` for anything else."""
     name, _, hit = setting.partition(":")
     if setting and not (name in NAMES and hit.isdigit() and int(hit)):
-        message = f"is no point and hit, as in storage.synced:1; the points are {', '.join(NAMES)}"
+        message = f"is not a point and hit, as in storage.synced:1; the points are {', '.join(NAMES)}"
         raise FerretError.of_field("settings.invalid", VARIABLE, setting, message)
     _left.clear()
     if setting:

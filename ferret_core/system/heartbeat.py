@@ -1,9 +1,9 @@
-"""A process shows that it works by touching a file, so that a supervisor or a container's health check can watch it.
+"""Heartbeat: a process touches a file while it works, for a supervisor or a container's health check.
 
-A thread touches the file every second. A process that was stopped (SIGSTOP) or that cannot get its interpreter's lock
-touches nothing. The thread also watches the main thread: when that has sat in one wait for a minute, the thread stops
-touching. A long step of training is no such wait, because it uses the processor; nor is a wait for a child process
-that computes, or for a disk. On other systems than Linux only the first half is known.
+A thread touches the file every second. A process that is stopped (SIGSTOP) or cannot get its interpreter's lock does
+not touch it. The thread also watches the main thread: after one minute in a single wait, the thread stops touching. A
+long step of training is not such a wait, because it uses the processor; neither is a wait for a child process that
+computes, or for a disk. On systems other than Linux the main thread is not watched.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
 BLOCKED_SECONDS = 60.0
-"""A main thread that has used no processor time for so long, outside of the disk, is blocked."""
+"""A main thread without processor time or disk wait for this long counts as blocked."""
 
 
 class Heartbeat(threading.Thread):
-    """Touches ``path`` every second until the main thread is blocked; start it from anywhere."""
+    """Touches ``path`` every second until the main thread is blocked; it can be started from any thread."""
 
     def __init__(self, path: Path, blocked_seconds: float = BLOCKED_SECONDS) -> None:
         super().__init__(name="heartbeat", daemon=True)
@@ -51,7 +51,7 @@ class Heartbeat(threading.Thread):
             logger.error("the main thread has been in one wait for %.0f s", self._blocked_seconds)
 
     def _moves(self) -> bool:
-        """Whether the main thread has got on within the time allowed."""
+        """True if the main thread has progressed within the allowed time."""
         now, work = time.monotonic(), _work_done()
         if work is None or work != self._work:
             self._work, self._moved = work or 0, now
@@ -59,8 +59,10 @@ class Heartbeat(threading.Thread):
 
 
 def _work_done() -> int | None:
-    """A number that grows while the main thread or a child process uses the processor; None: it waits for a disk, or
-    this system does not tell."""
+    """Returns a number that grows while the main thread or a child process uses the processor.
+
+    None if it waits for a disk, or if the system does not report this.
+    """
     if sys.platform != "linux":
         return None
     own = f"/proc/self/task/{os.getpid()}"
@@ -76,7 +78,7 @@ def _work_done() -> int | None:
 
 
 def _ticks(pid: str) -> int:
-    """Processor time of a child in clock ticks; 0 once it has ended."""
+    """Returns the processor time of a child in clock ticks; 0 if it has ended."""
     try:
         fields = _fields(f"/proc/{pid}/stat")
     except OSError:
@@ -85,5 +87,5 @@ def _ticks(pid: str) -> int:
 
 
 def _fields(path: str) -> list[str]:
-    """Of proc_pid_stat(5), what follows the name: the state, the parent, …"""
+    """Returns the fields of proc_pid_stat(5) after the name: the state, the parent, …"""
     return Path(path).read_text().rpartition(")")[2].split()

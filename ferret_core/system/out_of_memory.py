@@ -1,4 +1,4 @@
-"""Running out of memory, on a GPU or in the machine, is one typed error."""
+"""One typed error for running out of memory, on a GPU or in the machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ferret_core.protocol.errors import FerretError
 
 REMEDY = "set activation_checkpointing, shorten the examples, or use a smaller model or a larger device"
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""What torch says, in a plain ``RuntimeError``, where it is not its own allocator for GPUs that has no more."""
+"""Messages of torch's plain ``RuntimeError`` when an allocator other than its own for GPUs runs out of memory."""
 
 
 @contextmanager
 def memory_checked(remedy: str = REMEDY) -> Generator[None]:
-    """Where nothing can be made smaller, running out of memory is ``memory.exhausted``, with what would help."""
+    """Converts running out of memory in the block to ``memory.exhausted`` with ``remedy``."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -26,17 +26,17 @@ def memory_checked(remedy: str = REMEDY) -> Generator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether an allocator had no more, on a GPU or in the machine's own memory."""
+    """True if an allocator ran out of memory, on a GPU or in the machine."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in str(error) for sign in _OUT_OF_MEMORY)
 
 
 def exhausted(error: Exception, remedy: str) -> FerretError:
-    """``memory.exhausted`` with what the allocator said and what would help."""
+    """Creates ``memory.exhausted`` with the allocator's message and a remedy."""
     said = str(error).partition("\n")[0].rstrip(". ") or type(error).__name__
     return FerretError("memory.exhausted", f"{said}: {remedy}")
 
 
 def free_device_bytes(device: torch.device) -> int:
-    """What can still be allocated on a GPU, torch's own unused reserve included."""
+    """Returns the bytes that can still be allocated on a GPU, including torch's own unused reserve."""
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + unused

@@ -1,4 +1,4 @@
-"""What Ferret writes is for its owner alone, also in a home that others may look into."""
+"""File permissions: Ferret's files are private to their owner, even in a home that others can read."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FOLDERS = ("logs", "broker", "storage", "heartbeats", "participants")
 
 
 def keep_private(home: Path) -> None:
-    """From now on this process and those it starts make files of mode 0600 and folders of mode 0700; what Ferret has
-    in ``home`` becomes so too.
+    """Makes this process and its children create files of mode 0600 and folders of mode 0700; fixes Ferret's files in
+    ``home``.
 
-    On Windows a user's own folders are closed to others by what they inherit, and files have no such modes.
+    On Windows a user's own folders are closed to others by inheritance, and files have no such modes.
 
-    Below a folder of mode 0700 nobody else reaches anything, so the files of the storage keep their modes. The home
-    itself, links and what belongs to another user are left alone.
+    Below a folder of mode 0700 other users reach nothing, so the storage's files keep their modes. The home itself,
+    links and other users' files stay unchanged.
     """
     if sys.platform == "win32":
         return
@@ -39,9 +39,9 @@ def keep_private(home: Path) -> None:
 
 
 def close_secret(path: Path) -> None:
-    """Closes a file with a secret that others can read, and warns that they could; ``secret.exposed`` if that fails.
+    """Closes a file with a secret that others can read, and logs a warning; raises ``secret.exposed`` if that fails.
 
-    The modes are those that ssh demands of a key.
+    The required modes are the same as ssh's for a key.
     """
     if sys.platform == "win32" or not path.stat().st_mode & UMASK:
         return
@@ -50,7 +50,7 @@ def close_secret(path: Path) -> None:
     if path.stat().st_mode & UMASK:
         detail = f"{path} holds a secret and can be read by others: chmod 600 it, or use a disk that keeps modes"
         raise FerretError("secret.exposed", detail)
-    log.warning("%s could be read by others, and is closed now: if they may have, ask for a new code", path)
+    log.warning("%s could be read by others, and is closed now: if they may have read it, request a new code", path)
 
 
 def _own(home: Path) -> Iterator[tuple[Path, int]]:

@@ -1,4 +1,4 @@
-"""A server's TLS certificate and its key, looked at before anything is started with them."""
+"""A server's TLS certificate and its key, checked before anything is started with them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ WORLD, GROUP = 0o007, 0o070
 
 
 class Certificate(NamedTuple):
-    """A certificate that is valid now, and the file with its key. ``names`` are in lower case, ``*.`` at most first."""
+    """A certificate that is valid now, and the file with its key. ``names`` are lower-case; ``*.`` occurs only at the
+    start."""
 
     cert_file: Path
     key_file: Path
@@ -32,10 +33,10 @@ class Certificate(NamedTuple):
 
     @classmethod
     def load(cls, cert_file: Path, key_file: Path) -> Certificate:
-        """The first certificate in ``cert_file``, PEM, those of its authorities behind it.
+        """Loads the first certificate in ``cert_file`` (PEM), which may be followed by its authorities' certificates.
 
-        Raises ``settings.invalid`` where a file cannot be read, others can read the key, the two do not belong
-        together, or the certificate names nothing or is not valid now.
+        Raises ``settings.invalid`` if a file cannot be read, others can read the key, the two do not match, or the
+        certificate has no name or is not valid now.
         """
         found, key = _certificate(cert_file), _key(key_file)
         if found.public_key() != key.public_key():
@@ -50,7 +51,8 @@ class Certificate(NamedTuple):
 
     @classmethod
     def given(cls, cert_file: Path | None, key_file: Path | None) -> Certificate | None:
-        """:meth:`load` of the two settings; None where neither is set, ``settings.invalid`` where one is."""
+        """Calls :meth:`load` on the two settings; returns None if both are unset, raises ``settings.invalid`` if one
+        is."""
         if cert_file and key_file:
             return cls.load(cert_file.expanduser().absolute(), key_file.expanduser().absolute())
         if cert_file:
@@ -60,7 +62,7 @@ class Certificate(NamedTuple):
         return None
 
     def covers(self, host: str) -> bool:
-        """Whether clients that ask for ``host``, a name or an address, take this certificate (RFC 9525, section 6)."""
+        """True if clients accept this certificate for ``host``, a name or an address (RFC 9525, section 6)."""
         try:
             return ip_address(host) in self.addresses
         except ValueError:
@@ -68,7 +70,7 @@ class Certificate(NamedTuple):
             return name in self.names or f"*.{name.partition('.')[2]}" in self.names
 
     def require(self, hosts: Iterable[str]) -> None:
-        """Raises ``settings.invalid`` unless it covers one of ``hosts``, under which clients reach the server."""
+        """Raises ``settings.invalid`` unless it covers one of ``hosts``, the names that clients use for the server."""
         asked = [*hosts]
         if not any(map(self.covers, asked)):
             reason = (
@@ -79,17 +81,17 @@ class Certificate(NamedTuple):
 
     @property
     def described(self) -> str:
-        """What it is for, in words."""
+        """Description of the names and addresses that it covers."""
         return ", ".join([*self.names, *map(str, self.addresses)])
 
     @property
     def host(self) -> str | None:
-        """The first name or address of it under which one server can be asked; None if all are patterns."""
+        """Its first name or address for a single host; None if all are patterns."""
         return next((name for name in (*self.names, *map(str, self.addresses)) if "*" not in name), None)
 
 
 def valid_until(cert_file: Path) -> datetime:
-    """When the first certificate in the file expires."""
+    """Returns the expiry time of the first certificate in the file."""
     return _certificate(cert_file).not_valid_after_utc
 
 
@@ -99,7 +101,7 @@ def _certificate(path: Path) -> x509.Certificate:
     except OSError as error:
         raise _unreadable(CERT, path, error) from error
     except (ValueError, IndexError) as error:
-        reason = "is no certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----"
+        reason = "is not a certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----"
         raise _invalid(CERT, path, reason) from error
 
 
@@ -110,15 +112,16 @@ def _key(path: Path) -> PrivateKeyTypes:
     except OSError as error:
         raise _unreadable(KEY, path, error) from error
     except TypeError as error:  # needs a password
-        reason = f"is encrypted, and nobody is there to type its password: openssl pkey -in {path.name} -out …"
+        reason = f"is encrypted, and its password cannot be entered: openssl pkey -in {path.name} -out …"
         raise _invalid(KEY, path, reason) from error
     except ValueError as error:
-        reason = "is no private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----"
+        reason = "is not a private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----"
         raise _invalid(KEY, path, reason) from error
 
 
 def _require_private(path: Path, found: os.stat_result) -> None:
-    """Its owner alone may read it, or a group if it belongs to root, as distributions keep keys for services."""
+    """Requires that only its owner can read it, or a group if it belongs to root, as distributions keep services'
+    keys."""
     closed = WORLD if found.st_uid == 0 else WORLD | GROUP
     if os.name == "posix" and found.st_mode & closed:
         mode = stat.S_IMODE(found.st_mode)

@@ -1,9 +1,8 @@
-"""Files that a specification names: under the folders that are allowed, regular, and bounded in what is read of them.
+"""Files named by a specification: only in allowed folders, only regular files, and with bounded reading.
 
-The author of a specification need not own the machine. So a path is looked at only if it lies, links followed, under
-one of the roots that a worker reads from, and not among the files that the service itself keeps. A pipe or a device, on
-which reading never ends, is not opened; and a small file that unpacks into a huge one is left half-way. No error here
-quotes a file's content.
+The author of a specification need not own the machine. A path is therefore accessed only if it is, after following
+links, under one of the roots that a worker reads from, and not among the service's own files. A pipe or a device, which
+may never end, is not opened; reading stops when a small file unpacks into a huge one. No error quotes a file's content.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from typing import BinaryIO, NamedTuple, cast
 
 SETTING = "FERRET_ROOTS"
 USERS_DATA = "data"
-"""The one folder in the service's home that is for users' files: the service writes nothing there."""
+"""The one folder in the service's home for users' files: the service writes nothing there."""
 GIB = 2**30
 MAX_FILE_BYTES = 16 * GIB
-"""Of a file, as it lies there and unpacked."""
+"""Maximum size of a file, packed and unpacked."""
 MAX_LINE_BYTES = 16 * 2**20
 MAX_LINES = 20_000_000
 MAX_DOCUMENT_BYTES = 128 * 2**20
-"""Of what is parsed as one."""
+"""Maximum size of a document that is parsed as a whole."""
 MAX_RATIO = 200
-"""Times its own size that a packed file may unpack to; text rarely goes beyond 20."""
+"""Maximum ratio of unpacked to packed size; text rarely exceeds 20."""
 _ANY_RATIO_BYTES = 16 * 2**20
 
 _READING = reduce(
     or_, (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")), os.O_RDONLY
 )
-"""As far as the system has them; without the last, Windows would change the ends of lines."""
+"""Flags that the system has; without the last, Windows would change line ends."""
 
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a folder"),
@@ -49,14 +48,14 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 
 
 class UnfitFile(Exception):
-    """Why a file is not read, without a word of what stands in it."""
+    """The reason why a file is not read, without its contents."""
 
 
 class Readable(NamedTuple):
-    """The files that specifications may name: those under ``roots``.
+    """The files that specifications may name: the ones under ``roots``.
 
-    The service's own files are closed even there: all of ``home`` but its folder :data:`USERS_DATA`, and the folders
-    ``stores``, wherever they are.
+    The service's own files are excluded even there: all of ``home`` except its folder :data:`USERS_DATA`, and the
+    folders ``stores``, wherever they are.
     """
 
     roots: tuple[Path, ...]
@@ -64,7 +63,7 @@ class Readable(NamedTuple):
     stores: tuple[Path, ...] = ()
 
     def followed(self) -> Readable:
-        """The same with all links followed."""
+        """Returns the same with all links followed."""
         roots, stores = (tuple(map(_resolved, folders)) for folders in (self.roots, self.stores))
         return Readable(roots, self.home and _resolved(self.home), stores)
 
@@ -80,7 +79,7 @@ _readable: ContextVar[Readable | None] = ContextVar("readable", default=None)
 
 @contextmanager
 def within(readable: Readable | None) -> Generator[None]:
-    """Only ``readable`` files are read during the block, in this thread; every file where None is given."""
+    """Restricts reading in the block, in this thread, to ``readable`` files; None allows every file."""
     token = _readable.set(readable and readable.followed())
     try:
         yield
@@ -89,7 +88,8 @@ def within(readable: Readable | None) -> Generator[None]:
 
 
 def allowed(path: str | Path, readable: Readable | None = None) -> Path:
-    """``path`` with its links followed; ``UnfitFile`` where it may not be read, whether or not something is there."""
+    """Returns ``path`` with its links followed; raises ``UnfitFile`` if it may not be read, even if it does not
+    exist."""
     limits = _readable.get() if readable is None else readable.followed()
     real = _resolved(path)
     if limits is None:
@@ -118,15 +118,15 @@ def _is_same(path: Path, folder: Path) -> bool:
 def _resolved(path: str | Path) -> Path:
     try:
         return Path(path).resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a null byte
+    except (OSError, RuntimeError, ValueError) as error:  # circular links, a null byte
         raise UnfitFile("is not a path: its links lead in a circle, or it holds a null byte") from error
 
 
 def open_regular(path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> BinaryIO:
-    """The regular file at ``path``, opened to be read; ``OSError``, or ``UnfitFile`` for anything else there.
+    """Opens the regular file at ``path`` for reading; raises ``OSError``, or ``UnfitFile`` for any other kind.
 
-    Its kind is looked at before it is opened, since opening can block or act on a device, and after it, since another
-    may have come to lie there.
+    Its kind is checked before it is opened, because opening can block or affect a device, and again afterwards, because
+    it may have been replaced.
     """
     _require_regular(Path(path).stat(), max_bytes)
     number = os.open(path, _READING)
@@ -147,7 +147,7 @@ def _require_regular(found: os.stat_result, max_bytes: int) -> None:
 
 
 class BoundedFile:
-    """A file that is read line by line or whole, unpacked where its name ends in ``.gz``, and never beyond bounds."""
+    """A file that is read line by line or whole, unpacked if its name ends in ``.gz``, and always bounded."""
 
     def __init__(self, path: Path, stream: BinaryIO) -> None:
         self._packed = path.suffix == ".gz"
@@ -156,7 +156,7 @@ class BoundedFile:
         self._read = 0
 
     def lines(self) -> Iterator[bytes]:
-        """The lines, each with what ends it."""
+        """Yields the lines, each with its line end."""
         number = 0
         while line := self._stream.readline(MAX_LINE_BYTES + 1):
             number += 1
@@ -168,7 +168,7 @@ class BoundedFile:
             yield line
 
     def whole(self) -> bytes:
-        """All of it."""
+        """Returns the whole content."""
         data = self._stream.read(MAX_DOCUMENT_BYTES + 1)
         self._count(len(data))
         if len(data) > MAX_DOCUMENT_BYTES:
@@ -185,9 +185,9 @@ class BoundedFile:
 
 @contextmanager
 def reading(path: str | Path, *, anywhere: bool = False) -> Generator[BoundedFile]:
-    """The file at ``path``; whatever keeps it from being read, during the block too, is ``UnfitFile``.
+    """Opens the file at ``path``; anything that prevents reading, also during the block, raises ``UnfitFile``.
 
-    ``anywhere``: it need not lie under a root, since it is not a path that somebody gave.
+    ``anywhere``: it need not be under a root, because the path does not come from a user.
     """
     try:
         real = Path(path) if anywhere else allowed(path)

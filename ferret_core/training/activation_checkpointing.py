@@ -1,4 +1,4 @@
-"""Activation checkpointing: layers keep their inputs alone, and compute the rest once more in the backward pass.
+"""Activation checkpointing: layers store only their inputs, and recompute the rest in the backward pass.
 
 Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, https://arxiv.org/abs/1604.06174.
 """
@@ -15,15 +15,16 @@ from torch.utils.checkpoint import checkpoint
 from ferret_core.protocol.errors import FerretError
 
 SWITCH, METHOD = "gradient_checkpointing", "_gradient_checkpointing_func"
-"""Where a model of transformers looks whether, and how, to checkpoint."""
+"""Attributes with which a transformers model switches checkpointing on and selects its function."""
 
 
 @contextmanager
 def checkpointing(model: nn.Module) -> Generator[None]:
-    """``model`` with every layer checkpointed in training mode, the same gradients for less memory; then as before.
+    """Checkpoints every layer of ``model`` in training mode: the same gradients for less memory; restores it
+    afterwards.
 
     Layers are switched one by one: transformers' own switch leaves hooks on the embeddings, which only reentrant
-    checkpoints need. Raises ``model.invalid`` for a model that cannot.
+    checkpoints need. Raises ``model.invalid`` for a model without support.
     """
     layers = [layer for layer in model.modules() if hasattr(layer, SWITCH)]
     if not layers or not getattr(model, "supports_gradient_checkpointing", False):

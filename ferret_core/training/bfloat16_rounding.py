@@ -1,11 +1,11 @@
-"""Steps on weights that are bf16 and nothing else: taken in fp32, one parameter at a time, and rounded at random.
+"""Steps on pure bf16 weights: computed in fp32, one parameter at a time, and rounded stochastically.
 
     w₃₂ ← w;  w₃₂ ← w₃₂ − η · step of its gradient;  w ← one of w₃₂'s two neighbours in bf16, on average w₃₂
 
-bf16 has 8 significant bits: rounded to the nearest, a step below 1/512 of a weight would be lost. Rounded at random it
-counts on average: Zamirai et al., "Revisiting BFloat16 Training", 2020, https://arxiv.org/abs/2010.06192. The bits are
-those of torch's own generator: what a participant draws needs not be the same anywhere else, and it costs a sixth of
-what replicas round by (:mod:`ferret_core.projection.stochastic_rounding`).
+bf16 has 8 significant bits: with rounding to nearest, a step below 1/512 of a weight would be lost. With stochastic
+rounding it counts on average: Zamirai et al., "Revisiting BFloat16 Training", 2020, https://arxiv.org/abs/2010.06192.
+The bits come from torch's own generator: a participant's draws need not be reproducible elsewhere, and this costs a
+sixth of the replicas' rounding (:mod:`ferret_core.projection.stochastic_rounding`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 LOW_BITS = 16
-"""Of an fp32 number, which bf16 does not have."""
+"""Low bits of an fp32 number that bf16 does not have."""
 
 
 class Rounding:
-    """Steps of ``build``'s optimizer, which must keep no state, on one bf16 parameter.
+    """Steps of ``build``'s optimizer, which must be stateless, on one bf16 parameter.
 
-    While it steps there are three fp32 tensors of the parameter's size, and one of random bits.
+    A step holds three fp32 tensors of the parameter's size, and one of random bits.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Rounding:
 
 
 def rounded(values: Tensor, bits: torch.Generator) -> Tensor:
-    """fp32 ``values``, overwritten by numbers that bf16 has: the neighbour above with the probability that keeps the
-    mean. What is infinite or NaN stays so."""
+    """Rounds fp32 ``values`` in place to bf16 numbers: up with the probability that preserves the mean. Infinity and
+    NaN are kept."""
     odd = ~values.isfinite()
     words = values.view(torch.int32)
     chances = torch.randint(1 << LOW_BITS, words.shape, dtype=torch.int32, device=words.device, generator=bits)

@@ -1,4 +1,4 @@
-"""What a specification says of local training; read and checked where no torch is loaded."""
+"""Options of local training; read and checked without loading torch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ferret_core.training import optimizer_options
 from ferret_core.training.optimizer_options import OptimizerName, Option
 
 FINAL = 0.1
-"""The share of the local rate that a schedule leaves for the last round."""
+"""Share of the local rate in the last round of a schedule."""
 Precision = Literal["float32", "bfloat16", "pure_bfloat16"]
-LOCAL = "How a participant trains within a round"
-"""What the options below are about, in the schema of every algorithm that has them."""
+LOCAL = "Local training within a round"
+"""Description of the local options in the schema of every algorithm that has them."""
 
 
 NORMALIZED = {"learning_rate": 0.1, "schedule": "linear"}
-"""What a normalized optimizer has by default: a step's length, which means the same for a model of any size."""
+"""Defaults of a normalized optimizer: a step length, which means the same for a model of any size."""
 
 
 class LocalConfig(Strict):
@@ -38,7 +38,7 @@ class LocalConfig(Strict):
         description="Local learning rate η, constant over a round's steps; for normalized the length of a step",
     )
     schedule: Literal["constant", "linear", "cosine"] = Field(
-        default="constant", description="How the local rate falls over the rounds, to a tenth of it in the last one"
+        default="constant", description="Decay of the local rate over the rounds, to a tenth in the last one"
     )
     steps: int | None = Field(
         default=10,
@@ -66,7 +66,8 @@ class LocalConfig(Strict):
     )
     loss: Literal["tokens", "sequences"] = Field(
         default="tokens",
-        description="A step's loss: the mean over its response tokens, or over its sequences' own means, as published",
+        description="Loss of a step: the mean over its response tokens, or over the means of its sequences, as "
+        "published",
     )
     clip_norm: float | None = Field(default=None, gt=0, le=MAX_REAL, description="Largest L2 norm of a step's gradient")
     weight_decay: float = Field(
@@ -80,23 +81,23 @@ class LocalConfig(Strict):
     )
     precision: Precision = Field(
         default="float32",
-        description="bfloat16 computes in mixed precision, weights stay fp32; pure_bfloat16 has no fp32 weights, and "
-        "rounds each step at random: it needs in_backward and model.dtype = bfloat16",
+        description="bfloat16: mixed precision with fp32 weights; pure_bfloat16: no fp32 weights, stochastic rounding "
+        "of each step; needs in_backward and model.dtype = bfloat16",
     )
     activation_checkpointing: bool = Field(
-        default=False, description="Keep only the inputs of layers and recompute the rest: less memory, more time"
+        default=False, description="Store only the inputs of layers and recompute the rest: less memory, more time"
     )
     in_backward: bool = Field(
         default=False,
-        description="Step each parameter in the backward pass and free its gradient at once: normalized or sgd without "
-        "momentum, accumulation = 1, no clip_norm",
+        description="Step each parameter in the backward pass and free its gradient immediately; needs normalized or "
+        "sgd without momentum, accumulation = 1, no clip_norm",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Epochs leave no steps to be given, an optimizer may have a rate of its own: a stored specification says what
-        was run."""
+        """Fills in implied values, so that a stored specification is explicit: steps unless epochs are given, and the
+        optimizer's own defaults."""
         if not isinstance(options, Mapping):
             return options
         given = cast(Mapping[str, Any], options)
@@ -106,7 +107,7 @@ class LocalConfig(Strict):
     @field_validator("options")
     @classmethod
     def _suit_the_optimizer(cls, options: dict[str, Option], info: ValidationInfo) -> dict[str, Option]:
-        """Where the optimizer or its momentum is wrong, that is error enough."""
+        """Checks the options, unless the optimizer or its momentum is already wrong."""
         if {"optimizer", "momentum"} <= info.data.keys():
             optimizer_options.check(info.data["optimizer"], info.data["momentum"], options)
         return options
@@ -122,7 +123,7 @@ class LocalConfig(Strict):
         if self.weight_decay and not optimizer_options.decays(self.optimizer):
             raise ValueError(f"weight_decay = {self.weight_decay}: {self.optimizer} has no weight decay, set it to 0")
         if self.clip_norm is not None and self.optimizer == "normalized":
-            raise ValueError(f"clip_norm = {self.clip_norm}: normalized takes no length from a gradient, leave it out")
+            raise ValueError(f"clip_norm = {self.clip_norm}: normalized ignores the length of a gradient, leave it out")
         if self.in_backward and (wrong := self._needs_whole_gradients()):
             raise ValueError(f"in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
         if self.pure and not self.in_backward:
@@ -131,20 +132,21 @@ class LocalConfig(Strict):
 
     @property
     def pure(self) -> bool:
-        """Whether what is trained is bf16 and nothing else."""
+        """True if the trained weights are pure bf16."""
         return self.precision == "pure_bfloat16"
 
     def steps_for(self, examples: int | None) -> int:
-        """T for a shard of ``examples`` examples, at least 1; the last step of an epoch may begin the next pass.
+        """Returns T for a shard of ``examples`` examples, at least 1; the last step of an epoch may begin the next
+        pass.
 
-        Raises ``TypeError`` when epochs are to be counted and nobody says of what.
+        Raises ``TypeError`` if epochs are given and ``examples`` is None.
         """
         if self.epochs is None:
             assert self.steps is not None
             return self.steps
         if examples is None:
             raise TypeError("epochs are passes over a participant's examples: say how many it has")
-        # As it is written: the binary fraction nearest to 0.07 makes more than 7 of 100.
+        # From the decimal text: the binary fraction nearest to 0.07 gives more than 7 of 100.
         return math.ceil(Fraction(str(self.epochs)) * examples / (self.batch_size * self.accumulation))
 
     def sequences_for(self, examples: int | None) -> int:
@@ -152,7 +154,7 @@ class LocalConfig(Strict):
         return self.steps_for(examples) * self.batch_size * self.accumulation
 
     def rate(self, round_number: int, rounds: int) -> float:
-        """η of a round: all of it in the first, ``FINAL`` of it in the last of ``rounds``."""
+        """Returns η of a round: the whole rate in the first, ``FINAL`` of it in the last of ``rounds``."""
         done = (round_number - 1) / max(1, rounds - 1)
         match self.schedule:
             case "constant":
@@ -164,7 +166,7 @@ class LocalConfig(Strict):
         return self.learning_rate * share
 
     def _needs_whole_gradients(self) -> list[str]:
-        """The settings that would do without them, in place of those there are."""
+        """Returns the settings to change so that whole gradients are not needed."""
         asked = {
             "optimizer = 'normalized' or 'sgd'": self.optimizer not in optimizer_options.WITH_MOMENTUM,
             "momentum = 0": self.momentum > 0,
@@ -198,18 +200,18 @@ class ZerothOrderConfig(Strict):
         json_schema_extra={"unit": "passes"},
     )
     epsilon: float = Field(
-        default=5e-4, gt=0, le=MAX_REAL, description="Distance ε that each weight is moved to measure the loss"
+        default=5e-4, gt=0, le=MAX_REAL, description="Distance ε between the weights and the measured losses"
     )
     perturbations: int = Field(
         default=1,
         ge=1,
         le=MAX_SEQUENCES,
-        description="Directions per step, two losses each; their mean is taken",
+        description="Directions per step, two losses each, averaged",
         json_schema_extra={"unit": "directions"},
     )
 
     def steps_for(self, examples: int | None) -> int:
-        """How many steps a participant takes, whatever the number of its ``examples``."""
+        """Returns the number of steps of a participant, for any number of ``examples``."""
         return self.steps
 
     def sequences_for(self, examples: int | None) -> int:
@@ -222,5 +224,5 @@ class ZerothOrderConfig(Strict):
 
     @property
     def directions(self) -> int:
-        """How many directions a participant looks along in a round."""
+        """Number of a participant's directions in a round."""
         return self.steps * self.perturbations

@@ -1,4 +1,4 @@
-"""Runs a site's own functions in a round, with what they have to know, and checks what they made of the model."""
+"""Runs a site's own functions in a round, with the context they need, and checks their effect on the model."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """A round, to a site's own function.
+    """A round, as passed to a site's own function.
 
-    ``steps`` of ``batch_size`` sequences at ``learning_rate`` are what the experiment asks for; the function may do
-    otherwise. ``tokenizer`` is the model's. ``seed`` (64 bits) is of this round and participant; torch's, NumPy's and
-    Python's generators are seeded by it. ``shard`` holds the examples tokenised, with the experiment's prompt.
+    The experiment requests ``steps`` of ``batch_size`` sequences at ``learning_rate``; the function may deviate.
+    ``tokenizer`` is the model's. ``seed`` (64 bits) belongs to this round and participant; it seeds the generators of
+    torch, NumPy and Python. ``shard`` holds the tokenised examples, with the experiment's prompt.
     """
 
     round: int
@@ -52,25 +52,30 @@ class Context:
     step: Callable[[int], None] | None = None
 
     def on_step(self, done: int) -> None:
-        """To be called with the number of local steps done after each: shows progress, and raises what has to end the
-        training, such as a lost lease or the site's own limits."""
+        """Reports progress; call it after each local step, with the number of steps done.
+
+        Raises the errors that must end the training, such as a lost lease or the site's own limits.
+        """
         if self.step is not None:
             self.step(done)
 
     def batches(self) -> Iterator[dict[str, torch.Tensor]]:
-        """One batch for each of ``steps``, in this round's order: ``input_ids``, ``attention_mask`` and ``labels``,
-        int64 (batch_size, tokens) on the model's device; ``labels`` are -100 where no loss is taken."""
+        """Yields one batch for each of ``steps``, in this round's order: ``input_ids``, ``attention_mask`` and
+        ``labels``.
+
+        They are int64 (batch_size, tokens) on the model's device; ``labels`` are -100 where no loss is taken.
+        """
         batches = self.shard.batches(self.batch_size, self.seed)
         return (self._on_device(next(batches)) for _ in range(self.steps))
 
     def every_example(self) -> Iterator[dict[str, torch.Tensor]]:
-        """Batches as above of every example once."""
+        """Yields batches like :meth:`batches`, with every example once."""
         return map(self._on_device, self.shard.ordered(self.batch_size))
 
     def optimizer(self, model: nn.Module) -> optim.Optimizer:
-        """The optimizer that the experiment asks for, over the weights that are tuned."""
+        """Returns the experiment's optimizer, over the tuned weights."""
         if not isinstance(self.local, LocalConfig):
-            raise TypeError("this experiment has no optimizer: its algorithm knows losses alone")
+            raise TypeError("this experiment has no optimizer: its algorithm uses only losses")
         weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
         return optimizers.build(self.local, weights, self.learning_rate, embeddings=embeddings(model))
 
@@ -79,13 +84,13 @@ class Context:
 
 
 class Reported(NamedTuple):
-    """The figures of a site's own training."""
+    """Metrics of a site's own training."""
 
     metrics: dict[str, float]
 
 
 class Own(NamedTuple):
-    """A site's functions with what they work on: its examples as they are, and the model's tokenizer."""
+    """A site's functions with their inputs: its unprocessed examples, and the model's tokenizer."""
 
     site: Site
     examples: Sequence[Example]
@@ -99,7 +104,7 @@ class Own(NamedTuple):
         local: LocalConfig | ZerothOrderConfig,
         on_step: Callable[[int], None] | None,
     ) -> Context:
-        """What the functions are told of ``task``."""
+        """Returns the functions' context for ``task``."""
         return Context(
             round=task.round,
             rounds=task.rounds,
@@ -118,19 +123,19 @@ class Own(NamedTuple):
     def train(self, model: nn.Module, context: Context) -> Reported:
         """Moves ``model``'s fp32 weights in place by the site's own training.
 
-        Raises ``training.non_finite`` for a model that is no number afterwards, and ``TypeError`` for a function that
-        does not do what it should: that is not to be tried again.
+        Raises ``training.non_finite`` if the model is not finite afterwards, and ``TypeError`` for a function that
+        violates its interface, which must not be retried.
         """
         assert self.site.trains is not None
         with _same_parameters(model), training_mode(model), reproducible(context.device, context.seed):
             loss = _loss("train", self.site.trains, model, self.examples, context)
         if not finite(model):
-            message = "after the site's own training some weights are no numbers: lower its rate, or clip its gradients"
+            message = "after the site's own training some weights are not finite: lower its rate, or clip its gradients"
             raise FerretError("training.non_finite", message)
         return Reported({} if loss is None else {"train_loss": loss})
 
     def evaluate(self, model: nn.Module, context: Context) -> dict[str, float]:
-        """The site's own loss of ``model``, if it has a function for that."""
+        """Returns the site's own loss of ``model``, if it has a function for it."""
         if self.site.evaluates is None:
             return {}
         with inference(model), reproducible(context.device, context.seed):
@@ -140,7 +145,7 @@ class Own(NamedTuple):
 
 @contextmanager
 def reproducible(device: torch.device, seed: int) -> Generator[None]:
-    """Everything that code draws from a global generator follows from ``seed``; afterwards they are as they were."""
+    """Derives all draws from global generators from ``seed``; restores the generators afterwards."""
     python, numpy = random.getstate(), np.random.get_state()
     with seeded(device, seed):
         random.seed(seed)
@@ -161,13 +166,13 @@ def _loss(name: str, function: Function, *arguments: Any) -> float | None:
     except (TypeError, ValueError) as error:
         raise TypeError(f"@site.{name} returns a loss as a number, or None, not {type(loss).__name__}") from error
     if not math.isfinite(value):
-        raise FerretError.of_field("training.non_finite", f"{name}'s loss", value, "is no number: lower the rate")
+        raise FerretError.of_field("training.non_finite", f"{name}'s loss", value, "is not a number: lower the rate")
     return value
 
 
 @contextmanager
 def _same_parameters(model: nn.Module) -> Generator[None]:
-    """Puts back which weights are tuned, and raises ``TypeError`` unless they are the same ones as before."""
+    """Restores ``requires_grad``, and raises ``TypeError`` unless the tuned weights are the same as before."""
     before = dict(model.named_parameters(remove_duplicate=False))
     kinds = {name: (parameter.requires_grad, parameter.shape, parameter.dtype) for name, parameter in before.items()}
     yield

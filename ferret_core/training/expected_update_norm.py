@@ -1,9 +1,9 @@
-"""How far local training is expected to move a model: known before it runs, from the optimizer and its rate.
+"""Expected length of a local update: known before training, from the optimizer and its rate.
 
 Optimizers that scale every weight's step by its gradient's size, and normalized and clipped descent, move by about the
-rate, whatever the data. The first step's length is theirs; that of T steps grows as a power of T below one, because
-steps point in different directions. The powers were measured on LLaMAs of 0.26 to 60 M parameters tuned on GSM8K
-(docs/results/size/size.md).
+rate, for any data. The length of the first step is the optimizer's; the length of T steps grows as a power of T below
+one, because steps point in different directions. The powers were measured on LLaMAs of 0.26 to 60 M parameters tuned on
+GSM8K (docs/results/size/size.md).
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import NamedTuple
 from ferret_core.training.config import LocalConfig
 
 GRADIENT = 10.0
-"""The norm that a gradient is taken to have where nothing bounds it: it cannot be known before training. On 3 M
-parameters it was about 30."""
+"""Assumed norm of an unbounded gradient, which is unknown before training. On 3 M parameters it was about 30."""
 WALK = 0.7
-"""The power of T by which steps of equal length add up. Momentum turns them into one another's direction: with β = 0.5
-and 0.9 it was measured as 0.9 and 0.96 over 2 to 10 steps on 0.26 M parameters, as 0.7 and 0.9 on 3 M."""
+"""Exponent of T in the length of a sum of equally long steps. Momentum aligns them: with β = 0.5 and 0.9 it was
+measured as 0.9 and 0.96 over 2 to 10 steps on 0.26 M parameters, as 0.7 and 0.9 on 3 M."""
 
 
 class Growth(NamedTuple):
-    """The RMS per weight of the first step in units of the rate, and the power of T by which it grows."""
+    """The RMS per weight of the first step in units of the rate, and its growth exponent in T."""
 
     first: float
     power: float
@@ -43,9 +42,9 @@ PER_WEIGHT = {
 
 
 def expected_length(local: LocalConfig, d: int, examples: int | None = None) -> float:
-    """‖Δ‖ of a participant's update of d weights in round 1, in the units of the weights.
+    """Returns ‖Δ‖ of a participant's update of d weights in round 1, in the units of the weights.
 
-    ``examples`` is how many a participant has, of which epochs are counted.
+    ``examples``: the participant's number of examples, for epochs.
     """
     steps = local.steps_for(examples)
     if local.optimizer == "normalized":

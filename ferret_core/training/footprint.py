@@ -1,4 +1,4 @@
-"""What a local update holds in memory beside its weights, from its options alone; no torch is loaded."""
+"""Memory of a local update in addition to its weights, from its options alone; torch is not loaded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STATE = {
     "adadelta": 2,
     "rprop": 2,
 }
-"""Copies of the weights that an optimizer keeps at most."""
+"""Maximum number of copies of the weights that an optimizer keeps."""
 FP32 = 4
 BF16 = 2
 STEP = 4
-"""fp32 copies of one parameter that a step of ``pure_bfloat16`` holds, its random bits among them."""
+"""fp32 copies of one parameter during a step of ``pure_bfloat16``, including its random bits."""
 PLAIN = 'optimizer = "normalized"'
 IN_BACKWARD = f"{PLAIN} with in_backward = true"
 PURE = f'{IN_BACKWARD} and precision = "pure_bfloat16" (with model.dtype = "bfloat16")'
@@ -35,10 +35,10 @@ OTHERWISE = "use a smaller model, an algorithm that trains adapters, or a larger
 
 
 def check_room(local: LocalConfig, elements: int, tuned: int, largest: int, room: int) -> None:
-    """Raises ``memory.exhausted`` where weights, gradients and optimizer state alone take more than ``room`` bytes.
+    """Raises ``memory.exhausted`` if weights, gradients and optimizer state alone take more than ``room`` bytes.
 
-    Of the model's ``elements``, ``tuned`` are trained, ``largest`` of them in one tensor. The error names the options
-    that would fit.
+    Of the model's ``elements``, ``tuned`` are trained, ``largest`` of them in one tensor. The error names options that
+    would fit.
     """
     needed = local_bytes(local, elements, tuned, largest)
     if needed <= room:
@@ -50,13 +50,13 @@ def check_room(local: LocalConfig, elements: int, tuned: int, largest: int, room
 
 
 def local_bytes(local: LocalConfig, elements: int, tuned: int, largest: int) -> int:
-    """What the copy that is trained, its gradients and the optimizer's state take at most; activations come on top."""
+    """Returns the maximum bytes of the trained copy, its gradients and the optimizer's state, without activations."""
     if local.pure:
         return BF16 * (elements + largest) + STEP * FP32 * largest
     return FP32 * (elements + _beside_weights(local, tuned, largest))
 
 
 def _beside_weights(local: LocalConfig, tuned: int, largest: int) -> int:
-    """How many numbers gradients and the optimizer's state are."""
+    """Returns the number of elements of gradients and optimizer state."""
     gradients = largest if local.in_backward else tuned
     return gradients + (STATE.get(local.optimizer, 0) + (local.momentum > 0)) * tuned

@@ -1,6 +1,6 @@
 """Local training: T steps of an ordinary first-order optimizer on one participant's batches.
 
-The paper's equation for the local update ``w ← w − η ∇ℓ(w)`` with any gradient method in place of plain descent.
+The paper's local update ``w ← w − η ∇ℓ(w)``, with any gradient method instead of plain descent.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from ferret_core.training.sharded_training import Together
 
 
 class LocalMetrics(NamedTuple):
-    """What a participant may say of its training.
+    """Metrics that a participant may report about its training.
 
     ``train_loss``: mean over the steps of each step's mean loss per response token, in nats; ``examples``: sequences
-    and ``tokens``: response tokens trained on, repeats counted.
+    and ``tokens``: response tokens trained on, with repetitions.
     """
 
     train_loss: float
@@ -58,21 +58,21 @@ def train(
     correct: Callable[[], None] | None = None,
     examples: int | None = None,
 ) -> LocalMetrics:
-    """Moves ``model``'s weights in place by the steps of ``config``; its mode stays, its gradients are freed. They are
-    fp32, or bf16 for ``precision = "pure_bfloat16"``.
+    """Moves ``model``'s weights in place by the steps of ``config``; keeps its mode and frees its gradients.
 
-    ``rate`` is the round's own learning rate, the configuration's without one.
-    ``on_step`` is called with the number of steps done after each; what it raises ends the training. ``seed`` (64
-    bits) is that of dropout and of rounding: torch's global generators are put back afterwards. ``correct`` may change
-    each step's gradients in place, before they are clipped. ``examples`` is how many the participant has, of which
-    epochs are counted.
+    The weights are fp32, or bf16 for ``precision = "pure_bfloat16"``.
 
-    A step that runs out of memory is made again with half as many sequences at once, and so are those after it.
+    ``rate``: the round's learning rate, by default the configuration's. ``on_step``: called after each step with the
+    number of steps done; an exception in it ends the training. ``seed`` (64 bits): for dropout and rounding; torch's
+    global generators are restored afterwards. ``correct``: may change each step's gradients in place, before they are
+    clipped. ``examples``: the participant's number of examples, for epochs.
 
-    Raises ``training.non_finite``, before the weights are moved by the step it names; in the backward pass only a
-    loss is looked at in time, and a gradient when the step is made. Raises ``memory.exhausted`` where not even one
-    sequence fits, or where steps in the backward pass leave nothing to be made again. Raises ``model.invalid`` where
-    activations cannot be checkpointed, and ``spec.invalid`` for a correction of gradients that are never whole.
+    A step that runs out of memory is repeated with half the sequences per pass, and so are later ones.
+
+    Raises ``training.non_finite`` before the named step moves the weights. With steps in the backward pass only the
+    loss is checked before; gradients are checked when the step is done. Raises ``memory.exhausted`` if not even one
+    sequence fits, or if steps in the backward pass cannot be repeated. Raises ``model.invalid`` if activations cannot
+    be checkpointed, and ``spec.invalid`` for a correction of gradients that are never whole.
     """
     steps = config.steps_for(examples)
     losses: list[float] = []
@@ -98,13 +98,13 @@ def train(
 
 
 class _Check(Protocol):
-    """Raises ``training.non_finite`` unless a step's loss, and its gradient's norm where it is known, are numbers."""
+    """Raises ``training.non_finite`` unless a step's loss, and its gradient's norm if known, are finite."""
 
     def __call__(self, loss: float, norm: float | None = None) -> None: ...
 
 
 class _Move(Protocol):
-    """One step on a group of batches whose loss is a mean over ``counted`` tokens or sequences; returns that loss."""
+    """One step on a group of batches; returns its loss, a mean over ``counted`` tokens or sequences."""
 
     def __call__(self, group: Sequence[Batch], counted: int, check: _Check) -> float: ...
 
@@ -193,7 +193,7 @@ def _move_in_backward(
 
 
 def _backward(model: nn.Module, batches: Iterable[Batch], counted: int, config: LocalConfig) -> float:
-    """Accumulates the gradient of the mean loss, as one batch of all the sequences would have it."""
+    """Accumulates the gradient of the mean loss, as for one batch of all sequences."""
     total = 0.0
     for batch in batches:
         nll = _nll(model, batch, config)
@@ -203,7 +203,7 @@ def _backward(model: nn.Module, batches: Iterable[Batch], counted: int, config: 
 
 
 def _nll(model: nn.Module, batch: Batch, config: LocalConfig) -> torch.Tensor:
-    """What the step's loss is the mean of, summed over the batch."""
+    """Returns the sum over the batch of the terms of the step's mean loss."""
     with torch.autocast(device_of(model).type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         return response_loss(model, batch).nll if config.loss == "tokens" else loss_by_sequence(model, batch)
 
@@ -223,7 +223,7 @@ def _check_finite(step: str, config: LocalConfig, loss: float, norm: float | Non
 
 @contextmanager
 def training_mode(model: nn.Module) -> Generator[None]:
-    """Training mode without old gradients; afterwards the mode there was, and no gradients."""
+    """Switches to training mode without old gradients; restores the mode afterwards, and leaves no gradients."""
     mode = model.training
     model.train()
     model.zero_grad()
@@ -236,7 +236,7 @@ def training_mode(model: nn.Module) -> Generator[None]:
 
 @contextmanager
 def seeded(device: torch.device, seed: int) -> Generator[None]:
-    """Dropout can only draw from torch's global generators: seeded here, afterwards as they were."""
+    """Seeds torch's global generators, the only ones that dropout can use; restores them afterwards."""
     on_gpu = device.type == "cuda"
     with torch.random.fork_rng([device] if on_gpu else []):
         torch.default_generator.manual_seed(seed)

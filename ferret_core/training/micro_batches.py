@@ -1,8 +1,7 @@
-"""A step's sequences pass through the model in parts: those of a part are of nearly one length, and fit the device.
+"""Micro-batches: a step's sequences pass through the model in parts of similar length that fit the device.
 
-The gradient of a mean over tokens is a sum over sequences, and so is the loss: whatever the parts, adding up is the
-same mathematics. (Dropout alone draws its masks in another order.) Running out of memory halves the parts, until the
-device has room for one.
+The gradient of a mean over tokens is a sum over sequences, and so is the loss: adding up any parts is mathematically
+the same. (Only dropout draws its masks in another order.) Running out of memory halves the parts, down to one sequence.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ _FILL = (0, 0, IGNORED)
 
 
 class MicroBatches:
-    """How many sequences go through the model at once: at first ``size``, then what has proved to fit."""
+    """The number of sequences per pass: ``size`` at first, then the largest that fits."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def fit(self, work: Callable[[int], R], undo: Callable[[], object] = lambda: None) -> R:
-        """What ``work(size)`` returns, at half the size after ``undo()`` whenever memory runs out.
+        """Returns ``work(size)``; whenever memory runs out, calls ``undo()`` and repeats with half the size.
 
-        Raises ``memory.exhausted`` where a single sequence is too much.
+        Raises ``memory.exhausted`` if a single sequence does not fit.
         """
         while True:
             try:
@@ -43,7 +42,7 @@ class MicroBatches:
                 if not is_out_of_memory(error):
                     raise
                 lacking = exhausted(error, REMEDY)
-            # Only here, where the error and the tensors that its frames hold are gone, is there memory again.
+            # Memory is free only here, where the error and the tensors in its frames are gone.
             undo()
             self._halve(lacking)
 
@@ -57,9 +56,10 @@ class MicroBatches:
 
 
 def micro_batches(group: Sequence[Batch], size: int) -> Iterator[Batch]:
-    """The sequences of ``group``, ``size`` at once, the longest first; a single batch that fits is left as it is.
+    """Yields the sequences of ``group``, ``size`` per batch, the longest first; a single batch that fits stays
+    unchanged.
 
-    What is padding costs as much as what is text, and there is little of it among sequences of nearly one length.
+    Padding costs as much as text, and sequences of similar length need little of it.
     """
     if len(group) == 1 and len(group[0].input_ids) <= size:
         yield group[0]
@@ -72,19 +72,19 @@ def micro_batches(group: Sequence[Batch], size: int) -> Iterator[Batch]:
 
 
 def _sequences(batch: Batch) -> Iterator[Batch]:
-    """Each without its padding: tensors of shape (tokens,)."""
+    """Yields each sequence without its padding: tensors of shape (tokens,)."""
     for row, length in enumerate(batch.attention_mask.sum(dim=1).tolist()):
         yield Batch(*(tensor[row, :length] for tensor in batch))
 
 
 def _padded(sequences: Sequence[Batch]) -> Batch:
-    """One batch of them. Which token they are filled up with makes no difference: it comes last, and is masked."""
+    """Pads sequences to one batch. The padding token makes no difference: it comes last, and is masked."""
     fields = zip(zip(*sequences, strict=True), _FILL, strict=True)
     return Batch(*(pad_sequence(list(field), batch_first=True, padding_value=by) for field, by in fields))
 
 
 def randomness(device: torch.device) -> Callable[[], None]:
-    """Puts the generators that dropout on ``device`` draws from back to where they are now."""
+    """Returns a function that restores the generators of dropout on ``device`` to their current state."""
     on_cpu = torch.get_rng_state()
     on_gpu = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 

@@ -1,9 +1,9 @@
-"""Muon for matrices, AdamW for all else: embeddings, vectors and the last layer.
+"""Muon for matrices, AdamW for everything else: embeddings, vectors and the last layer.
 
-Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024, https://kellerjordan.github.io/posts/muon,
-which leaves embeddings and the last layer to AdamW. A matrix's step is scaled so that its root mean square is AdamW's:
-one rate and one weight decay serve both. Liu et al., "Muon is Scalable for LLM Training", 2025,
-https://arxiv.org/abs/2502.16982.
+Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024,
+https://kellerjordan.github.io/posts/muon, which leaves embeddings and the last layer to AdamW. A matrix's step is
+scaled to the root mean square of AdamW's, so that one rate and one weight decay serve both. Liu et al., "Muon is
+Scalable for LLM Training", 2025, https://arxiv.org/abs/2502.16982.
 
     for every matrix:    m ← μ m + (1 − μ) g;  O ← the orthogonal matrix near to (1 − μ) g + μ m, by five steps of
                          Newton and Schulz;  w ← w − η · 0.2 √max(rows, columns) · O
@@ -20,7 +20,7 @@ from torch import nn, optim
 
 
 class Muon(optim.Optimizer):
-    """torch's own two optimizers side by side; ``others`` are the matrices that AdamW moves too."""
+    """Both of torch's optimizers in one; ``others`` are the matrices that AdamW moves too."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Muon(optim.Optimizer):
 
 
 def embeddings(model: nn.Module) -> list[nn.Parameter]:
-    """The matrices whose rows are tokens: those of embeddings, and that of the last layer."""
+    """Returns the matrices with one row per token: the weights of embeddings and of the last layer."""
     last: Any = getattr(model, "get_output_embeddings", lambda: None)()
     layers: list[Any] = [layer for layer in model.modules() if isinstance(layer, nn.Embedding)]
     return [layer.weight for layer in layers + ([] if last is None else [last])]

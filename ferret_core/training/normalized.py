@@ -1,16 +1,16 @@
-"""Normalised gradient descent: every step moves the model by the same length, and every tensor by its share of it.
+"""Normalised gradient descent: every step moves the model by the same length, and each tensor by its share.
 
     for every tensor l with d_l of the model's d elements:   m_l ← β m_l + g_l
                                                              w_l ← w_l − η √(d_l / d) · m_l / ‖m_l‖
 
-With ``per = "column"`` that holds for every column of a matrix, the weights of one input, in place of the whole tensor.
-The root mean square of a step is then η / √d in every tensor. Within a tensor the step has the gradient's direction,
-whose large entries lie where the loss is steep: random coordinates carry it best. Between tensors it has the balance
-that Adam gives. The rate is the length of a step in the units of the weights, so that it means the same for a model
-of any size. Momentum β averages over the batches of a round before the length is set: an update of the same length, and
-so of the same noise, leads further. Without it no state is kept. Layer-wise normalisation: You et al., "Large Batch
-Optimization for Deep Learning: Training BERT in 76 minutes", ICLR 2020, https://arxiv.org/abs/1904.00962; here without
-the weights' own norms.
+With ``per = "column"`` every column of a matrix, the weights of one input, is normalised instead of the whole tensor.
+The root mean square of a step is η / √d in every tensor. Within a tensor the step has the gradient's direction, with
+large entries where the loss is steep: random coordinates represent it best. Between tensors it is balanced like Adam's.
+The rate is the length of a step in the units of the weights, so it means the same for a model of any size. Momentum β
+averages over the batches of a round before normalisation: an update of the same length, and thus the same noise, makes
+more progress. Without momentum there is no state. Layer-wise normalisation: You et al., "Large Batch Optimization for
+Deep Learning: Training BERT in 76 minutes", ICLR 2020, https://arxiv.org/abs/1904.00962; here without the norms of the
+weights.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from torch.optim import Optimizer
 
 
 class Normalized(Optimizer):
-    """Steps of length ``lr``; a tensor whose gradient is 0 stays where it is, and its share is not given to others.
+    """Steps of length ``lr``; a tensor with a gradient of 0 does not move, and its share is not given to others.
 
-    With ``momentum`` β, 0 ≤ β < 1, a tensor like each parameter is kept. ``elements`` is d where ``params`` are not all
-    that the model trains; without it d is theirs.
+    With ``momentum`` β, 0 ≤ β < 1, it keeps one tensor per parameter. ``elements`` is d if the model trains more than
+    ``params``; by default d counts ``params``.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class Normalized(Optimizer):
                 direction = self._direction(parameter, parameter.grad, group["momentum"])
                 lengths = torch.linalg.vector_norm(direction, dim=self._normed(direction), keepdim=True)
                 share = math.sqrt(direction.numel() / lengths.numel() / self.elements)
-                # A gradient of length 0 is divided by infinity: what it would move stays.
+                # A gradient of length 0 is divided by infinity, so that it moves nothing.
                 parameter.addcdiv_(direction, lengths.masked_fill(lengths == 0, math.inf), value=-group["lr"] * share)
 
     def _normed(self, direction: torch.Tensor) -> int | None:
-        """The dimension that a length is taken over; None of a tensor as a whole."""
+        """Returns the dimension of the norm; None for the tensor as a whole."""
         return 0 if self.per == "column" and direction.ndim == 2 else None
 
     def _direction(self, parameter: nn.Parameter, gradient: torch.Tensor, momentum: float) -> torch.Tensor:
-        """m after ``gradient``."""
+        """Returns m after ``gradient``."""
         if momentum == 0:
             return gradient
         kept = self.state[parameter]

@@ -1,13 +1,13 @@
-"""Stepping in the backward pass: a parameter moves as soon as its gradient is there, and the gradient is let go.
+"""Stepping in the backward pass: a parameter moves as soon as its gradient is complete, and the gradient is freed.
 
 Lv et al., "Full Parameter Fine-tuning for Large Language Models with Limited Resources", ACL 2024 (LOMO),
-https://arxiv.org/abs/2306.09782. Never more than one parameter's gradient is held, so that training by plain gradient
+https://arxiv.org/abs/2306.09782. Only one parameter's gradient is held at a time, so that training by plain gradient
 descent takes the weights, the activations, and little else.
 
     in the backward pass, from the last layer to the first:
-        as soon as all of ∂ℓ/∂w is there:   w ← w − η ∂ℓ/∂w;   ∂ℓ/∂w is freed
+        as soon as ∂ℓ/∂w is complete:   w ← w − η ∂ℓ/∂w;   ∂ℓ/∂w is freed
 
-Nothing that is still to be computed needs w: a gradient is complete only when every use of w has been differentiated.
+No later computation needs w: a gradient is complete only when every use of w has been differentiated.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ferret_core.training.bfloat16_rounding import Rounding
 
 @contextmanager
 def stepping(optimizers: Mapping[nn.Parameter, Optimizer | Rounding]) -> Generator[list[torch.Tensor]]:
-    """In the ``with`` block every backward pass steps each parameter by its own optimizer and leaves no gradients.
+    """Makes every backward pass in the ``with`` block step each parameter by its own optimizer and free its gradient.
 
-    Yields a list that fills with the norms of the gradients, which the reader clears.
+    Yields a list that fills with the norms of the gradients; the reader clears it.
     """
     norms: list[torch.Tensor] = []
 

@@ -1,8 +1,8 @@
-"""The optimizers that can be named, with the options of each and their ranges, told without torch.
+"""The available optimizers, with their options and the options' ranges, listed without torch.
 
-Those of ``torch.optim`` that make a step of the gradients that one pass has left, and our own: ``normalized``, and
-``muon``, which is torch's for matrices and its AdamW elsewhere. A specification is checked against this table where no
-torch is loaded; ``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
+These are the optimizers of ``torch.optim`` that step from the gradients of one pass, and our own: ``normalized``, and
+``muon``, which is torch's for matrices and its AdamW elsewhere. A specification is checked against this table without
+loading torch; ``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ OPTIMIZERS: dict[str, Mapping[str, Any]] = {
     "rprop": {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50), **_COMMON},
     "sgd": {"dampening": 0, "nesterov": False, "fused": None, **_COMMON},
 }
-"""Each optimizer's own options with torch's defaults; rate, weight decay and momentum are fields of their own."""
+"""Each optimizer's specific options with torch's defaults; rate, weight decay and momentum are separate fields."""
 WITHOUT_DECAY = frozenset({"normalized", "rprop"})
 WITH_MOMENTUM = frozenset({"normalized", "sgd"})
 
 
 WORDS = {"per": ("tensor", "column")}
-"""What an option may be that takes a word."""
+"""Allowed values of options that take a word."""
 Numbers = tuple[float, ...]
 _RANGES: dict[str, tuple[Callable[[Numbers], bool], str]] = {
     "beta2_decay": (lambda numbers: max(numbers) <= 0, "0 or less"),
@@ -60,11 +60,11 @@ _RANGES: dict[str, tuple[Callable[[Numbers], bool], str]] = {
         (lambda numbers: min(numbers) >= 0, "0 or more"),
     ),
 }
-"""What an option's number or numbers must be, as a test and in words."""
+"""Tests of an option's number or numbers, with descriptions."""
 
 
 def known(name: str) -> str:
-    """``name``, if an optimizer has it; else a ``ValueError`` with those there are."""
+    """Returns ``name`` if such an optimizer exists; else raises a ``ValueError`` that lists the optimizers."""
     if name in OPTIMIZERS:
         return name
     why = f"{name} cannot be used, {UNSUITED[name]}" if name in UNSUITED else f"there is no optimizer {name!r}"
@@ -75,16 +75,16 @@ OptimizerName = Annotated[Label, AfterValidator(known), Field(json_schema_extra=
 
 
 def decays(optimizer: str) -> bool:
-    """Whether it knows a weight decay."""
+    """True if the optimizer has weight decay."""
     return optimizer not in WITHOUT_DECAY
 
 
 def check(optimizer: str, momentum: float, options: Options) -> None:
-    """A ``ValueError`` that names the option which the optimizer does not have, or not with this value."""
+    """Raises a ``ValueError`` that names an option that the optimizer does not have, or an invalid value."""
     there = OPTIMIZERS[optimizer]
     for name, value in options.items():
         if name not in there:
-            raise ValueError(f"{name} is no option of {optimizer}: choose from {', '.join(sorted(there))}")
+            raise ValueError(f"{name} is not an option of {optimizer}: choose from {', '.join(sorted(there))}")
         if (wanted := _mismatch(name, value, there[name])) is not None:
             raise ValueError(f"{name} = {value!r}: {optimizer} takes {wanted}")
     if options.get("nesterov") and (momentum == 0 or options.get("dampening")):
@@ -94,7 +94,8 @@ def check(optimizer: str, momentum: float, options: Options) -> None:
 
 
 def _mismatch(name: str, value: Option, default: Any) -> str | None:
-    """What a value like ``default`` would be, where ``value`` is none; torch takes much for true or for a number."""
+    """Describes the expected type if ``value`` is not like ``default``; torch accepts many values as booleans or
+    numbers."""
     match default:
         case bool() | None:
             return None if isinstance(value, bool) else "true or false"
@@ -111,6 +112,6 @@ def _mismatch(name: str, value: Option, default: Any) -> str | None:
 
 
 def _outside(name: str, numbers: Numbers) -> str | None:
-    """What the option's numbers must be, where these are not."""
+    """Describes the expected range if the option's numbers are outside it."""
     holds, words = _RANGES.get(name, (None, ""))
     return None if holds is None or holds(numbers) else words

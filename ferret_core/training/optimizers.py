@@ -1,4 +1,4 @@
-"""The optimizers of ``torch.optim`` and our own, by the names that a specification calls them."""
+"""Optimizers of ``torch.optim`` and our own, by their names in a specification."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def build(
     elements: int | None = None,
     embeddings: Collection[nn.Parameter] = (),
 ) -> optim.Optimizer:
-    """The configured optimizer over ``parameters``, at the round's own ``rate``.
+    """Builds the configured optimizer over ``parameters``, at the round's ``rate``.
 
-    ``elements`` counts all that is trained, where other optimizers move the rest of it. ``embeddings`` are the matrices
-    whose rows are tokens.
+    ``elements``: number of all trained elements, if other optimizers move the rest. ``embeddings``: the matrices with
+    one row per token.
     """
     decay = {"weight_decay": config.weight_decay} if decays(config.optimizer) else {}
     momentum = {"momentum": config.momentum} if config.optimizer in WITH_MOMENTUM else {}

@@ -1,9 +1,9 @@
-"""Gradients of a step's parts, computed by several processes, added up in the order of the parts.
+"""Ordered sum of the gradients of a step's parts that several processes computed.
 
-A sum of floating-point numbers depends on its order. One process adds the gradient of each part to those before it, so
-the same is done here: every process sends each of the others its chunk of the gradient. The holder of a shard adds what
-it was sent in the order of the parts, to the sum of the turns before. FSDP2 would add all at once, in an order of
-its own.
+A floating-point sum depends on its order. A single process adds the gradient of each part to the previous ones, so the
+same is done here: every process sends each of the others its chunk of the gradient. The holder of a shard adds the
+received chunks in the order of the parts, to the sum of the previous turns. FSDP2 itself would add all chunks together,
+in an arbitrary order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ferret_core.distributed.process_group import require
 
 
 class Turn:
-    """How many of the processes have a part of their own in the running turn; the first ones do."""
+    """The number of processes with a separate part in the running turn; these are the first ones."""
 
     def __init__(self) -> None:
         self.parts = 1
@@ -32,7 +32,7 @@ class InOrder:
         self._total: Tensor | None = None
 
     def begin(self) -> None:
-        """Of a step: nothing is added up yet, and what was belongs to the gradients alone."""
+        """Starts a step with an empty sum; the previous sum then belongs only to the gradients."""
         self._total = None
 
     def allocate(self, size: Sequence[int | torch.SymInt], *, dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -48,12 +48,12 @@ class InOrder:
         output_tensor.copy_(first)
         for chunk in rest:
             output_tensor.add_(chunk)
-        # FSDP2 makes the gradients of the very memory that it is given here: the sum is kept once.
+        # FSDP2 uses the memory that is passed in here for the gradients: the sum is stored once.
         self._total = output_tensor
 
 
 def add_in_order(model: nn.Module) -> tuple[Turn, list[InOrder]]:
-    """Has the layers of a model in shards add their gradients up in the order of the parts."""
+    """Makes the layers of a sharded model add up their gradients in the order of the parts."""
     from torch.distributed.fsdp import FSDPModule
 
     turn = Turn()

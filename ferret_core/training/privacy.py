@@ -1,10 +1,10 @@
-"""What a participant withholds: figures that it does not report, and noise on what it sends.
+"""Privacy of a contribution: withheld metrics, and the Gaussian mechanism.
 
-All that leaves with a contribution is computed from one vector (coordinates, an update, slopes). Clipping that vector
-to L2 norm S and adding Gaussian noise of standard deviation σ to each of its entries, before anything is quantised or
-chosen by size, makes the contribution as a whole differentially private (Dwork and Roth 2014, appendix A): what follows
-looks at the noised vector alone. Any two datasets give vectors that are at most 2S apart, so this protects all of the
-participant's examples at once, not only one of them.
+Everything in a contribution is computed from one vector (coordinates, an update, slopes). Clipping that vector to L2
+norm S and adding Gaussian noise of standard deviation σ to each of its entries, before any quantisation or selection by
+size, makes the contribution as a whole differentially private (Dwork and Roth 2014, appendix A): later steps see only
+the noised vector. Any two datasets give vectors that are at most 2S apart, so this protects all of the participant's
+examples together, not only one of them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
 
 CHUNK = 1 << 20
-"""Entries that get their noise at once: what it takes beside the vector does not grow with the model."""
+"""Entries that get noise at a time: the additional memory does not grow with the model."""
 UNSAID = 1
-"""The number of examples that is reported where it is withheld."""
+"""Reported number of examples if the true number is withheld."""
 
 
 class Discretion(NamedTuple):
-    """``metrics``: the only ones that are reported, None for all;
-    ``examples``: whether their number is; ``protect``: what becomes of the vector that a contribution is made of."""
+    """``metrics``: names to report, None for all; ``examples``: True to report their number; ``protect``: transform of
+    the vector that a contribution is made of."""
 
     metrics: frozenset[str] | None = None
     examples: bool = True
@@ -39,7 +39,7 @@ class Discretion(NamedTuple):
         return {name: value for name, value in metrics.items() if self.reports(name)}
 
     def timed(self, seconds: float) -> float:
-        """The seconds of training that are reported; none where the number of examples is withheld."""
+        """Returns the seconds of training to report; 0 if the number of examples is withheld."""
         return seconds if self.examples else 0.0
 
     def counted(self, examples: int) -> int:
@@ -49,7 +49,7 @@ class Discretion(NamedTuple):
 class Gaussian:
     """Clips a vector to L2 norm ``clip`` and adds noise of standard deviation ``noise`` · ``clip`` to its entries.
 
-    ``uses`` counts the vectors, so that whoever sends can see that one was protected, and no more than one.
+    ``uses`` counts the vectors, so that the sender can verify that exactly one was protected.
     """
 
     def __init__(self, clip: float, noise: float) -> None:
@@ -57,10 +57,10 @@ class Gaussian:
         self._noise = noise
         self.uses = 0
         self.norm = 0.0
-        """Of the last vector, before it was clipped; it stays here."""
+        """Norm of the last vector before clipping; it is never sent."""
 
     def __call__(self, vector: Array) -> Array:
-        """fp32, of the shape of ``vector``; ``training.non_finite`` for one that has no length."""
+        """Returns fp32, in the shape of ``vector``; raises ``training.non_finite`` if its norm is not finite."""
         self.uses += 1
         self.norm = float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
         if not np.isfinite(self.norm):
@@ -74,10 +74,10 @@ class Gaussian:
 
 
 def gaussian(count: int) -> Array:
-    """Standard normal numbers, fp64 (count,), from the system's own entropy, which no seed of the server's gives away.
+    """Draws standard normal numbers, fp64 (count,), from the system's entropy, independent of the server's seeds.
 
-    Each is the sum of four of Box and Muller's over 2: of a single one, its last bits could tell what it was added to
-    (Mironov, CCS 2012); with four that takes too long (Holohan and Braghin, ESORICS 2021, section 4).
+    Each is the sum of four Box–Muller draws over 2. The last bits of a single one could reveal the value it was added
+    to (Mironov, CCS 2012); with four this takes too long (Holohan and Braghin, ESORICS 2021, section 4).
     """
     return sum((_box_muller(count) for _ in range(4)), np.zeros(count)) / 2
 

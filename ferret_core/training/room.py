@@ -1,4 +1,4 @@
-"""Whether a GPU has room for a local update: told before the first step."""
+"""Check, before the first step, that a GPU has room for a local update."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ferret_core.training.loss import device_of
 
 
 def require_room(model: nn.Module, local: LocalConfig) -> None:
-    """As :func:`ferret_core.training.footprint.check_room`, with the room on the model's GPU.
+    """Calls :func:`ferret_core.training.footprint.check_room` with the room on the model's GPU.
 
-    On a CPU nothing can be said before: its memory is shared. Nor of a team, whose layers come and go.
+    It does nothing on a CPU, where memory is shared, nor for a team, which loads and frees its layers during training.
     """
     device = device_of(model)
     if device.type != "cuda" or is_sharded(model):
         return
     parameters, tuned = list(model.parameters()), [weight.numel() for weight in trainable(model).values()]
-    # What the model has there now is free again when its copy is trained.
+    # The model's current memory is free again when its copy is trained.
     room = free_device_bytes(device) + sum(parameter.nbytes for parameter in parameters)
     check_room(local, sum(parameter.numel() for parameter in parameters), sum(tuned), max(tuned), room)

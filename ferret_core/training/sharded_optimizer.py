@@ -1,10 +1,10 @@
-"""Steps of any optimizer over a model in shards: each parameter is moved whole, by one of the processes.
+"""Steps of any optimizer over a sharded model: each parameter is moved whole, by one of the processes.
 
-What an optimizer does to a tensor may depend on all of it: a length, a factorisation, even the bits of a sum. So every
-parameter has an owner, which keeps it whole in fp32 for the length of a local update, with the optimizer's state. For a
-step the owner is sent the gradient, moves the parameter as a process alone would, and sends everybody their rows. The
-parameters are given out so that the processes own about as many elements: gradient, weights and state of an N-th of the
-model each.
+An optimizer's step on a tensor may depend on all of it: a length, a factorisation, even the bits of a sum. So every
+parameter has an owner, which keeps it whole in fp32 during a local update, together with the optimizer's state. For a
+step the owner receives the gradient, moves the parameter as a single process would, and sends all processes their rows.
+The parameters are distributed so that the processes own about equally many elements: gradient, weights and state of an
+N-th of the model each.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class WholeSteps:
         self._optimizer = optimizers.build(config, own, rate, elements=sum(sizes), embeddings=apart) if own else None
 
     def gather(self) -> float:
-        """Moves every gradient to the owner of its parameter, clipped if that is asked for; returns the L2 norm of all
-        of it before that."""
+        """Moves every gradient to the owner of its parameter, clipped if configured; returns the L2 norm of the whole
+        gradient before clipping."""
         there: list[int] = []
         for position, parameter in enumerate(self._parameters):
             if parameter.grad is None:
@@ -58,7 +58,7 @@ class WholeSteps:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Moves the parameters by the gradients that were gathered, which are then gone."""
+        """Moves the parameters by the gathered gradients, and clears these."""
         if self._optimizer is not None:
             self._optimizer.step()
             self._optimizer.zero_grad()
@@ -67,20 +67,21 @@ class WholeSteps:
             spread(None if own is None else own.detach().view(-1), parameter, self._owners[position])
 
     def _norm(self, there: Sequence[int]) -> Tensor:
-        """As :func:`torch.nn.utils.clip_grad_norm_` takes it: the norm of the parameters' norms, in their order.
+        """Returns the norm like :func:`torch.nn.utils.clip_grad_norm_`: the norm of the parameters' norms, in their
+        order.
 
-        ``there`` are those that have gradients.
+        ``there``: the positions of parameters with gradients.
         """
         team = require()
         norms = torch.zeros(len(self._parameters), device=team.device)
         for position, own in self._own.items():
             if own.grad is not None:
                 norms[position] = _length(own.grad)
-        # One process knows each, the others have 0: no sum is rounded.
+        # One process has each norm, the others have 0: no sum is rounded.
         return torch.linalg.vector_norm(team.summed(norms)[list(there)])
 
     def _shorten(self, norm: Tensor) -> None:
-        """What torch multiplies gradients by, ones among it, so that no bit differs."""
+        """Multiplies the gradients by torch's factor, also if it is 1, so that the bits are equal."""
         assert self._clip is not None
         factor = torch.clamp(self._clip / (norm + 1e-6), max=1.0)
         for own in self._own.values():
@@ -89,8 +90,10 @@ class WholeSteps:
 
 
 def owners(sizes: Sequence[int], count: int) -> list[int]:
-    """The process, of ``count``, that owns each of the parameters with these numbers of elements: the largest first, to
-    the process with the fewest elements so far."""
+    """Returns the process, of ``count``, that owns each of the parameters with these numbers of elements.
+
+    The largest parameters are assigned first, each to the process with the fewest elements so far.
+    """
     found, load = [0] * len(sizes), [0] * count
     for position in sorted(range(len(sizes)), key=lambda position: -sizes[position]):
         owner = load.index(min(load))
@@ -100,7 +103,7 @@ def owners(sizes: Sequence[int], count: int) -> list[int]:
 
 
 def _length(gradient: Tensor) -> Tensor:
-    """The L2 norm, by the kernel that torch clips by on this device."""
+    """Returns the L2 norm, by torch's clipping kernel for this device."""
     if gradient.device.type == "cuda":
         return torch._foreach_norm([gradient], 2.0)[0]
     return torch.linalg.vector_norm(gradient, 2.0)

@@ -1,12 +1,12 @@
-"""A local update by all processes of a team: the model is in shards, and they share out each step's parts.
+"""A local update by all processes of a team: the model is sharded, and the processes share each step's parts.
 
-    for each step, whose sequences pass through the model in parts (micro_batches.py), as with one process:
-        the parts are taken in turns: in each, process r has part r of it, and those beyond the last repeat the first
-        the gradients of the turn are added to the step's, in the order of the parts                     (in_order.py)
-        each parameter is moved whole by its owner                                                    (whole_steps.py)
+    for each step, with sequences that pass through the model in parts (micro_batches.py), as with one process:
+        the parts are taken in turns: in each, process r has part r of it; excess processes repeat the first part
+        the gradients of the turn are added to the step's, in the order of the parts           (ordered_reduce.py)
+        each parameter is moved whole by its owner                                          (sharded_optimizer.py)
 
-A step of ``accumulation`` parts is so up to as many times faster as there are processes; a step of one part is not.
-Dropout draws from one generator, part after part: with it every process goes through every part.
+With n parts a step is up to min(n, number of processes) times faster. Dropout draws from one generator, part after
+part: with dropout every process goes through every part.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ferret_core.training.sharded_optimizer import WholeSteps
 
 REMEDY = "lower batch_size or set activation_checkpointing: a team does not make its parts smaller by itself"
 Loss = Callable[[Batch], Any]
-"""What a part adds to the step's loss, before it is divided: a scalar that can be differentiated."""
+"""A part's contribution to the step's loss, before division: a differentiable scalar."""
 
 
 class Together:
-    """A local update's steps. Raises ``spec.invalid`` for options that need whole gradients on one process."""
+    """Steps of a local update. Raises ``spec.invalid`` for options that need whole gradients on one process."""
 
     def __init__(self, model: nn.Module, config: LocalConfig, rate: float) -> None:
         if config.in_backward:
@@ -44,8 +44,10 @@ class Together:
         self._width = 1 if draws(model) else require().size
 
     def gradients(self, group: Sequence[Batch], counted: int, loss_of: Loss) -> tuple[float, float]:
-        """Of the mean loss of ``group`` over ``counted``: the loss, and the L2 norm of its gradients, which then are at
-        their owners."""
+        """Computes the gradients of the mean loss of ``group`` over ``counted``, and moves them to their owners.
+
+        Returns the loss, and the L2 norm of its gradients.
+        """
         with memory_checked(REMEDY), typed():
             total = self._backward(list(micro_batches(group, self._size)), counted, loss_of)
         for sums in self._sums:
@@ -61,7 +63,7 @@ class Together:
         for wave in waves(len(parts), self._width):
             self._turn.parts = len(wave)
             own = wave[team.rank] if team.rank < len(wave) else wave[0]
-            # The sum so far is in the next one already.
+            # The next sum already includes this one.
             self._model.zero_grad()
             nll = loss_of(parts[own])
             (nll / counted).backward()
@@ -71,7 +73,7 @@ class Together:
 
 
 def draws(model: nn.Module) -> bool:
-    """Whether ``model`` draws random numbers in training: whether it has any dropout."""
+    """True if ``model`` draws random numbers in training, i.e. has dropout."""
     if any(isinstance(layer, nn.Dropout) and layer.p > 0 for layer in model.modules()):
         return True
     config: Any = getattr(model, "config", None)

@@ -1,17 +1,17 @@
-"""Local training by forward passes alone: the slope of the loss along a random direction, and a step down it.
+"""Local training by forward passes alone: the slope of the loss along a random direction, and a step down the slope.
 
 SPSA: Spall, "Multivariate Stochastic Approximation Using a Simultaneous Perturbation Gradient Approximation", IEEE
-Transactions on Automatic Control 37(3), 1992. In place, from a seed, as MeZO does it: Malladi et al., "Fine-Tuning
-Language Models with Just Forward Passes", NeurIPS 2023, https://arxiv.org/abs/2305.17333, Algorithm 1.
+Transactions on Automatic Control 37(3), 1992. In place, from a seed, as in MeZO: Malladi et al., "Fine-Tuning Language
+Models with Just Forward Passes", NeurIPS 2023, https://arxiv.org/abs/2305.17333, Algorithm 1.
 
     for each step, on one batch:
         for each of its directions z, regenerated from a seed and never stored:
             ĝ ← (ℓ(w + εz) − ℓ(w − εz)) / 2ε
         w ← w − η · mean of ĝ z
 
-Directions are random signs, as Spall's: the projection's basis R, the same bits on every device for one random bit
-per element. MeZO's are Gaussian. Both have E zzᵀ = 1, so the estimate is unbiased for the same gradient; its squared
-error is d − 1 times the gradient's with signs, d + 1 times with Gaussians.
+Directions are random signs, as in Spall's paper: the projection's basis R, the same bits on every device for one random
+bit per element. MeZO's are Gaussian. Both have E zzᵀ = 1, so the estimate is unbiased for the same gradient; its
+squared error is d − 1 times the gradient's with signs, d + 1 times with Gaussians.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ferret_core.training.loss import count_targets, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches
 
 Move = Callable[[nn.Module, Mapping[int, float]], None]
-"""Takes a model's weights along directions, by steps for each seed."""
+"""Function that moves a model's weights along directions, by a step for each seed."""
 
 
 class Descent(NamedTuple):
@@ -62,12 +62,13 @@ def descend(
 ) -> Descent:
     """Moves ``model``'s fp32 weights in place along the directions of ``seeds``, one for each of ``config.directions``.
 
-    Works in evaluation mode, without dropout, for both losses must be of the same function; the mode then is as
-    before. Needs no memory beyond a forward pass. The train loss is the mean of the losses looked at. ``on_step`` is
-    called with the number of steps done after each; what it raises ends the training with the weights off their
-    place by ε. ``move`` makes the moves, :func:`move_along` without one. A loss that runs out of memory is taken again
-    with half as many sequences at once, and so are those after it.
-    Raises ``training.non_finite``, and ``memory.exhausted`` where not even one sequence fits.
+    Works in evaluation mode, without dropout, because both losses must be of the same function; restores the mode.
+    Needs no memory beyond a forward pass. The train loss is the mean of all computed losses. ``on_step`` is called
+    after each step with the number of steps done; an exception in it ends the training, with the weights displaced by
+    ε. ``move`` makes the moves, by default :func:`move_along`. A loss that runs out of memory is recomputed with half
+    the sequences per pass, and so are later ones.
+
+    Raises ``training.non_finite``, and ``memory.exhausted`` if not even one sequence fits.
     """
     directions, walk = iter(seeds), _Walk(model, MicroBatches(config.batch_size), move or move_along)
     losses: list[float] = []
@@ -93,16 +94,15 @@ def descend(
 
 
 def move_along(model: nn.Module, steps: Mapping[int, float], rounding: int = 0) -> None:
-    """w ← w + Σ step · z(seed) in place, in the order of ``steps`` (by seed) and in one pass over the weights.
+    """Computes w ← w + Σ step · z(seed) in place, in the order of ``steps`` (by seed) and in one pass over the weights.
 
-    The same bits on every device for any number of threads; ``rounding`` is as in ``apply_``, which says what else
-    it raises.
+    The same bits on every device for any number of threads. ``rounding`` and errors are as in ``apply_``.
     """
     _add(trainable(model), steps, rounding)
 
 
 def combined(model: nn.Module, steps: Mapping[int, float]) -> dict[str, torch.Tensor]:
-    """Σ step · z(seed), fp32, of each parameter: what ``move_along`` would add, on a model of zeros."""
+    """Returns Σ step · z(seed), fp32, of each parameter: the change by ``move_along``, on a model of zeros."""
     zeros = {name: torch.zeros_like(weight, dtype=torch.float32) for name, weight in trainable(model).items()}
     _add(zeros, steps)
     return zeros
@@ -116,7 +116,8 @@ def _add(parameters: Mapping[str, torch.Tensor], steps: Mapping[int, float], rou
 
 
 class _Walk:
-    """The model on its way. Moves are owed until the next look at the loss, for each pass over the weights costs."""
+    """The model during the descent. Moves are deferred until the next loss, because each pass over the weights
+    costs."""
 
     def __init__(self, model: nn.Module, fitting: MicroBatches, move: Move) -> None:
         self.model = model
@@ -125,17 +126,17 @@ class _Walk:
         self._owed: defaultdict[int, float] = defaultdict(float)
 
     def owe(self, seed: int, step: float) -> None:
-        """w ← w + step · z(seed), by and by."""
+        """Defers w ← w + step · z(seed)."""
         self._owed[seed] += step
 
     def arrive(self) -> None:
-        """Makes the moves that are owed."""
+        """Makes the deferred moves."""
         self._move(self.model, self._owed)
         self._owed.clear()
 
 
 def _look(walk: _Walk, group: Sequence[Batch], seed: int, epsilon: float) -> tuple[float, float]:
-    """ℓ(w + εz) and ℓ(w − εz); the way back to w is owed."""
+    """Returns ℓ(w + εz) and ℓ(w − εz); the move back to w is deferred."""
     walk.owe(seed, epsilon)
     walk.arrive()
     above = walk.fitting.fit(partial(_mean_loss, walk.model, group))
@@ -147,13 +148,13 @@ def _look(walk: _Walk, group: Sequence[Batch], seed: int, epsilon: float) -> tup
 
 
 def _mean_loss(model: nn.Module, group: Sequence[Batch], size: int) -> float:
-    """The mean loss per response token, as one batch of all the group's sequences would have it; ``size`` at once."""
+    """Returns the mean loss per response token, as for one batch of all the group's sequences; ``size`` per pass."""
     losses = [response_loss(model, batch) for batch in micro_batches(group, size)]
     return sum(loss.nll.item() for loss in losses) / sum(loss.tokens for loss in losses)
 
 
 def _slope(above: float, below: float, step: int, config: ZerothOrderConfig) -> float:
-    """ĝ as it travels, in fp32."""
+    """Returns ĝ as it is sent, in fp32."""
     slope = torch.tensor((above - below) / (2 * config.epsilon)).item()
     if not math.isfinite(slope):
         raise FerretError.of_field(

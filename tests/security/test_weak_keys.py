@@ -87,5 +87,5 @@ def test_a_ledger_signed_with_a_weak_key_is_broken() -> None:
             "halvings": 0,
         }
     )
-    with refused("ledger.broken", "the signature of a does not hold"):
+    with refused("ledger.broken", "the signature of a is not valid"):
         Keys().check(record)

@@ -125,4 +125,4 @@ def test_a_metric_that_the_data_do_not_give_fails_the_experiment(service: Servic
     experiment = service.experiment(experiment_id)
     assert experiment.state == ExperimentState.FAILED
     assert experiment.error is not None
-    assert "was not measured of the base model" in experiment.error["detail"]
+    assert "was not measured for the base model" in experiment.error["detail"]

@@ -1,10 +1,10 @@
-"""Tensors cut into chunks of at most 64 × 64 entries, of each of which a few are sent.
+"""Tensors cut into chunks of at most 64 × 64 entries; a few entries of each chunk are sent.
 
-A matrix is cut where its sides can be divided: into h × w entries, h and w the largest divisors of its sides that 64
-is not below. A vector is one row, a tensor of more than two dimensions is the matrix shape[0] × rest. In chunk order
-the entries of a chunk stand row by row, a tensor's chunks row by row, and tensors in canonical order.
+A matrix is cut into chunks of h × w entries, where h and w are the largest divisors of its sides up to 64. A vector is
+one row, a tensor of more than two dimensions is the matrix shape[0] × rest. In chunk order the entries of a chunk are
+in row-major order, so are a tensor's chunks, and tensors are in canonical order.
 
-k entries of a chunk are sent, all of a smaller one. Between whole numbers k means an entry more in some of them: chunk
+k entries of a chunk are sent, or all of a smaller one. A fractional k means an additional entry in some chunks: chunk
 number c sends ⌊(c + 1) k⌋ − ⌊c k⌋. Their places within the chunk travel in 12 bits each, ascending, chunk after chunk.
 """
 
@@ -30,12 +30,14 @@ from ferret_core.protocol.wire import Array, malformed
 
 SIDE = 64
 SHARES = 1024
-"""k is counted in this part of an entry."""
+"""k is counted in 1024ths of an entry."""
 
 
 class Cut(NamedTuple):
-    """How a tensor is cut: its chunks of ``height`` × ``width``, ``down`` and ``across``; the number of its first chunk
-    and its first element."""
+    """The cut of a tensor into ``down`` × ``across`` chunks of ``height`` × ``width``.
+
+    ``chunk`` and ``element`` are the numbers of its first chunk and first element.
+    """
 
     down: int
     across: int
@@ -57,15 +59,15 @@ class Cut(NamedTuple):
         return slice(self.element, self.element + self.chunks * self.size)
 
     def entries(self, k: int) -> int:
-        """How many are sent of the tensor, for ``k`` 1024ths of an entry in a chunk."""
+        """Returns the number of sent entries of the tensor, for ``k`` 1024ths of an entry per chunk."""
         if k // SHARES >= self.size:
             return self.chunks * self.size
         return (self.chunk + self.chunks) * k // SHARES - self.chunk * k // SHARES
 
 
 class Chunks:
-    """All chunks of a model; arrays have an entry for each chunk, int64: its ``sizes``, its ``starts`` in chunk order,
-    and ``counts``, how many of its entries are sent."""
+    """All chunks of a model. Its arrays, int64, have one entry per chunk: ``sizes``, ``starts`` in chunk order, and
+    ``counts``, the numbers of sent entries."""
 
     def __init__(self, cuts: list[Cut], k: int) -> None:
         self.cuts = cuts
@@ -73,7 +75,7 @@ class Chunks:
 
     @cached_property
     def entries(self) -> list[int]:
-        """How many are sent of each tensor."""
+        """Number of sent entries of each tensor."""
         return [cut.entries(self.k) for cut in self.cuts]
 
     @cached_property
@@ -90,13 +92,13 @@ class Chunks:
 
     @cached_property
     def tensors(self) -> Array:
-        """int64 (K,): the tensor that each entry which is sent is of."""
+        """int64 (K,): the tensor of each sent entry."""
         return np.repeat(np.arange(len(self.cuts)), self.entries)
 
 
 class SparseChunks(Strict):
-    """Options of an algorithm that sends some entries of every chunk; of ``density`` and ``bytes_per_round`` one is
-    given, or none."""
+    """Options of an algorithm that sends some entries of every chunk; at most one of ``density`` and
+    ``bytes_per_round`` is given."""
 
     default_density: ClassVar[float]
 
@@ -111,14 +113,14 @@ class SparseChunks(Strict):
         default=None,
         ge=1,
         le=MAX_BYTES,
-        description="Bytes per participant and round, filled with entries, instead of density",
+        description="Bytes per participant and round, filled with entries; replaces density",
         json_schema_extra={"excludes": ["density"]},
     )
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Writes the default density out, so that a stored specification says what was run."""
+        """Fills in the default density, so that a stored specification is explicit."""
         if not isinstance(options, Mapping):
             return options
         given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
@@ -133,7 +135,7 @@ class SparseChunks(Strict):
 
     @abstractmethod
     def layouts(self, entries: int, tensors: int) -> dict[str, Layout]:
-        """The arrays that carry as many entries of as many tensors."""
+        """Returns the layouts of the arrays that carry ``entries`` entries of ``tensors`` tensors."""
 
     def size(self, shapes: Shapes) -> Size:
         return size_of(self.layouts(sum(self.chunks(shapes).entries), len(shapes)))
@@ -143,7 +145,7 @@ class SparseChunks(Strict):
         return False
 
     def chunks(self, shapes: Shapes) -> Chunks:
-        """Raises ``spec.invalid`` for a budget that one entry of every chunk does not fit into."""
+        """Returns the chunks; raises ``spec.invalid`` for a budget too small for one entry of every chunk."""
         cuts = cut(shapes)
         if self.bytes_per_round is None:
             return Chunks(cuts, round((self.density or self.default_density) * SIDE**2 * SHARES))
@@ -160,7 +162,7 @@ class SparseChunks(Strict):
 
 
 def cut(shapes: Shapes) -> list[Cut]:
-    """How the tensors are cut, in canonical order."""
+    """Returns the cuts of the tensors, in canonical order."""
     cuts: list[Cut] = []
     chunk = element = 0
     for shape in shapes.values():
@@ -174,7 +176,7 @@ def cut(shapes: Shapes) -> list[Cut]:
 
 
 def in_chunks(update: Array, cuts: list[Cut]) -> Array:
-    """``update`` (d,) in chunk order."""
+    """Returns ``update`` (d,) in chunk order."""
     parts = [
         update[tensor.elements].reshape(tensor.down, tensor.height, tensor.across, tensor.width) for tensor in cuts
     ]
@@ -182,7 +184,7 @@ def in_chunks(update: Array, cuts: list[Cut]) -> Array:
 
 
 def from_chunks(ordered: Array, cuts: list[Cut]) -> Array:
-    """The update (d,) that is ``ordered`` in chunk order."""
+    """Returns the update (d,) from ``ordered``, which is in chunk order."""
     parts = [
         ordered[tensor.elements].reshape(tensor.down, tensor.across, tensor.height, tensor.width) for tensor in cuts
     ]
@@ -190,7 +192,7 @@ def from_chunks(ordered: Array, cuts: list[Cut]) -> Array:
 
 
 def largest_of_each(ordered: Array, chunks: Chunks) -> Array:
-    """Ascending places in chunk order, int64 (K,): of every chunk the entries of largest magnitude."""
+    """Returns ascending places in chunk order, int64 (K,), of the largest magnitudes of every chunk."""
     return np.concatenate([_largest_of(ordered[tensor.elements], tensor, chunks) for tensor in chunks.cuts])
 
 
@@ -202,18 +204,18 @@ def _largest_of(values: Array, tensor: Cut, chunks: Chunks) -> Array:
     best = np.argpartition(smallness, most - 1, axis=1)[:, :most]
     ranks = np.argsort(np.take_along_axis(smallness, best, axis=1), axis=1, kind="stable")
     ranked = np.take_along_axis(best, ranks, axis=1)
-    ranked[np.arange(most) >= counts[:, None]] = tensor.size  # beyond the chunk: passed over
+    ranked[np.arange(most) >= counts[:, None]] = tensor.size  # beyond the chunk: skipped
     ranked.sort(axis=1)
     return (starts[:, None] + ranked)[ranked < tensor.size]
 
 
 def position_layout(entries: int) -> Layout:
-    """The array that the places of as many entries take: 12 bits each."""
+    """Returns the layout of the places of ``entries`` entries: 12 bits each."""
     return Layout(BITS, (-(-entries * 12 // 8),))
 
 
 def pack_positions(places: Array, chunks: Chunks) -> Array:
-    """The array that carries ascending ``places`` in chunk order."""
+    """Packs ascending ``places`` in chunk order."""
     within = places - np.repeat(chunks.starts, chunks.counts)
     first, second = np.pad(within, (0, len(within) % 2)).reshape(-1, 2).T
     packed = np.stack([first >> 4, (first & 15) << 4 | second >> 8, second & 255], axis=1).astype(np.uint8)
@@ -221,7 +223,7 @@ def pack_positions(places: Array, chunks: Chunks) -> Array:
 
 
 def unpack_positions(packed: Array, chunks: Chunks) -> Array:
-    """The places in chunk order, int64 (K,), in an array of the right layout.
+    """Returns the places in chunk order, int64 (K,), from an array of the right layout.
 
     Raises ``contribution.malformed`` for an array that ``pack_positions`` would not have made.
     """
@@ -240,5 +242,5 @@ def unpack_positions(packed: Array, chunks: Chunks) -> Array:
 
 
 def _side(length: int) -> int:
-    """The largest divisor of ``length`` that is at most ``SIDE``."""
+    """Returns the largest divisor of ``length`` that is at most ``SIDE``."""
     return next(side for side in range(min(SIDE, length), 0, -1) if length % side == 0)

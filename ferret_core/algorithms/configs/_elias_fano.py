@@ -1,13 +1,13 @@
-"""Ascending indices in few bits.
+"""Compact encoding of ascending indices.
 
-They travel by the code of Elias ("Efficient Storage and Retrieval by Content and Address of Static Files", Journal
-of the ACM 21, 1974, https://doi.org/10.1145/321812.321820) and Fano. K ascending indices below d, with
-l = ⌊log₂(d/K)⌋, are two arrays of bits, packed from the top bit down and filled up with zeros:
+The code is by Elias ("Efficient Storage and Retrieval by Content and Address of Static Files", Journal of the ACM 21,
+1974, https://doi.org/10.1145/321812.321820) and by Fano. K ascending indices below d, with l = ⌊log₂(d/K)⌋, are two
+arrays of bits, packed from the top bit down and filled up with zeros:
 
     high, K + ⌊(d − 1)/2ˡ⌋ bits: bit ⌊i_n/2ˡ⌋ + n is set for the n-th index i_n, n = 0, 1, …
     low, l rows of K bits: row b holds bit b of every index
 
-That is at most log₂(d/K) + 2 bits for each, where no code does with fewer than log₂(d/K) + 1.4 if K ≪ d.
+That is at most log₂(d/K) + 2 bits per index; no code needs fewer than log₂(d/K) + 1.4 if K ≪ d.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ferret_core.protocol.wire import Array, Arrays, malformed
 
 
 def index_layouts(K: int, d: int) -> dict[str, Layout]:
-    """The arrays that ``K`` ≥ 1 indices below ``d`` take."""
+    """Returns the layouts for ``K`` ≥ 1 indices below ``d``."""
     width = _width(K, d)
     return {
         "high": Layout(BITS, (-(-(K + (d - 1 >> width)) // 8),)),
@@ -29,7 +29,7 @@ def index_layouts(K: int, d: int) -> dict[str, Layout]:
 
 
 def pack_indices(indices: Array, d: int) -> dict[str, Array]:
-    """The arrays that carry ascending ``indices`` below ``d``."""
+    """Packs ascending ``indices`` below ``d``."""
     K = len(indices)
     width = _width(K, d)
     high = np.zeros(K + (d - 1 >> width), np.uint8)
@@ -41,7 +41,7 @@ def pack_indices(indices: Array, d: int) -> dict[str, Array]:
 
 
 def unpack_indices(arrays: Arrays, K: int, d: int) -> Array:
-    """The ``K`` ascending indices, int64, in arrays ``high`` and ``low`` of the right layouts.
+    """Returns the ``K`` ascending indices, int64, from arrays ``high`` and ``low`` of the right layouts.
 
     Raises ``contribution.malformed`` for arrays that ``pack_indices`` would not have made.
     """
@@ -60,5 +60,5 @@ def unpack_indices(arrays: Arrays, K: int, d: int) -> Array:
 
 
 def _width(K: int, d: int) -> int:
-    """l = ⌊log₂(d/K)⌋: the bits of each index that are written out."""
+    """Returns l = ⌊log₂(d/K)⌋: the number of low bits of each index."""
     return (d // K).bit_length() - 1

@@ -1,7 +1,7 @@
-"""How far a contribution would move the model: one norm for each part of it, in the units of the weights.
+"""Norms of a contribution: the length of its move of the model, one norm per part, in the units of the weights.
 
-A round's participants are held against one another by these. They come from the numbers that were sent, without
-rebuilding an update, so they cost next to nothing.
+The bounds compare a round's participants by these norms. They are computed from the sent numbers, without rebuilding an
+update, so they cost next to nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ferret_core.protocol.wire import Array
 
 
 class Norms(NamedTuple):
-    """``values``: fp64 (L,), the L2 norm of each part; ``sizes``: fp64 (L,), how many weights the part moves.
+    """``values``: fp64 (L,), the L2 norm of each part; ``sizes``: fp64 (L,), the number of weights that the part moves.
 
-    A size of 0 is that of a part that moves none, e.g. a control variate. ``noise``: fp64 (L,), the L2 norm of what in
-    it is the error of random directions; 0 where none are used.
+    A size of 0 marks a part that moves no weights, e.g. a control variate. ``noise``: fp64 (L,), the L2 norm of the
+    error of random directions in the part; 0 without random directions.
     """
 
     values: Array
@@ -40,11 +40,11 @@ class Norms(NamedTuple):
 
 
 def norm(vector: Array) -> float:
-    """‖v‖₂ in fp64, which no fp32 vector takes beyond its range."""
+    """Returns ‖v‖₂ in fp64, which no fp32 vector overflows."""
     return math.sqrt(sum(float(np.square(vector[place], dtype=np.float64).sum()) for place in places(vector)))
 
 
 def dense_norms(update: Array, shapes: Shapes) -> Norms:
-    """Those of a vector (d,) over the parameters in canonical order: one for each tensor."""
+    """Returns the norms of a vector (d,) over the parameters in canonical order, one per tensor."""
     lengths = list(sizes(shapes).values())
     return Norms.of(map(norm, np.split(update, np.cumsum(lengths)[:-1])), lengths)

@@ -1,7 +1,7 @@
-"""Whole numbers from −s to s in few bits: as digits of base 2s + 1, as many to a word of 64 bits as it holds.
+"""Compact encoding of whole numbers from −s to s: digits of base 2s + 1, packed into words of 64 bits.
 
-A word holds p = ⌊64 / log₂(2s + 1)⌋ numbers, the first in the lowest digit; a negative one stands as 2s + 1 above it.
-For s = 1 that is 1.6 bits for each, where three values take 1.585. The last word is filled up with zeros.
+A word holds p = ⌊64 / log₂(2s + 1)⌋ numbers, the first in the lowest digit; 2s + 1 is added to negative numbers. For s
+= 1 that is 1.6 bits per number, where three values need 1.585. The last word is padded with zeros.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ WORD = np.dtype(np.uint64)
 
 
 def level_layout(s: int, count: int) -> Layout:
-    """The array that ``count`` numbers take."""
+    """Returns the layout of ``count`` numbers."""
     return Layout(WORD, (-(-count // _digits(s)),))
 
 
 def pack_levels(levels: Array, s: int) -> Array:
-    """The array that carries ``levels``, whole numbers from −s to s."""
+    """Packs ``levels``, whole numbers from −s to s."""
     base, width = 2 * s + 1, _digits(s)
     filled = np.pad(levels.astype(np.int64) % base, (0, -len(levels) % width)).astype(WORD).reshape(-1, width)
     words = np.zeros(len(filled), WORD)
@@ -30,7 +30,7 @@ def pack_levels(levels: Array, s: int) -> Array:
 
 
 def unpack_levels(words: Array, s: int, count: int) -> Array:
-    """The ``count`` numbers, int8, in an array of the right layout.
+    """Returns the ``count`` numbers, int8, from an array of the right layout.
 
     Raises ``contribution.malformed`` for an array that ``pack_levels`` would not have made.
     """
@@ -47,7 +47,7 @@ def unpack_levels(words: Array, s: int, count: int) -> Array:
 
 
 def _digits(s: int) -> int:
-    """p: the most digits of base 2s + 1 whose every number fits into a word."""
+    """Returns p: the largest number of digits of base 2s + 1 that always fit into a word."""
     width, most = 0, 1
     while (most := most * (2 * s + 1)) <= 1 << 64:
         width += 1

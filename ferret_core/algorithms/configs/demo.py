@@ -1,4 +1,4 @@
-"""DeMo's options, and what its participants send: places and signs of coefficients, and a scale."""
+"""DeMo's options and contributions: places and signs of coefficients, and a scale."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Config(SparseChunks):
-    """DeMo's options; density and decay are those of the 40B run."""
+    """DeMo's options; defaults of density and decay are from the 40B run."""
 
     default_density: ClassVar[float] = 4 / SIDE**2
 
-    decay: float = Field(default=0.995, ge=0, le=1, description="What a round leaves of the residual momentum, β")
+    decay: float = Field(default=0.995, ge=0, le=1, description="Decay β of the residual momentum per round")
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
@@ -36,7 +36,7 @@ class Config(SparseChunks):
             raise malformed("scale", float(scale), "is negative")
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """Every weight moves by the scale, for every chunk has a coefficient."""
+        """Returns the norms: every weight moves by the scale, because every chunk has a coefficient."""
         lengths = list(sizes(shapes).values())
         return Norms.of(float(contribution.arrays["scale"][0]) * np.sqrt(lengths), lengths)
 

@@ -1,4 +1,4 @@
-"""DiLoCo's options, and what its participants send: their update, in fp32, fp16 or int8."""
+"""DiLoCo's options and contributions: the update, in fp32, fp16 or int8."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Config(Strict):
     """DiLoCo's options; the outer optimizer is the specification's ``[server]``."""
 
     coordinates: Literal["float32", "float16", "int8"] = Field(
-        default="float32", description="How a pseudo-gradient travels; float16 and int8 with a scale for each tensor"
+        default="float32", description="Encoding of a pseudo-gradient; float16 and int8 with one scale per tensor"
     )
     local: AdamW = Field(default=AdamW(), description=LOCAL)
 
@@ -41,7 +41,7 @@ class Config(Strict):
         return Traits(first_order=self.local, comparable=True, decodable=True, shardable=True)
 
     def tensors(self, arrays: Arrays, lengths: list[int]) -> Sequence[Array]:
-        """The update of each tensor, fp32; raises as ``coordinates.decode``."""
+        """Returns the update of each tensor, fp32; raises like ``coordinates.decode``."""
         return decode(arrays, self.coordinates, lengths)
 
     def _layouts(self, shapes: Shapes) -> dict[str, Layout]:

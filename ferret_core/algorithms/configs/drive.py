@@ -1,4 +1,4 @@
-"""DRIVE's options, and what its participants send: a bit for each rotated parameter, and a scale for each chunk."""
+"""DRIVE's options and contributions: one bit per rotated parameter, and one scale per chunk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LOCAL, LocalConfig
 
 CHUNK = 4096
-"""Entries that are rotated together, the last ones with zeros behind them."""
+"""Entries that are rotated together; the last chunk is padded with zeros."""
 
 
 class Config(Strict):
@@ -27,10 +27,11 @@ class Config(Strict):
 
     scale: Literal["unbiased", "biased"] = Field(
         default="unbiased",
-        description="unbiased: the mean over many participants or rounds is right; biased: each one's error is least",
+        description="unbiased: errors average out over participants and rounds; biased: each participant's error is "
+        "minimal",
     )
     error_feedback: bool = Field(
-        default=False, description="Keep what signs and scales leave of the update; needs scale = 'biased'"
+        default=False, description="Keep the part of the update that signs and scales lose; needs scale = 'biased'"
     )
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
@@ -54,7 +55,7 @@ class Config(Strict):
         return size_of(self._layouts(shapes))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """One for each chunk: a rotation keeps lengths. Of the last one, with what lies behind its end."""
+        """Returns one norm per chunk, because rotation preserves norms; the last one includes its padding."""
         scales, d = contribution.arrays["scales"].astype(np.float64), count(shapes)
         lengths = [min(CHUNK, d - start) for start in range(0, d, CHUNK)]
         return Norms.of(scales * math.sqrt(CHUNK), lengths)

@@ -1,4 +1,4 @@
-"""Fed-SB's options, and what its participants send: a core of r × r numbers for every tuned matrix."""
+"""Fed-SB's options and contributions: a core of r × r numbers per tuned matrix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_RANK = 16
 
 
 class Cores(LocalConfig):
-    """Local Adam; cores take a larger rate than whole matrices."""
+    """Local Adam; cores need a larger learning rate than whole matrices."""
 
     learning_rate: float = Field(
         default=1e-3, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
@@ -46,22 +46,22 @@ class Config(Strict):
         default=None,
         ge=1,
         le=MAX_BYTES,
-        description="Bytes per participant and round, which the largest rank that fits is taken for, instead of rank",
+        description="Bytes per participant and round, filled by the largest rank that fits; replaces rank",
         json_schema_extra={"excludes": ["rank"]},
     )
     targets: list[Label] = Field(
         default=[*LAYERS],
         min_length=1,
         max_length=1000,
-        description="Linear layers that are tuned, by the ends of their names",
+        description="Linear layers to tune, by the ends of their names",
     )
-    coordinates: Kind = Field(default="float16", description="How a core travels")
+    coordinates: Kind = Field(default="float16", description="Encoding of a core")
     local: Cores = Field(default=Cores(), description=LOCAL)
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Writes the default rank out, so that a stored specification says what was run."""
+        """Fills in the default rank, so that a stored specification is explicit."""
         if not isinstance(options, Mapping):
             return options
         given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
@@ -82,7 +82,7 @@ class Config(Strict):
         return size_of(self._layouts(self.matrices(shapes)))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """One for each matrix; the basis is orthonormal, so a matrix moves as far as its core is long."""
+        """Returns one norm per matrix; the basis is orthonormal, so the move of a matrix has the norm of its core."""
         tuned = self.matrices(shapes)
         return Norms.of(
             map(norm, self.cores(contribution.arrays, shapes)), [matrix.rows * matrix.columns for matrix in tuned]
@@ -93,14 +93,14 @@ class Config(Strict):
         return Traits(first_order=self.local, comparable=self.coordinates != "sign", decodable=True, adapts=True)
 
     def cores(self, arrays: Arrays, shapes: Shapes) -> Sequence[Array]:
-        """fp32 (r²,) for each matrix; raises as ``coordinates.decode``."""
+        """Returns fp32 (r²,) per matrix; raises like ``coordinates.decode``."""
         return decode(arrays, self.coordinates, [matrix.rank**2 for matrix in self.matrices(shapes)])
 
     def matrices(self, shapes: Shapes) -> list[Matrix]:
-        """Those that are tuned, in canonical order.
+        """Returns the tuned matrices, in canonical order.
 
-        Raises ``spec.invalid`` for a target that is no layer, with those there are, and for a budget that cores of one
-        number do not fit into.
+        Raises ``spec.invalid`` for a target that is not a layer, and lists the layers; also for a budget too small for
+        cores of one number.
         """
         found = list(self._found(shapes, 1))
         for target in self.targets:
@@ -108,7 +108,7 @@ class Config(Strict):
                 layers = sorted(
                     {name.removesuffix(WEIGHT).rpartition(".")[2] for name in shapes if _is_matrix(name, shapes)}
                 )
-                message = f"{target} is no layer with a matrix; choose from {', '.join(layers)}"
+                message = f"{target} is not a layer with a matrix; choose from {', '.join(layers)}"
                 raise FerretError.of_field("spec.invalid", "algorithm.targets", self.targets, message)
         return list(self._found(shapes, self._rank(shapes)))
 
@@ -142,8 +142,7 @@ class Config(Strict):
 
 
 class Matrix(NamedTuple):
-    """A matrix that is tuned: whose ``layer``'s, its sides, the core's, and where it and its two bases begin in the
-    update, in U and in V."""
+    """A tuned matrix: its ``layer``, its sides, the rank of its core, and its start in the update, in U and in V."""
 
     layer: str
     rows: int
@@ -158,7 +157,7 @@ class Matrix(NamedTuple):
         return slice(self.start, self.start + self.rows * self.columns)
 
     def basis(self, U: Array, V: Array) -> tuple[Array, Array]:
-        """Its own U, fp32 (rows, r), and V, fp32 (columns, r)."""
+        """Returns the matrix's own U, fp32 (rows, r), and V, fp32 (columns, r)."""
         left, right = self.rows * self.rank, self.columns * self.rank
         own = U[self.left : self.left + left], V[self.right : self.right + right]
         return own[0].reshape(self.rows, self.rank), own[1].reshape(self.columns, self.rank)

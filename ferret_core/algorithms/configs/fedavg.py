@@ -1,4 +1,4 @@
-"""FedAvg's options, and what its participants send: their update."""
+"""FedAvg's options and contributions: the update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedIT's options, and what its participants send: the update of their adapters."""
+"""FedIT's options and contributions: the update of the adapters."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ferret_core.training.config import LOCAL
 
 PRESETS = {
     "fedit_sgd": Preset(
-        "FedIT-SGD: FedIT with plain gradient descent in place of Adam.",
+        "FedIT-SGD: FedIT with plain gradient descent instead of Adam.",
         {"local": {"optimizer": "sgd", "learning_rate": 1e-2}},
     )
 }
 
 
 class Config(LowRank):
-    """FedIT's options: rank 8 on queries and values; the authors' own code has rank 16, on queries alone."""
+    """FedIT's options: rank 8 on queries and values; the authors' code uses rank 16, on queries alone."""
 
     local: Adam = Field(default=Adam(), description=LOCAL)
 

@@ -1,4 +1,4 @@
-"""FedKSeed's options, and what its participants send: slopes along drawn directions."""
+"""FedKSeed's options and contributions: slopes along drawn directions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 PRESETS = {
     "fedkseed_pro": Preset(
-        "FedKSeed-Pro: FedKSeed that draws more often the directions along which the loss was steep.",
+        "FedKSeed-Pro: FedKSeed that draws directions with a steep loss more often.",
         {"sampling": "importance"},
     )
 }
 
 
 class Config(Strict):
-    """FedKSeed's options; the rate, ε, T and K are the paper's."""
+    """FedKSeed's options; defaults of the rate, ε, T and K are from the paper."""
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
     sampling: Literal["uniform", "importance"] = Field(
         default="uniform",
-        description="How candidates are drawn; importance: more often those along which the loss was steep",
+        description="Sampling of candidates; importance: directions with a steep loss more often",
     )
     clip: float = Field(
         default=1000.0, gt=0, le=MAX_REAL, description="Largest |ĝ| that counts in the probabilities, for importance"

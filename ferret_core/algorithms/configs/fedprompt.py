@@ -1,4 +1,4 @@
-"""FedPrompt's options, and what its participants send: the update of their prompt."""
+"""FedPrompt's options and contributions: the update of the prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Adam(LocalConfig):
-    """Local Adam; a prompt takes a larger rate than weights."""
+    """Local Adam; a prompt needs a larger learning rate than weights."""
 
     learning_rate: float = Field(
         default=3e-2, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
@@ -19,7 +19,7 @@ class Adam(LocalConfig):
 
 
 class Config(SendsUpdate):
-    """FedPrompt's options; the prompt is as long as FederatedScope-LLM's."""
+    """FedPrompt's options; the prompt is as long as in FederatedScope-LLM."""
 
     virtual_tokens: int = Field(
         default=20,

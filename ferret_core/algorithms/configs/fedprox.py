@@ -1,4 +1,4 @@
-"""FedProx's options, and what its participants send: their update."""
+"""FedProx's options and contributions: the update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Config(SendsUpdate):
     @model_validator(mode="after")
     def _whole_gradients(self) -> Self:
         if self.local.in_backward:
-            raise ValueError("local.in_backward = True holds no gradient that the proximal term could be added to")
+            raise ValueError("local.in_backward = True keeps no gradient for the proximal term")
         return self
 
     @property

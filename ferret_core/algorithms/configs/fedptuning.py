@@ -1,4 +1,4 @@
-"""FedPTuning's options, and what its participants send: the update of their prompt's encoder."""
+"""FedPTuning's options and contributions: the update of the prompt's encoder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferret_core.training.config import LOCAL, LocalConfig
 
 
 class Adam(LocalConfig):
-    """Local Adam; an encoder takes a larger rate than a model."""
+    """Local Adam; an encoder needs a larger learning rate than a model."""
 
     learning_rate: float = Field(
         default=1e-3, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
@@ -21,7 +21,8 @@ class Adam(LocalConfig):
 
 
 class Config(SendsUpdate):
-    """FedPTuning's options; the prompt is as long as FederatedScope-LLM's, the encoder as wide as PEFT's examples."""
+    """FedPTuning's options; the prompt is as long as in FederatedScope-LLM, the encoder as wide as in PEFT's
+    examples."""
 
     virtual_tokens: int = Field(
         default=20,
@@ -31,7 +32,7 @@ class Config(SendsUpdate):
         json_schema_extra={"unit": "tokens"},
     )
     hidden_size: Annotated[int, Field(ge=1, le=MAX_WIDTH)] | Literal["model"] = Field(
-        default=128, description="Width of the prompt encoder e; model: that of the model, as published"
+        default=128, description="Width of the prompt encoder e; model: the model's width, as published"
     )
     local: Adam = Field(default=Adam(), description=LOCAL)
 

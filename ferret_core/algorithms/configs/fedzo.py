@@ -1,4 +1,4 @@
-"""FedZO's options, and what its participants send: their update."""
+"""FedZO's options and contributions: the update."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 PRESETS = {
     "fedmezo": Preset(
-        "FedMeZO: FedZO with the rate and ε that MeZO's paper found best for most of its tasks.",
+        "FedMeZO: FedZO with the rate and ε that were best for most tasks of MeZO's paper.",
         {"local": {"learning_rate": 1e-6, "epsilon": 1e-3}},
     )
 }

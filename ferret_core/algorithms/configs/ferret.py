@@ -1,4 +1,4 @@
-"""Ferret's options, and what its participants send: coordinates for each block of the model."""
+"""Ferret's options and contributions: coordinates for each block of the model."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from ferret_core.training.expected_update_norm import expected_length
 
 DEFAULT_BYTES = 8192
 OPTIMIZER = "normalized"
-"""Its updates have the same length in a model of any size, and so has the noise that their projection adds."""
+"""Its updates have the same norm for models of any size, and so has the noise of their projection."""
 PRESETS = {
     "ferret_paper": Preset(
-        "The paper's Ferret: basis T, K = 4096 in fp16, allocation, blocks and plain SGD as there.",
+        "The paper's Ferret: basis T, K = 4096 in fp16, allocation, blocks and plain SGD as published.",
         {
             "basis": "T",
             "K": 4096,
@@ -45,7 +45,7 @@ PRESETS = {
 
 
 class Config(Strict):
-    """Ferret's options. The default sends 8 kB: some 60,000 one-bit coordinates."""
+    """Ferret's options. The default sends 8 kB: about 60,000 one-bit coordinates."""
 
     bytes_per_round: int | None = Field(
         default=None,
@@ -58,7 +58,7 @@ class Config(Strict):
         default=None,
         ge=1,
         le=MAX_ELEMENTS,
-        description="Coordinates over all blocks, instead of bytes_per_round",
+        description="Coordinates over all blocks; replaces bytes_per_round",
         json_schema_extra={"unit": "coordinates", "excludes": ["bytes_per_round"]},
     )
     basis: Literal["G", "H", "R", "T"] = Field(
@@ -66,7 +66,7 @@ class Config(Strict):
         description="G: signed buckets, cost independent of K; H: Hadamard rows; R: dense signs; T: the paper's",
     )
     blocks: BlockRule = Field(
-        default="tensor", description="One per tensor, grouped as the authors do, or a number of equal ones"
+        default="tensor", description="One per tensor, grouped as in the authors' code, or a number of equal ones"
     )
     whole_up_to: int = Field(
         default=0,
@@ -77,30 +77,30 @@ class Config(Strict):
     )
     allocation: AllocationRule = Field(
         default="norm",
-        description="How K is split over the blocks; curvature: more to where the loss is steep; uniform and fixed do "
-        "not look at the update",
+        description="Split of K over the blocks; curvature: more where the loss is steep; uniform and fixed: "
+        "independent of the update",
     )
     coordinates: Kind = Field(
         default="sign",
-        description="How a coordinate travels; sparse_sign: of many the largest, by place and sign (basis G or H)",
+        description="Encoding of a coordinate; sparse_sign: place and sign of the largest among many (basis G or H)",
     )
     seeds: Literal["own", "shared"] = Field(
         default="own",
-        description="own: noise averages out; shared: coordinates add up, which needs uniform or fixed allocation",
+        description="own: noise averages out; shared: coordinates add up; requires uniform or fixed allocation",
     )
     local: LocalConfig = Field(
-        default=LocalConfig(optimizer=OPTIMIZER), description="Local training; its optimizer is normalized unless given"
+        default=LocalConfig(optimizer=OPTIMIZER), description="Local training; the default optimizer is normalized"
     )
 
     guard: bool = Field(
         default=True,
-        description="Refuse to go on where the noise of the projection would be more than half of the weights",
+        description="Fail if the noise of the projection would exceed half of the weights",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Writes the optimizer and the budget out, so that a stored specification says what was run."""
+        """Fills in the optimizer and the budget, so that a stored specification is explicit."""
         if not isinstance(options, Mapping):
             return options
         given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
@@ -131,7 +131,7 @@ class Config(Strict):
             raise ValueError(f"K = {self.K}: coordinates = 'sparse_sign' needs bytes_per_round, which it fills")
         if self.basis not in TERMS:
             raise ValueError(
-                f"basis = {self.basis!r}: coordinates = 'sparse_sign' needs basis = 'G' or 'H', whose cost does not "
+                f"basis = {self.basis!r}: coordinates = 'sparse_sign' needs basis = 'G' or 'H': their cost does not "
                 "depend on how many coordinates there are"
             )
         if self.seeds != "own":
@@ -148,7 +148,7 @@ class Config(Strict):
         if sum(K) != self.total(blocks):
             raise malformed("K", sum(K), f"expected {self.total(blocks)} coordinates in all")
         if self.allocation in FIXED and self.fixed(blocks) != list(K):
-            raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that all must have")
+            raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that is required")
         decode(contribution.arrays, self.coordinates, K, whole(blocks))
         room = self.room(blocks, K)
         if self.coordinates == "sparse_sign" and contribution.arrays["coordinates"].nbytes > room:
@@ -162,7 +162,8 @@ class Config(Strict):
         return size_of(layouts(self.coordinates, self.total(blocks), apart, len(blocks), room), numbers=len(blocks))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """One for each block: the columns are all but orthogonal, so ‖V·γ‖ is about ‖γ‖ times a column's length."""
+        """Returns one norm per block: the columns are almost orthogonal, so ‖V·γ‖ is about ‖γ‖ times a column's
+        length."""
         blocks, K = self.cut(shapes), contribution.meta.K or ()
         gammas = decode(contribution.arrays, self.coordinates, K, whole(blocks))
         values, noise = list[float](), list[float]()
@@ -174,7 +175,7 @@ class Config(Strict):
         return Norms.of(values, [block.size for block in blocks], noise)
 
     def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
-        """Those of a contribution that nothing is known of: every weight is taken to move alike."""
+        """Returns the expected norms of an unknown contribution, in which every weight moves alike."""
         blocks = self.cut(shapes)
         d = sum(block.size for block in blocks)
         length = expected_length(self.local, d, examples)
@@ -206,11 +207,11 @@ class Config(Strict):
         return self.allocation == "curvature"
 
     def cut(self, shapes: Shapes) -> list[Block]:
-        """The blocks of a model whose parameters have these shapes."""
+        """Returns the blocks of a model with parameters of these shapes."""
         return cut(sizes(shapes), self.blocks, self.whole_up_to)
 
     def total(self, blocks: Sequence[Block]) -> int:
-        """K: as given, or as much as the bytes hold; never more than the model has elements."""
+        """Returns K: as given, or as many as fit into the bytes; at most the number of the model's elements."""
         if self.K is not None:
             return min(self.K, sum(block.size for block in blocks))
         if self.coordinates == "sparse_sign":
@@ -220,11 +221,11 @@ class Config(Strict):
     def allocate(
         self, norms: Sequence[float], blocks: Sequence[Block], curvatures: Sequence[float] | None = None
     ) -> list[int]:
-        """K_l of every block for an update with these norms, where the loss has these curvatures."""
+        """Returns K_l of every block for an update with these norms and these curvatures of the loss."""
         return split(self.allocation, self.total(blocks), norms, self._bounded(blocks), curvatures)
 
     def fixed(self, blocks: Sequence[Block]) -> list[int]:
-        """The allocation of an update that nothing is known of."""
+        """Returns the allocation for an unknown update."""
         return self.allocate([0.0] * len(blocks), blocks)
 
     @property
@@ -232,11 +233,12 @@ class Config(Strict):
         return self.bytes_per_round or DEFAULT_BYTES
 
     def room(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
-        """The bytes that places and signs of sparse coordinates may take beside the list of K_l; else 0."""
+        """Returns the bytes for places and signs of sparse coordinates, without the list of K_l; 0 for other
+        encodings."""
         return self.budget - self._beside(blocks, K) if self.coordinates == "sparse_sign" else 0
 
     def sent(self, blocks: Sequence[Block], K: Sequence[int]) -> list[int]:
-        """How many of every block's coordinates are expected to be sent."""
+        """Returns the expected number of sent coordinates of every block."""
         if self.coordinates != "sparse_sign":
             return list(K)
         return sent_of(K, self._sketch(blocks).sent, whole(blocks))
@@ -249,7 +251,7 @@ class Config(Strict):
         return taken(self.coordinates, K, apart, apart)
 
     def _bounded(self, blocks: Sequence[Block]) -> Sequence[Block]:
-        """Blocks of as many elements as they may have coordinates."""
+        """Returns blocks with their sizes reduced to the maximum number of coordinates."""
         if self.coordinates != "sparse_sign":
             return blocks
         pairs = zip(blocks, bounds(self.basis, blocks), strict=True)
@@ -260,7 +262,7 @@ class Config(Strict):
 
 
 def column_length(basis: str, d: int, K: int) -> float:
-    """The length of one of the K columns of a block of d elements, see :mod:`ferret_core.projection`."""
+    """Returns the length of each of the K columns of a block of d elements, see :mod:`ferret_core.projection`."""
     match basis:
         case "G":  # a sign for each element of its bucket
             return math.sqrt(d / max(K, 1))
@@ -273,7 +275,7 @@ def column_length(basis: str, d: int, K: int) -> float:
 
 
 def whole(blocks: Sequence[Block]) -> list[int]:
-    """The positions of the blocks sent whole."""
+    """Returns the positions of the blocks that are sent whole."""
     return [block.id for block in blocks if block.whole]
 
 
@@ -282,5 +284,5 @@ def _check_counts(K: Sequence[int], blocks: Sequence[Block]) -> None:
         raise malformed("K", len(K), f"expected one number for each of {len(blocks)} blocks")
     for block, count in zip(blocks, K, strict=True):
         if not (block.size if block.whole else 0) <= count <= block.size:
-            allowed = f"must be {block.size}" if block.whole else f"must lie between 0 and {block.size}"
+            allowed = f"must be {block.size}" if block.whole else f"must be between 0 and {block.size}"
             raise malformed(f"K of {block.name}", count, allowed)

@@ -1,4 +1,4 @@
-"""FetchSGD's options, and what its participants send: a count sketch of their update."""
+"""FetchSGD's options and contributions: a count sketch of the update."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ferret_core.training.config import LOCAL, LocalConfig
 class Config(Strict):
     """FetchSGD's options; ``columns`` and ``bytes_per_round`` exclude each other."""
 
-    rows: int = Field(default=5, ge=1, le=64, description="Rows of the sketch: an entry is the median over them")
+    rows: int = Field(default=5, ge=1, le=64, description="Rows of the sketch; an estimate is the median over them")
     columns: int | None = Field(
         default=None,
         ge=1,
@@ -41,7 +41,7 @@ class Config(Strict):
         default=None,
         ge=1,
         le=MAX_ELEMENTS,
-        description="Entries of the model that a round moves; a tenth of the columns by default",
+        description="Entries of the model that a round moves; by default a tenth of the columns",
     )
     momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum ρ over the rounds, in the sketch")
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
@@ -61,7 +61,7 @@ class Config(Strict):
         return size_of(self._layouts(shapes))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """One for each row of the sketch: each has about the norm of the whole update."""
+        """Returns one norm per row of the sketch; each is about the norm of the whole update."""
         return Norms.of(map(norm, contribution.arrays["sketch"]), [count(shapes)] * self.rows)
 
     @property
@@ -69,7 +69,8 @@ class Config(Strict):
         return Traits(first_order=self.local)
 
     def columns_for(self, d: int) -> int:
-        """Columns of the sketch of a model of d parameters; ``spec.invalid`` for a budget smaller than one column."""
+        """Returns the columns of the sketch for a model of d parameters; raises ``spec.invalid`` if not one fits the
+        budget."""
         if self.bytes_per_round is None:
             return self.columns or max(1, d // 13)
         columns = self.bytes_per_round // (4 * self.rows)
@@ -79,7 +80,7 @@ class Config(Strict):
         return columns
 
     def moved(self, d: int) -> int:
-        """k; never more than the model has parameters."""
+        """Returns k; at most the number of the model's parameters."""
         return min(self.k or max(1, self.columns_for(d) // 10), d)
 
     def _layouts(self, shapes: Shapes) -> dict[str, Layout]:

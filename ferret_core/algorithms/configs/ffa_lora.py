@@ -1,4 +1,4 @@
-"""FFA-LoRA's options, and what its participants send: the update of their adapters' second factors."""
+"""FFA-LoRA's options and contributions: the update of the adapters' second factors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferret_core.training.config import LOCAL
 
 
 class Config(LowRank):
-    """FFA-LoRA's options; rank, targets and Adam are FedIT's, for the two to be compared."""
+    """FFA-LoRA's options; rank, targets and Adam are FedIT's, so that the two can be compared."""
 
     local: Adam = Field(default=Adam(), description=LOCAL)
 

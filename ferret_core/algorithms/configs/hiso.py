@@ -1,4 +1,4 @@
-"""HiSo's options, and what its participants send: slopes along the directions of the round."""
+"""HiSo's options and contributions: slopes along the round's directions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 
 class FiveDirections(ZerothOrderConfig):
-    """Steps of five directions, as in the authors' experiments; as many losses in all as FedKSeed's."""
+    """Steps of five directions, as in the authors' experiments; as many losses in total as FedKSeed."""
 
     steps: int = Field(
         default=40, ge=1, le=MAX_STEPS, description="Local steps per round", json_schema_extra={"unit": "steps"}
@@ -25,7 +25,7 @@ class FiveDirections(ZerothOrderConfig):
         default=5,
         ge=1,
         le=MAX_SEQUENCES,
-        description="Directions per step, two losses each; their mean is taken",
+        description="Directions per step, two losses each, averaged",
         json_schema_extra={"unit": "directions"},
     )
 
@@ -37,7 +37,7 @@ class Config(Strict):
         default=0.05,
         ge=0,
         lt=1,
-        description="Share ν of the newest squared gradient in the curvature that all know; 0, without one: DeComFL",
+        description="Share ν of the newest squared gradient in the shared curvature; 0 means no curvature: DeComFL",
     )
     local: FiveDirections = Field(default=FiveDirections(), description=LOCAL)
 
@@ -49,7 +49,7 @@ class Config(Strict):
         return size_of(slopes(self.local.directions))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """As if the curvature were still 1: all participants of a round have the same one."""
+        """Returns the norms for a curvature of 1: all participants of a round share the same curvature."""
         return slope_norms(contribution, shapes, self.local)
 
     @property

@@ -1,4 +1,4 @@
-"""PowerSGD's options, and what its participants send: one factor of each matrix, and small tensors whole."""
+"""PowerSGD's options and contributions: one factor of each matrix, and small tensors whole."""
 
 from __future__ import annotations
 
@@ -21,30 +21,33 @@ from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, LocalConfig
 
 Side = Literal["P", "Q"]
-"""A matrix's factor: P has a row for each of its rows, Q one for each of its columns."""
+"""A factor of a matrix: P has one row for each of its rows, Q one for each of its columns."""
 OTHER: Mapping[Side, Side] = {"P": "Q", "Q": "P"}
 
 
 def sent_in(round_number: int) -> Side:
-    """The side that participants send in a round; the other one they share."""
+    """Returns the side that participants send in a round; they share the other one."""
     return "P" if round_number % 2 else "Q"
 
 
 class Config(Strict):
     """PowerSGD's options."""
 
-    rank: int = Field(default=4, ge=1, le=MAX_WIDTH, description="Columns r of the two factors that stand for a matrix")
+    rank: int = Field(
+        default=4, ge=1, le=MAX_WIDTH, description="Columns r of the two factors that approximate a matrix"
+    )
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, self.layouts(shapes, sent_in(task.round)))
 
     def size(self, shapes: Shapes) -> Size:
-        """That of the longer side."""
+        """Returns the size of the longer side."""
         return max(size_of(self.layouts(shapes, side)) for side in OTHER)
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """One for each tensor. The shared factor's columns are orthonormal: the product is as long as what is sent."""
+        """Returns one norm per tensor. The shared factor's columns are orthonormal, so the product has the norm of the
+        sent factor."""
         arrays, tensors = contribution.arrays, matrices(shapes, self.rank)
         side = sent_in(contribution.meta.round)
         values = [
@@ -58,14 +61,15 @@ class Config(Strict):
         return Traits(first_order=self.local, comparable=True, decodable=True)
 
     def layouts(self, shapes: Shapes, side: Side) -> dict[str, Layout]:
-        """The arrays in which ``side`` is sent for parameters of these shapes."""
+        """Returns the layouts of ``side`` for parameters of these shapes."""
         tensors = matrices(shapes, self.rank)
         lengths = {side: tensors[-1].factors[side].stop, "whole": tensors[-1].whole.stop}
         return {name: Layout(np.dtype(np.float32), (length,)) for name, length in lengths.items()}
 
 
 class Matrix(NamedTuple):
-    """A parameter as a matrix, and where it lies in the update and in what is sent; rank 0 and one row if whole."""
+    """A parameter as a matrix, with its place in the update and in the sent arrays; rank 0 and one row if sent
+    whole."""
 
     rows: int
     columns: int
@@ -76,7 +80,7 @@ class Matrix(NamedTuple):
 
 
 def matrices(shapes: Shapes, rank: int) -> list[Matrix]:
-    """The parameters in canonical order."""
+    """Returns the parameters in canonical order."""
     formats = [_as_matrix(shape, rank) for shape in shapes.values()]
     places = zip(
         _places(rows * columns for rows, columns, _ in formats),
@@ -92,12 +96,12 @@ def matrices(shapes: Shapes, rank: int) -> list[Matrix]:
 
 
 def _places(lengths: Iterable[int]) -> Iterator[slice]:
-    """Where parts of these lengths lie, one after the other."""
+    """Yields consecutive slices of these lengths."""
     return starmap(slice, pairwise(accumulate(lengths, initial=0)))
 
 
 def _as_matrix(shape: tuple[int, ...], rank: int) -> tuple[int, int, int]:
-    """(rows, columns, rank)."""
+    """Returns (rows, columns, rank)."""
     size = math.prod(shape)
     if len(shape) < 2 or rank * (shape[0] + size // shape[0]) >= size:
         return 1, size, 0

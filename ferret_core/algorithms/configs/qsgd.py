@@ -1,4 +1,4 @@
-"""QSGD's options, and what its participants send: a level for each parameter, and a norm for each bucket of them."""
+"""QSGD's options and contributions: one level per parameter, and one norm per bucket."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Config(Strict):
         default=1,
         ge=1,
         le=127,
-        description="s: an entry travels as one of −s … s; 1 takes 1.6 bits, 2 takes 2.4, 3 takes 2.9, 7 takes 4",
+        description="s: an entry becomes one of −s … s; 1 takes 1.6 bits, 2 takes 2.4, 3 takes 2.9, 7 takes 4",
     )
     bucket: int = Field(default=512, ge=1, le=MAX_ELEMENTS, description="Consecutive entries that share a norm")
     norm: Literal["max", "l2"] = Field(
-        default="max", description="max: the largest |entry|, as the paper's experiments; l2: as its theory"
+        default="max", description="max: the largest |entry|, as in the paper's experiments; l2: as in its theory"
     )
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
@@ -53,12 +53,12 @@ class Config(Strict):
         return Traits(first_order=self.local, decodable=True)
 
     def decoded(self, arrays: Arrays, d: int) -> Array:
-        """Q(m), fp32 (d,), no entry beyond its bucket's norm; raises as ``unpack_levels``."""
+        """Returns Q(m), fp32 (d,), with no entry above its bucket's norm; raises like ``unpack_levels``."""
         shares = unpack_levels(arrays["levels"], self.levels, d) / np.float32(self.levels)
         return shares * np.repeat(arrays["norms"], self.bucket_of(d))[:d]
 
     def bucket_of(self, d: int) -> int:
-        """Entries in a bucket; never more than the model has parameters."""
+        """Returns the entries in a bucket; at most the number of the model's parameters."""
         return min(self.bucket, d)
 
     def _layouts(self, d: int) -> dict[str, Layout]:

@@ -1,4 +1,4 @@
-"""SCAFFOLD's options, and what its participants send: their update, and the change of their control variate."""
+"""SCAFFOLD's options and contributions: the update, and the change of the control variate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Config(Strict):
         return size_of(dict.fromkeys(SENT, dense(shapes)))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """Those of the update, then those of the control variate's change, as what a step of it moves."""
+        """Returns the norms of the update, then of the control variate's change, scaled to the effect of one step."""
         update, control = (dense_norms(contribution.arrays[name], shapes) for name in SENT)
         steps = self.local.learning_rate * control.values
         return Norms.of([*update.values, *steps], [*update.sizes, *(0 * control.sizes)])

@@ -1,4 +1,4 @@
-"""signSGD's options, and what its participants send: a bit for each parameter, and a scale for each tensor."""
+"""signSGD's options and contributions: one bit per parameter, and one scale per tensor."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Config(Strict):
 
     scale: Literal["mean"] | Annotated[float, Field(gt=0, le=MAX_REAL)] = Field(
         default="mean",
-        description="How far a vote moves a weight at rate 1: the mean |update| of its tensor, or a fixed step",
+        description="Move of a weight by a vote at rate 1: the mean |update| of its tensor, or a fixed step",
     )
     aggregation: Literal["vote", "mean"] | None = Field(
         default=None,
-        description="vote: the majority's sign at the mean scale; mean: of every participant's own signs and scales. "
-        "vote where nothing is said, mean with error_feedback",
+        description="vote: the majority's sign at the mean scale; mean: the mean of all participants' signs and "
+        "scales. Default: vote, or mean with error_feedback",
     )
     error_feedback: bool = Field(
         default=False,
-        description="EF-signSGD: keep what a sign and its scale leave of the update; needs aggregation = 'mean'",
+        description="EF-signSGD: keep the part of the update that signs and scales lose; needs aggregation = 'mean'",
         json_schema_extra={"excludes": ["aggregation"]},
     )
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
@@ -41,7 +41,7 @@ class Config(Strict):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Writes the aggregation out, so that a stored specification says what was run."""
+        """Fills in the aggregation, so that a stored specification is explicit."""
         if not isinstance(options, Mapping):
             return options
         given = cast(Mapping[str, Any], options)

@@ -1,4 +1,4 @@
-"""SparseLoCo's options, and what its participants send: places and bins of entries, and what each bin stands for."""
+"""SparseLoCo's options and contributions: places and bins of entries, and the mean value of each bin."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ BINS = 4
 
 
 class Config(SparseChunks):
-    """SparseLoCo's options; density and decay are the authors' own."""
+    """SparseLoCo's options; defaults of density and decay are the authors'."""
 
     default_density: ClassVar[float] = 1 / 64
 
-    decay: float = Field(default=0.95, ge=0, le=1, description="What a round leaves of the error memory, β")
+    decay: float = Field(default=0.95, ge=0, le=1, description="Decay β of the error memory per round")
     local: AdamW = Field(default=AdamW(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
@@ -51,11 +51,11 @@ class Config(SparseChunks):
         }
 
     def values(self, arrays: Arrays, chunks: Chunks) -> Array:
-        """fp32 (K,): what the entries are decoded as, in the order of their places."""
+        """Returns fp32 (K,): the decoded entries, in the order of their places."""
         high, low = np.unpackbits(arrays["bins"], count=2 * len(chunks.tensors)).reshape(-1, 2).T
         return arrays["means"][chunks.tensors, 2 * high + low]
 
 
 def tensor_norms(values: Array, chunks: Chunks) -> Array:
-    """fp64, one for each tensor: the L2 norm of the entries that are sent of it."""
+    """Returns fp64, one per tensor: the L2 norm of its sent entries."""
     return np.sqrt(np.bincount(chunks.tensors, np.square(values, dtype=np.float64), len(chunks.cuts)))

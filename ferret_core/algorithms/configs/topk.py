@@ -1,4 +1,4 @@
-"""Top-K's options, and what its participants send: the places of the largest entries, and their values."""
+"""Top-K's options and contributions: places and values of the largest entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_FRACTION = 0.01
 
 
 class Config(Strict):
-    """Top-K's options; of ``fraction``, ``K`` and ``bytes_per_round`` one is given, or none."""
+    """Top-K's options; at most one of ``fraction``, ``K`` and ``bytes_per_round`` is given."""
 
     fraction: float | None = Field(
         default=None,
@@ -38,23 +38,23 @@ class Config(Strict):
         default=None,
         ge=1,
         le=MAX_ELEMENTS,
-        description="Entries sent, instead of fraction",
+        description="Entries sent; replaces fraction",
         json_schema_extra={"excludes": ["fraction", "bytes_per_round"]},
     )
     bytes_per_round: int | None = Field(
         default=None,
         ge=1,
         le=MAX_BYTES,
-        description="Bytes per participant and round, filled with entries, instead of fraction",
+        description="Bytes per participant and round, filled with entries; replaces fraction",
         json_schema_extra={"excludes": ["fraction", "K"]},
     )
-    coordinates: Precision = Field(default="float16", description="How a value travels")
+    coordinates: Precision = Field(default="float16", description="Encoding of a value")
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Writes the default fraction out, so that a stored specification says what was run."""
+        """Fills in the default fraction, so that a stored specification is explicit."""
         if not isinstance(options, Mapping):
             return options
         given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
@@ -92,7 +92,7 @@ class Config(Strict):
         return Traits(first_order=self.local, decodable=True)
 
     def entries(self, d: int) -> int:
-        """K: as given, or as much as the bytes hold; never more than the model has parameters."""
+        """Returns K: as given, or as many as fit into the bytes; at most the number of the model's parameters."""
         if self.bytes_per_round is None:
             return min(self.K or max(1, round((self.fraction or DEFAULT_FRACTION) * d)), d)
         fitting = bisect_right(range(1, d + 1), self.bytes_per_round, key=lambda K: size_of(self._layouts(K, d)).arrays)
@@ -102,7 +102,7 @@ class Config(Strict):
         return fitting
 
     def values(self, arrays: Arrays, K: int) -> Array:
-        """fp32 (K,): the values in a contribution's arrays; raises as ``coordinates.decode``."""
+        """Returns fp32 (K,): the values in a contribution's arrays; raises like ``coordinates.decode``."""
         sent = {name: arrays[name] for name in layouts(self.coordinates, K, 0, 1)}
         return decode(sent, self.coordinates, [K])[0]
 

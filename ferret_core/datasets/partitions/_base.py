@@ -1,4 +1,4 @@
-"""What a partition is: a file with a frozen ``Config`` and a final class ``Partition`` that deals out examples."""
+"""Partitions: each is a file with a frozen ``Config`` and a final class ``Partition`` that distributes examples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from ferret_core.protocol.errors import FerretError
 
 
 class FederatedPartition(Protocol):
-    """The interface of ``ferret_core/datasets/partitions/<name>.py``'s class ``Partition``."""
+    """The interface of the class ``Partition`` in ``ferret_core/datasets/partitions/<name>.py``."""
 
     def __init__(self, config: Any) -> None: ...
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Every index of ``labels`` to exactly one of ``clients`` sorted shards, none empty; ``seed`` fixes it all.
+        """Assigns every index of ``labels`` to exactly one of ``clients`` sorted, non-empty shards, determined by
+        ``seed``.
 
-        Raises ``partition.invalid`` when there are too few examples, or labels that do not suit the number of clients.
+        Raises ``partition.invalid`` for too few examples, or labels that do not suit the number of clients.
         """
         ...
 
@@ -34,12 +35,12 @@ def need_examples(examples: int, clients: int, each: int = 1) -> None:
 
 
 def unsuitable(clients: int, message: str) -> FerretError:
-    """``partition.invalid`` about the number of clients."""
+    """Creates ``partition.invalid`` about the number of clients."""
     return FerretError.of_field("partition.invalid", "participants.simulated", clients, message)
 
 
 def by_label(labels: Sequence[str]) -> dict[str, list[int]]:
-    """The indices of each label's examples, labels in the order of their names."""
+    """Returns the indices of each label's examples, labels in the order of their names."""
     found: defaultdict[str, list[int]] = defaultdict(list)
     for index, label in enumerate(labels):
         found[label].append(index)
@@ -47,7 +48,7 @@ def by_label(labels: Sequence[str]) -> dict[str, list[int]]:
 
 
 def fill_up(shards: list[list[int]], least: int) -> None:
-    """Moves examples one by one from the largest shard until none has fewer than ``least``."""
+    """Moves examples one by one from the largest shard until every shard has at least ``least``."""
     largest = [(-len(shard), client) for client, shard in enumerate(shards)]
     heapq.heapify(largest)
     for shard in shards:

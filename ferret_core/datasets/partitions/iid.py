@@ -1,4 +1,4 @@
-"""Equal shares at random: every client's data look alike, and sizes differ by at most one example."""
+"""Equal random shares: all clients' data are similar, and sizes differ by at most one example."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Partition:
         self.config = config
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Index lists, one per client; ``partition.invalid`` if there are more clients than examples."""
+        """Returns index lists, one per client; raises ``partition.invalid`` if there are more clients than examples."""
         need_examples(len(labels), clients)
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(labels))
         return [sorted(part.tolist()) for part in np.array_split(order, clients)]

@@ -1,7 +1,7 @@
-"""By natural id: every label is one client, as the data came; clients are in the order of the labels' names.
+"""By natural id: every label is one client; clients are in the order of the labels' names.
 
-The split of Natural Instructions by task, CodeAlpaca by language, and of any file whose label is the owner of a line:
-what LEAF calls a natural partition (Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018,
+Splits Natural Instructions by task, CodeAlpaca by language, and any file by its lines' owners if they are its labels:
+the natural partition of LEAF (Caldas et al., "LEAF: A Benchmark for Federated Settings", 2018,
 https://arxiv.org/abs/1812.01097). Nothing is drawn, so the seed does not matter.
 """
 
@@ -24,7 +24,8 @@ class Partition:
         self.config = config
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Index lists, one per client; ``partition.invalid`` unless there are as many clients as labels."""
+        """Returns index lists, one per client; raises ``partition.invalid`` unless clients and labels are equally
+        many."""
         shards = list(by_label(labels).values())
         if clients != (count := len(shards)):
             raise unsuitable(clients, f"labels of the training examples: {count}, each a client; set it to {count}")

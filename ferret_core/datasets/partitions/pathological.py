@@ -1,9 +1,9 @@
-"""Pathological: every client holds exactly ``labels_per_client`` labels, and every label's owners share it equally.
+"""Pathological: every client holds exactly ``labels_per_client`` labels, and the owners of a label share it equally.
 
 Li et al., "Federated Learning on Non-IID Data Silos: An Experimental Study", ICDE 2022,
 https://arxiv.org/abs/2102.02079 (their ``#C = k``), after the pathological split of McMahan et al., 2017. Each client
-in turn is given, at random, those of the labels that have the fewest owners so far: the numbers of owners differ by at
-most one, and no label is left over.
+in turn gets random labels among the ones with the fewest owners so far: the numbers of owners differ by at most one,
+and every label has an owner.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
-    """How many labels a client holds."""
+    """The number of labels per client."""
 
     labels_per_client: int = Field(
         default=2, ge=1, le=MAX_LABELS, description="Labels of each client; fewer are more skewed"
@@ -28,13 +28,14 @@ class Config(Strict):
 
 
 class Partition:
-    """That number of labels for each client, each label in equal random parts for its owners."""
+    """A fixed number of labels per client; each label is split into equal random parts for its owners."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Index lists, one per client; ``partition.invalid`` if labels, clients and examples do not fit together."""
+        """Returns index lists, one per client; raises ``partition.invalid`` for unsuitable numbers of labels and
+        clients."""
         groups = list(by_label(labels).items())
         self._check(len(groups), clients)
         rng = np.random.Generator(np.random.PCG64(seed))
@@ -58,7 +59,7 @@ class Partition:
             raise unsuitable(clients, f"with {each} labels each they cannot hold all {labels}: use at least {least}")
 
     def _owners(self, labels: int, clients: int, rng: np.random.Generator) -> list[list[int]]:
-        """The clients that hold each label."""
+        """Returns the clients that hold each label."""
         owners: list[list[int]] = [[] for _ in range(labels)]
         for client in range(clients):
             ranked = sorted(rng.permutation(labels).tolist(), key=lambda label: len(owners[label]))

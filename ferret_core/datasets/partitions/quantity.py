@@ -1,8 +1,8 @@
-"""Quantity skew: clients hold data that look alike, but much or little of them.
+"""Quantity skew: clients hold similar data in different amounts.
 
 Li et al., "Federated Learning on Non-IID Data Silos: An Experimental Study", ICDE 2022,
 https://arxiv.org/abs/2102.02079 (their ``q ~ Dir(β)``): the clients' shares of the data are drawn from a Dirichlet
-distribution, and filled at random whatever the labels. A small ``beta`` gives most examples to few clients.
+distribution, and filled randomly, independent of labels. A small ``beta`` gives most examples to few clients.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
-    """How strong the skew is, and the least that a client gets."""
+    """Strength of the skew, and the minimum size of a client's share."""
 
     beta: float = Field(default=0.5, ge=1e-3, le=1e6, description="Concentration: smaller is more skewed")
-    min_examples: int = Field(default=1, ge=1, le=MAX_EXAMPLES, description="Least number of examples of a client")
+    min_examples: int = Field(default=1, ge=1, le=MAX_EXAMPLES, description="Minimum number of examples per client")
 
 
 class Partition:
@@ -31,7 +31,8 @@ class Partition:
         self.config = config
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Index lists, one per client; ``partition.invalid`` if not all clients can have ``min_examples``."""
+        """Returns index lists, one per client; raises ``partition.invalid`` if clients cannot all have
+        ``min_examples``."""
         need_examples(len(labels), clients, self.config.min_examples)
         rng = np.random.Generator(np.random.PCG64(seed))
         ends = rng.dirichlet([self.config.beta] * clients).cumsum()[:-1] * len(labels)

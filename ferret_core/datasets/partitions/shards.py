@@ -1,4 +1,4 @@
-"""Shards: the examples sorted by label are cut into equal pieces, and every client is dealt a few of them at random.
+"""Shards: the examples, sorted by label, are cut into equal pieces, and every client gets a few random ones.
 
 McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017,
 https://arxiv.org/abs/1602.05629, where 100 clients get two shards each: most hold one or two labels, and all the same
@@ -18,7 +18,7 @@ from ferret_core.protocol.spec import Strict
 
 
 class Config(Strict):
-    """How many shards a client gets."""
+    """The number of shards per client."""
 
     shards_per_client: int = Field(
         default=2, ge=1, le=MAX_EXAMPLES, description="Shards of each client; fewer are more skewed"
@@ -26,13 +26,13 @@ class Config(Strict):
 
 
 class Partition:
-    """Shards of labels' neighbours; their sizes differ by at most one example."""
+    """Shards of consecutive examples by label; their sizes differ by at most one example."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Index lists, one per client; ``partition.invalid`` if there are more shards than examples."""
+        """Returns index lists, one per client; raises ``partition.invalid`` if there are more shards than examples."""
         each = self.config.shards_per_client
         need_examples(len(labels), clients, each)
         ordered = [index for indices in by_label(labels).values() for index in indices]

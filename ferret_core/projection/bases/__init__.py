@@ -21,7 +21,7 @@ def letters() -> list[str]:
 
 
 def basis(letter: str) -> Basis:
-    """The family called ``letter``; ``spec.invalid`` about ``basis`` if there is none."""
+    """Returns the family with this letter; raises ``spec.invalid`` about ``basis`` if it does not exist."""
     if letter not in _families():
         raise FerretError.of_field("spec.invalid", "basis", letter, f"is unknown; choose one of {', '.join(letters())}")
     return _families()[letter]

@@ -1,9 +1,8 @@
-"""What a basis family is: one file, one final, stateless class ``Basis``, known by a letter.
+"""Basis families: each is one file with one final, stateless class ``Basis``, identified by a letter.
 
-A family fixes, for every seed, block and K, a random matrix V of shape (d, K) whose entries anyone can
-regenerate, such that E[V·γ] = Δ for the γ that ``project_into`` adds up. Here it is written down plainly, over
-any stretch of a block; ``ferret_core/projection/kernels`` computes the same faster. A complete toy, dense ±1
-columns held whole::
+A family fixes, for every seed, block and K, a random matrix V of shape (d, K) that anyone can regenerate, such that
+E[V·γ] = Δ for the γ that ``project_into`` adds up. A family is written plainly, over any stretch of a block;
+``ferret_core/projection/kernels`` computes the same faster. A complete toy, dense ±1 columns held whole::
 
     class Basis:
         letter = "toy"
@@ -43,27 +42,29 @@ class Moments(NamedTuple):
 
 
 class Basis(Protocol):
-    """The interface of ``ferret_core/projection/bases/<name>.py``'s class ``Basis``.
+    """The interface of the class ``Basis`` in ``ferret_core/projection/bases/<name>.py``.
 
-    Vectors are flat, contiguous and fp32; all of one call lie on one device. A stretch is elements start …
-    start + n − 1 of the block; ``start`` is a multiple of 4096. Results are the same bytes for any
-    number of threads.
+    Vectors are flat, contiguous and fp32; all of one call are on one device. A stretch is elements start … start + n −
+    1 of the block; ``start`` is a multiple of 4096. Results are the same bytes for any number of threads.
     """
 
     letter: ClassVar[str]
 
     def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
-        """Adds to γ (K,) what the stretch Δ = ``delta`` (n,) contributes, so that V·γ is an unbiased estimate of Δ."""
+        """Adds the contribution of the stretch Δ = ``delta`` (n,) to γ (K,), so that V·γ is an unbiased estimate of
+        Δ."""
         ...
 
     def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
-        """``count`` elements of V·c from ``start`` on, for c (K,): the same bits on every device and in any split."""
+        """Returns ``count`` elements of V·c from ``start``, for c (K,): the same bits on every device and in any
+        split."""
         ...
 
     def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
-        """V[rows, columns], fp32 (len(rows), len(columns)), for int64 indices: what the other methods multiply by."""
+        """Returns V[rows, columns], fp32 (len(rows), len(columns)), for int64 indices: the factors of the other
+        methods."""
         ...
 
     def moments(self, d: int) -> Moments:
-        """Moments of the entries of a block of ``d`` elements (of the non-zero ones, where V is sparse)."""
+        """Returns the moments of the entries of a block of ``d`` elements (of the non-zero ones, if V is sparse)."""
         ...

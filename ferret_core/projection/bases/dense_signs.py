@@ -1,7 +1,7 @@
 """R, dense signs: every entry of V is +1 or −1, one random bit each.
 
-The cheapest basis whose entries are independent, to set beside T: the same error, (d − 2 + κ)/K with κ = 1 instead
-of 1.8, for one random bit per entry instead of 32. Cost: d·K entries, 128 to a Philox call.
+The cheapest basis with independent entries, for comparison with T: the same error, (d − 2 + κ)/K with κ = 1 instead of
+1.8, for one random bit per entry instead of 32. Cost: d·K entries, 128 per Philox call.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Basis:
 def _columns(
     seed: int, block: Block, K: int, start: int, count: int, device: torch.device
 ) -> Iterator[tuple[int, Tensor]]:
-    """(k, sign bits of elements start … of V's columns from k on, as rows), a chunk of columns at a time."""
+    """Yields (k, sign bits of elements start … of V's columns from k on, as rows), a chunk of columns at a time."""
     drawn = count + -count % TILE
     step = max(1, ENTRIES // drawn)
     for first in range(0, K, step):

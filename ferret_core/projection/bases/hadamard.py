@@ -1,11 +1,11 @@
 """H, randomized Hadamard: random signs, a Hadamard transform in chunks, one transformed value per coordinate.
 
-The subsampled transform of Ailon and Chazelle ("The fast Johnson–Lindenstrauss transform", SIAM J. Comput. 2009):
-y = H·(s∘Δ)/√m has d elements of equal expected size, and K of them, one from each of K strata, stand for all. The
-mean squared error is (d/K − 1)‖Δ‖²; at K = d there is none. Cost: twelve additions per element, whatever K.
+The subsampled transform of Ailon and Chazelle ("The fast Johnson–Lindenstrauss transform", SIAM J. Comput. 2009): y =
+H·(s∘Δ)/√m has d elements of equal expected size, and K of them, one from each of K strata, represent all. The mean
+squared error is (d/K − 1)‖Δ‖²; at K = d it is 0. Cost: twelve additions per element, for any K.
 
-A block is cut into chunks of m = 4096 elements, and its rest by binary digits, the largest first. So nothing is
-padded, Σ m = d, and every chunk begins at a multiple of its own length.
+A block is cut into chunks of m = 4096 elements, and its rest by binary digits, the largest first. So nothing is padded,
+Σ m = d, and every chunk starts at a multiple of its length.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Basis:
     letter: ClassVar[str] = "H"
 
     def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
-        """γ_k += n·y_p for every coordinate whose place p lies in the stretch; n is the size of its stratum."""
+        """Adds n·y_p to γ_k for every coordinate with its place p in the stretch; n is the size of its stratum."""
         chunks = Chunks.over(block.size, start, start + len(delta))
         signs = sign_bits(seed, block.id, start, start + len(delta), delta.device)
         signed = (delta.view(torch.int32) ^ signs).view(torch.float32)
@@ -56,7 +56,8 @@ class Basis:
         return torch.where(rows[:, None] // m == places // m, values.view(torch.float32), 0.0)
 
     def moments(self, d: int) -> Moments:
-        """Of the non-zero entries, over all places: a place in a chunk of m has m of them, each ±1/√m.
+        """Returns the moments of the non-zero entries, over all places: a place in a chunk of m has m of them, each
+        ±1/√m.
 
         So ρ = d/Σm² and κ = (number of chunks)·Σm²/d²: 1/4096 and 1 in blocks of whole chunks.
         """
@@ -72,7 +73,8 @@ class Chunks(NamedTuple):
 
     @classmethod
     def over(cls, size: int, start: int, stop: int) -> Chunks:
-        """Those of a block of ``size`` elements that reach into start … stop − 1; a chunk begins at ``start``."""
+        """Returns the chunks of a block of ``size`` elements that overlap start … stop − 1; a chunk begins at
+        ``start``."""
         rest = size - size % CHUNK
         runs = [(-(-(min(stop, rest) - start) // CHUNK), CHUNK)] if start < rest else []
         begin = max(start, rest)
@@ -87,7 +89,7 @@ class Chunks(NamedTuple):
         return sum(number * m for number, m in self.runs)
 
     def transform(self, values: Tensor) -> Tensor:
-        """H_m·x/√m of every chunk x of ``values``, fp32 (elements,)."""
+        """Returns H_m·x/√m of every chunk x of ``values``, fp32 (elements,)."""
         parts = values.split([number * m for number, m in self.runs])
         return torch.cat([_hadamard(part.view(-1, m)).view(-1) for part, (_, m) in zip(parts, self.runs, strict=True)])
 
@@ -104,7 +106,7 @@ class Sample(NamedTuple):
 
     @classmethod
     def of(cls, columns: Tensor, block: Block, K: int, seed: int) -> Sample:
-        """The place of a coordinate is uniformly distributed over its stratum."""
+        """Samples the place of each coordinate, uniformly distributed over its stratum."""
         first = _stratum_start(columns, block.size, K)
         strata = _stratum_start(columns + 1, block.size, K) - first
         words = draw(seed, columns // 4, 0, block.id, Tag.HADAMARD_ROWS).gather(-1, columns[:, None] % 4)[:, 0]
@@ -112,7 +114,7 @@ class Sample(NamedTuple):
 
     @classmethod
     def within(cls, start: int, stop: int, block: Block, K: int, seed: int, device: torch.device) -> Sample:
-        """All coordinates whose places are among start … stop − 1."""
+        """Samples all coordinates with places in start … stop − 1."""
         low, high = (((place + 1) * K - 1) // block.size for place in (start, stop - 1))
         near = cls.of(torch.arange(low, high + 1, device=device), block, K, seed)
         inside = (near.places >= start) & (near.places < stop)
@@ -120,25 +122,25 @@ class Sample(NamedTuple):
 
 
 def _stratum_start(k: Tensor, d: int, K: int) -> Tensor:
-    """⌊k·d/K⌋, without the product that could leave 64 bits."""
+    """Returns ⌊k·d/K⌋ without the product, which could overflow 64 bits."""
     return k * (d // K) + k * (d % K) // K
 
 
 def _length_at(places: Tensor, d: int) -> Tensor:
-    """Length of the chunk around each place: the highest binary digit in which the place differs from d."""
+    """Returns the length of the chunk around each place: the highest binary digit in which the place differs from d."""
     digits = torch.frexp((places ^ d).double()).exponent
     return torch.ones_like(places) << digits.clamp(max=CHUNK.bit_length()) - 1
 
 
 def _parity(x: Tensor) -> Tensor:
-    """Number of ones in x ≥ 0, below 2¹⁶, modulo 2, as int32."""
+    """Returns the number of ones in x ≥ 0, below 2¹⁶, modulo 2, as int32."""
     for shift in (8, 4, 2, 1):
         x = x ^ x >> shift
     return (x & 1).to(torch.int32)
 
 
 def _hadamard(rows: Tensor) -> Tensor:
-    """H_m·x/√m of each row x, fp32 (…, m): butterflies of distance 1, 2, 4 …, then one multiplication."""
+    """Returns H_m·x/√m of each row x, fp32 (…, m): butterflies of distance 1, 2, 4 …, then one multiplication."""
     m = rows.shape[-1]
     for h in (1 << bit for bit in range(m.bit_length() - 1)):
         a, b = rows.unflatten(-1, (-1, 2, h)).unbind(-2)

@@ -1,4 +1,4 @@
-"""I, the identity: an element is its own coordinate. For small blocks, which are sent whole: K_l = d_l, no error."""
+"""I, the identity: an element is its own coordinate. For small blocks that are sent whole: K_l = d_l, no error."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ class Basis:
         return (rows[:, None] == columns).to(torch.float32)
 
     def moments(self, d: int) -> Moments:
-        """Of the one entry 1 that each element has."""
+        """Returns the moments of the single entry 1 per element."""
         return Moments(1.0, 1.0)

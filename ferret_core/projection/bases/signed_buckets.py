@@ -2,7 +2,7 @@
 
 The paper's block-wise reconstruction at its limit, K blocks with one ±1 direction each: Δ~_i = s_i·γ_b, unbiased
 because the signs are independent, with mean squared error (d/K − 1)‖Δ‖² when buckets are equal. One random bit per
-element, at a cost that does not depend on K.
+element, at a cost independent of K.
 
 Elements go to buckets in granules. K consecutive granules make a stripe, which gives every bucket one; a random
 rotation per stripe mixes rows and columns of a matrix.
@@ -32,7 +32,7 @@ class Basis:
     letter: ClassVar[str] = "G"
 
     def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
-        """γ_b += Σ s_i·Δ_i over the elements i of bucket b that lie in the stretch."""
+        """Adds Σ s_i·Δ_i over the elements i of bucket b in the stretch to γ_b."""
         layout = Layout.of(block.size, len(gamma))
         signs = sign_bits(seed, block.id, start, start + len(delta), delta.device)
         signed = (delta.view(torch.int32) ^ signs).view(torch.float32)
@@ -57,12 +57,12 @@ class Basis:
         return torch.where(buckets[:, None] == columns, signs[:, None], 0.0)
 
     def moments(self, d: int) -> Moments:
-        """Of the one entry ±1 that each element has; the other K − 1 entries of its row are zero."""
+        """Returns the moments of the single entry ±1 per element; the other K − 1 entries of its row are zero."""
         return Moments(1.0, 1.0)
 
 
 class Layout(NamedTuple):
-    """How a block of ``size`` elements falls into stripes of K granules of ``granule`` elements each."""
+    """The layout of a block of ``size`` elements: stripes of K granules of ``granule`` elements each."""
 
     size: int
     K: int
@@ -70,19 +70,20 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, size: int, K: int) -> Layout:
-        """Granules are as large as leaves 8 whole ones per bucket, so that each bucket mixes distant elements."""
+        """Chooses the largest granules with at least 8 whole ones per bucket, so that each bucket mixes distant
+        elements."""
         whole = max(1, size // (GRANULES_PER_BUCKET * K))
         return cls(size, K, min(MAX_GRANULE, 1 << (whole.bit_length() - 1)))
 
     def rotations(self, seed: int, block_id: int, stripes: Tensor) -> Tensor:
-        """r_t below K for each stripe number t of ``stripes``, int64 like them."""
+        """Returns r_t below K for each stripe number t of ``stripes``, int64 like them."""
         words = draw(seed, stripes // 4, 0, block_id, Tag.ROTATIONS)
         return torch.as_tensor(uniform_below(words.gather(-1, stripes[:, None] % 4)[:, 0], self.K))
 
     def runs(self, seed: int, block_id: int, start: int, count: int) -> Iterator[tuple[int, int, int]]:
-        """(bucket, first, last): granules first … last − 1 of the stretch go to the buckets from ``bucket`` on.
+        """Yields (bucket, first, last): granules first … last − 1 of the stretch go to the buckets from ``bucket`` on.
 
-        Granules are counted from the one that ``start``, a multiple of ``granule``, begins.
+        Granules are counted from the one at ``start``, a multiple of ``granule``.
         """
         origin = start // self.granule
         end = -(-(start + count) // self.granule)

@@ -1,7 +1,7 @@
 """T, the paper's basis: entries from the standard normal cut to [−1/√d, 1/√d] (section 3.2, equations 6 to 8).
 
-On so short an interval the normal density is nearly flat, and its inverse distribution function is the short
-polynomial of ``_values``: the same bits everywhere, no ``erfinv``. Cost: d·K entries, four to a Philox call.
+On such a short interval the normal density is nearly flat, and its inverse distribution function is the short
+polynomial of ``_values``: the same bits everywhere, without ``erfinv``. Cost: d·K entries, four per Philox call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Basis:
             gamma[first : first + len(V)] += pairwise(lanes(V * delta).T) * scale
 
     def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
-        """V·c. The format fixes the order of k and that products are rounded before sums."""
+        """Returns V·c. The format fixes the order of k and rounds products before sums."""
         total = coefficients.new_zeros(count)
         for first, V in _columns(seed, block, len(coefficients), start, count, coefficients.device):
             for product in V * coefficients[first : first + len(V), None]:
@@ -51,7 +51,7 @@ class Basis:
 def _columns(
     seed: int, block: Block, K: int, start: int, count: int, device: torch.device
 ) -> Iterator[tuple[int, Tensor]]:
-    """(k, elements start … of V's columns from k on, as rows), a chunk of columns at a time."""
+    """Yields (k, elements start … of V's columns from k on, as rows), a chunk of columns at a time."""
     groups = torch.arange(start // 4, -(-(start + count) // 4), device=device)
     step = max(1, ENTRIES // count)
     for first in range(0, K, step):
@@ -61,6 +61,6 @@ def _columns(
 
 
 def _values(words: Tensor, d: int) -> Tensor:
-    """u·ε·(1 − (ε²/6)(1 − u²)) for the 2²⁴ midpoints u of (−1, 1); ε and ε²/6 are rounded to fp32 once."""
+    """Returns u·ε·(1 − (ε²/6)(1 − u²)) for the 2²⁴ midpoints u of (−1, 1); ε and ε²/6 are rounded to fp32 once."""
     u = ((words >> 8) * 2 + (1 - 2**24)).to(torch.float32) * 2.0**-24
     return (u * (1 / math.sqrt(d))) * (1 - (1 - u * u) * (1 / (6 * d)))

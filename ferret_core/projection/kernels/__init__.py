@@ -1,6 +1,6 @@
-"""Which kernel computes: the fastest for the device, unless ``FERRET_KERNEL`` names one.
+"""Selection of the kernel: the fastest for the device, unless ``FERRET_KERNEL`` names one.
 
-``cpu`` and ``gpu`` hold one file per family, named like the family's own; a family without one uses the reference.
+``cpu`` and ``gpu`` hold one file per family, with the family's name; a family without one uses the reference.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ DEVICES = {"cpu": "cpu", "gpu": "cuda"}
 
 
 def kernel(basis: Basis, device: torch.device) -> Kernel:
-    """The kernel for ``basis`` on ``device``; ``settings.invalid`` if the setting names none, or one not installed."""
+    """Returns the kernel for ``basis`` on ``device``; raises ``settings.invalid`` for an unknown or uninstalled
+    setting."""
     return named(_chosen(device), basis)
 
 
 def squared_norm(before: Tensor, after: Tensor) -> Tensor:
-    """‖before − after‖² of two vectors on one device, fp64 () on it too; raises as ``kernel``."""
+    """Returns ‖before − after‖² of two vectors on one device, fp64 () on it too; raises like ``kernel``."""
     chosen = _chosen(after.device)
     if chosen == "cpu":
         from ferret_core.projection.kernels.cpu import norm
@@ -45,7 +46,7 @@ def squared_norm(before: Tensor, after: Tensor) -> Tensor:
 
 @cache
 def named(name: str, basis: Basis) -> Kernel:
-    """The kernel called ``name`` for ``basis``, or the reference if the family has none there."""
+    """Returns the kernel ``name`` for ``basis``, or the reference if the family has no such kernel."""
     if name == "reference":
         return reference.Kernel(basis)
     module = f"{__name__}.{name}.{type(basis).__module__.rpartition('.')[2]}"
@@ -67,7 +68,7 @@ def _chosen(device: torch.device) -> str:
 
 
 def _interpreted(name: str) -> bool:
-    """Triton's interpreter takes tensors on any device."""
+    """True for Triton's interpreter, which accepts tensors on any device."""
     return name == "gpu" and os.environ.get("TRITON_INTERPRET") == "1"
 
 

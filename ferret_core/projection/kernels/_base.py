@@ -1,7 +1,7 @@
-"""What a kernel is: one way to compute with a basis family, over whole pieces of a model of any float type.
+"""Kernels: implementations of a basis family, over whole pieces of a model of any float type.
 
-Kernels differ in speed alone. The weights after ``apply_`` are the same bits whichever computes them; coordinates
-may differ in the order of their sums, never by thread count.
+Kernels differ only in speed. All give the same bits of the weights after ``apply_``; coordinates may differ in the
+order of their sums, but never by thread count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Term(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Elements ``start`` … of a block before and after, and how many coordinates the block has."""
+    """Elements ``start`` … of a block before and after, and the block's number of coordinates."""
 
     before: Tensor
     after: Tensor
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Elements ``start`` … of a block, and what moves them."""
+    """Elements ``start`` … of a block, and the terms that move them."""
 
     weights: Tensor
     block: Block
@@ -52,20 +52,20 @@ class Move(NamedTuple):
 
 
 class Kernel(Protocol):
-    """Vectors are flat, contiguous, of any of float32, bfloat16 and float16, and lie on the kernel's device.
+    """A kernel. Vectors are flat, contiguous, of float32, bfloat16 or float16, and on the kernel's device.
 
     They hold elements ``start`` … ``start + n − 1`` of ``block``, for any ``start``. Arithmetic is in fp32. Memory
     beyond arguments and result stays within some tens of megabytes and a few times K.
     """
 
     def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
-        """What Δ = before − after, both (n,), adds to the block's coordinates γ: fp32 (K,), K ≥ 1."""
+        """Returns the contribution of Δ = before − after, both (n,), to the block's coordinates γ: fp32 (K,), K ≥ 1."""
         ...
 
     def apply_(
         self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
     ) -> None:
-        """weights (n,) ← weights − V·c for each term in turn, in place; then half types are rounded once.
+        """Computes weights (n,) ← weights − V·c for each term in turn, in place; then half types are rounded once.
 
         ``rounding`` is the seed of that rounding (:mod:`ferret_core.projection.stochastic_rounding`). Terms without
         coefficients change nothing; weights without terms keep their bits.
@@ -75,12 +75,12 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class Batched(Kernel, Protocol):
-    """A kernel that takes vectors of many blocks at once, all on one device."""
+    """A kernel that processes vectors of many blocks together, all on one device."""
 
     def project_all(self, pairs: Sequence[Pair], seed: int) -> list[Tensor]:
-        """What ``project`` finds in each."""
+        """Returns the result of ``project`` for each pair."""
         ...
 
     def apply_all_(self, moves: Sequence[Move], rounding: int = 0) -> None:
-        """Does with each what ``apply_`` does."""
+        """Applies ``apply_`` to each move."""
         ...

@@ -20,7 +20,8 @@ STRETCH = 1 << 18
 
 
 def squared_norm(before: Tensor, after: Tensor) -> Tensor:
-    """‖before − after‖² of two vectors of any float type, fp64 (): differences in fp32, squares and sums in fp64.
+    """Returns ‖before − after‖² of two vectors of any float type, fp64 (): differences in fp32, squares and sums in
+    fp64.
 
     The same bits for any number of threads.
     """
@@ -60,7 +61,7 @@ class Kernel:
 
 
 class _Stretch(NamedTuple):
-    """Elements first … last − 1 of a vector; with ``skip`` elements before them they begin the block's ``start``."""
+    """Elements first … last − 1 of a vector; ``skip`` elements before them start at the block's ``start``."""
 
     first: int
     last: int
@@ -69,7 +70,8 @@ class _Stretch(NamedTuple):
 
 
 def _stretches(start: int, count: int) -> Iterator[_Stretch]:
-    """The vector cut where the block has multiples of ``STRETCH``, each part moved down to a multiple of ``TILE``."""
+    """Yields the vector cut at multiples of ``STRETCH`` in the block, each part extended down to a multiple of
+    ``TILE``."""
     first = 0
     while first < count:
         element = start + first

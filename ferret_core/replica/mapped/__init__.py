@@ -1,1 +1,1 @@
-"""A global model in memory-mapped files, for aggregation of models larger than the memory."""
+"""A global model in memory-mapped files, for aggregation of models larger than memory."""

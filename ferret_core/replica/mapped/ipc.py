@@ -18,7 +18,7 @@ def write(pipe: BinaryIO | Any, arrays: Arrays, meta: Mapping[str, Any]) -> None
 
 
 def read(pipe: BinaryIO | Any) -> tuple[dict[str, Array], dict[str, Any]] | None:
-    """The next message; None where the other side has ended."""
+    """Reads the next message; returns None if the other side has ended."""
     length = pipe.read(_LENGTH)
     if len(length) < _LENGTH:
         return None

@@ -1,4 +1,4 @@
-"""A generation: a set of a model's files that is written once, by ranges of elements, and then only read."""
+"""A generation: a set of a model's files that is written once, by ranges of elements, and only read afterwards."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from ferret_core.system.atomic_files import room_for
 
 
 def prepare(source: Path, target: Path, arrays: Mapping[str, Array], moved: frozenset[str]) -> None:
-    """Makes the files of ``target``, as long as those of ``source``, with what they have beside the ``moved`` arrays.
+    """Creates the files of ``target``, as long as the files of ``source``, and copies everything except the ``moved``
+    arrays.
 
-    Their room is taken now: ``storage.full`` where there is none, before anything has moved.
+    Allocates their space now: raises ``storage.full`` before anything has moved.
     """
     target.mkdir()
     with room_for(target):
@@ -40,7 +41,7 @@ class Writer:
     def __init__(
         self, folder: Path, arrays: Mapping[str, Array], names: Mapping[str, str], held: Mapping[str, Held]
     ) -> None:
-        """``names``: what each parameter is called in the files. ``held``: the elements that are written here."""
+        """``names``: each parameter's name in the files. ``held``: the elements to write here."""
         self.held, self._folder = held, folder
         self._arrays = {name: arrays[names[name]] for name in held}
         files = {array.file for array in self._arrays.values()}
@@ -54,7 +55,7 @@ class Writer:
             os.close(handle)
 
     def write(self, parameter: str, begin: int, elements: Tensor) -> None:
-        """``storage.full`` where a file system has no room for what it had reserved."""
+        """Writes elements; raises ``storage.full`` if a file system has no room for space that it had reserved."""
         array = self._arrays[parameter]
         view = elements.view(torch.uint8).numpy().data
         at = array.begin + begin * array.dtype.itemsize

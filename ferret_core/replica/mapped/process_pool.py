@@ -1,4 +1,4 @@
-"""Several processes that move one mapped model: each its own range of the elements."""
+"""Several processes that move one mapped model, each a separate range of its elements."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ferret_core.replica.mapped.ipc import read, write
 from ferret_core.replica.mapped.model_files import Writer
 
 STATE = "state."
-"""Before the names of the algorithm's arrays in a message."""
+"""Prefix of the names of the algorithm's arrays in a message."""
 
 
 class Round(NamedTuple):
-    """What moves the model from the files in ``before`` to those in ``after``.
+    """A move of the model from the files in ``before`` to the files in ``after``.
 
-    It is the round with this ``number``; ``part`` of its update's step is taken.
+    It belongs to the round with this ``number``; ``part`` is the fraction of the update's step.
     """
 
     before: Path
@@ -41,12 +41,12 @@ class Round(NamedTuple):
 
 
 class Pool:
-    """``processes`` processes, of which this is the first: the others are started here, and end with this object."""
+    """``processes`` processes including this one: the others are started here, and end with this object."""
 
     def __init__(
         self, spec: ExperimentSpec, names: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]], processes: int
     ) -> None:
-        """``names``: what each parameter is called in the files."""
+        """``names``: each parameter's name in the files."""
         own, *others = ranges(shapes, processes)
         self._own, self._names = own, names
         self._threads = max(1, torch.get_num_threads() // processes)
@@ -60,9 +60,9 @@ class Pool:
 
     @contextmanager
     def moving(self, moved: Round, arrays: Mapping[str, Array]) -> Generator[None]:
-        """Within the block, this process writes its own range of what moves; after it the others have written theirs.
+        """Makes this process write its range of the moved elements within the block; then waits for the others.
 
-        Raises what another process has raised, and ``ChildProcessError`` where one has ended.
+        Raises another process's exception, and ``ChildProcessError`` if one has ended.
         """
         for process in self._others:
             process.ask(moved)
@@ -82,7 +82,7 @@ class Pool:
 class _Process:
     def __init__(self, told: Mapping[str, object]) -> None:
         command = [sys.executable, "-P", "-m", "ferret_core.replica.mapped.worker_process"]
-        # It ends with its standard input, also where this process is killed, and needs no signal from a terminal.
+        # It ends with its standard input, even if this process is killed, and needs no signal from a terminal.
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         weakref.finalize(self, _end, self._child)
         self._send({}, told)
@@ -113,13 +113,13 @@ class _Process:
         try:
             write(self._child.stdin, arrays, meta)
         except BrokenPipeError:
-            return  # it has ended: so says its answer
+            return  # the process has ended; reading its answer reports it
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     assert child.stdin is not None
     assert child.stdout is not None
-    with suppress(BrokenPipeError):  # what it did not live to read
+    with suppress(BrokenPipeError):  # input that it did not read
         child.stdin.close()
     child.stdout.close()
     child.terminate()
@@ -127,7 +127,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def ranges(shapes: Mapping[str, tuple[int, ...]], processes: int) -> list[dict[str, Held]]:
-    """The elements of each process by parameter, the model cut into as many ranges of equal length; together all."""
+    """Splits the model into ranges of equal length; returns each process's elements by parameter."""
     sizes = {name: torch.Size(shape).numel() for name, shape in shapes.items()}
     blocks = cut(sizes, min(processes, sum(sizes.values())))
     return [{p.parameter: Held(p.begin, p.begin + p.length) for p in block.pieces} for block in blocks]

@@ -1,7 +1,7 @@
-"""A replica whose weights lie in files: the memory it takes does not grow with the model.
+"""A replica with weights in files: its memory does not grow with the model.
 
-A round reads one generation of the model's files and writes the next. The one that it starts from stays as it is: the
-round can go back to it without a copy, and a checkpoint is made of links alone.
+A round reads one generation of the model's files and writes the next. The previous one stays unchanged: the round can
+be undone without a copy, and a checkpoint consists of links.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from ferret_core.replica.mapped.scratch_folder import LOCK, OwnFolder, link
 from ferret_core.replica.replica import Replica, ReplicaState
 
 SPARE = "spare"
-"""The folder of a generation that is written over next."""
+"""Folder of a generation that is overwritten next."""
 
 
 class MappedReplica(Replica):
-    """A replica in files below ``root``, moved by ``processes`` processes, of which this is one."""
+    """A replica in files below ``root``, moved by ``processes`` processes, including this one."""
 
     def __init__(self, spec: ExperimentSpec, source: Path, root: Path, processes: int = 1) -> None:
-        """The base model from ``source``, a folder in Hugging Face layout whose files stay as they are.
+        """Loads the base model from ``source``, a folder in Hugging Face layout, which stays unchanged.
 
-        Raises ``model.invalid`` where its files do not cover the model, and ``storage.full``.
+        Raises ``model.invalid`` if its files do not cover the model, and ``storage.full``.
         """
         empty = skeleton(ModelSpec(source=str(source), dtype=spec.model.dtype), anywhere=True)
         assert empty is not None
@@ -53,7 +53,7 @@ class MappedReplica(Replica):
         self.pool = Pool(spec, self._names, self.shapes, processes)
 
     def snapshot(self) -> ReplicaState:
-        """The files as they are, for :meth:`restore`; nothing is copied. One that was taken before is good no more."""
+        """Keeps the current files for :meth:`restore`, without a copy. An earlier standing becomes invalid."""
         self._kept = self._here
         self._drop_others()
         weights = {name: weight.detach() for name, weight in trainable(self.model).items()}
@@ -76,8 +76,11 @@ class MappedReplica(Replica):
         self._drop_others()
 
     def save(self, folder: Path) -> None:
-        """The model's and the tokenizer's files in ``folder``: small ones as the base model's, with the type of these
-        weights in the configuration, and weights as links."""
+        """Writes the model's and the tokenizer's files into ``folder``.
+
+        Small files are copies of the base model's, with the type of these weights in the configuration; weights are
+        links.
+        """
         for path in self._own.path.iterdir():
             if path.is_file() and path.name != LOCK:
                 shutil.copyfile(path, folder / path.name)
@@ -93,7 +96,7 @@ class MappedReplica(Replica):
         return self._own.path / SPARE
 
     def _keep(self, source: Path) -> None:
-        """Takes the base model's files under names of its own, which stay when ``source`` goes."""
+        """Links the base model's files to new names, which remain when ``source`` is deleted."""
         first = self._generation(self._here)
         first.mkdir()
         for path in source.iterdir():
@@ -103,7 +106,7 @@ class MappedReplica(Replica):
                 shutil.copyfile(path, self._own.path / path.name)
 
     def _fill(self, empty: LoadedModel) -> None:
-        """Gives the model its weights."""
+        """Assigns the mapped weights to the model."""
         model: Any = empty.model
         mapped = tensors(self._generation(self._here), self._arrays)
         model.load_state_dict(mapped, strict=False, assign=True)
@@ -114,7 +117,7 @@ class MappedReplica(Replica):
             parameter.data = weights[name]
 
     def _make(self, before: Path, after: Path) -> None:
-        """Files to write to: those of a generation that nobody needs, whose pages and room are there, or new ones."""
+        """Creates files to write to: a spare generation with its allocated pages if there is one, else new files."""
         shutil.rmtree(after, ignore_errors=True)
         if self._spare.exists():
             self._spare.rename(after)
@@ -122,7 +125,7 @@ class MappedReplica(Replica):
             prepare(before, after, self._arrays, frozenset(self._names.values()))
 
     def _drop_others(self) -> None:
-        """Leaves only the files of the model, those of the snapshot that it can go back to, and the spare ones."""
+        """Removes all files except the model's, the standing's and the spare ones."""
         needed = {str(self._here), str(self._kept), SPARE}
         for path in self._own.path.iterdir():
             if path.is_dir() and path.name not in needed:
@@ -133,13 +136,13 @@ class MappedReplica(Replica):
 
 
 def _name_dtype(path: Path, dtype: str) -> None:
-    """Makes the configuration at ``path`` name ``dtype`` as the type of the weights."""
+    """Sets ``dtype`` as the type of the weights in the configuration at ``path``."""
     config = json.loads(path.read_bytes())
-    config.pop("torch_dtype", None)  # as older versions of the library wrote it
+    config.pop("torch_dtype", None)  # older versions of the library wrote this name
     path.write_text(json.dumps({**config, "dtype": dtype}, indent=2) + "\n", encoding="utf-8")
 
 
 def _stored_names(model: nn.Module) -> dict[str, str]:
-    """The name that each parameter has in the files, by every name that it has: tied ones are stored once."""
+    """Returns each parameter's name in the files, by all of its names: tied ones are stored once."""
     first = {id(parameter): name for name, parameter in model.named_parameters()}
     return {name: first[id(parameter)] for name, parameter in model.named_parameters(remove_duplicate=False)}

@@ -1,4 +1,4 @@
-"""A folder of one process for copies of a model's files. Those of processes that have ended are removed."""
+"""A process's folder for copies of a model's files. Folders of ended processes are removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_core.system.atomic_files import room_for
 
 LOCK = "lock"
 _WITHOUT = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}
-"""What a file system answers that cannot link there."""
+"""Errors of file systems that cannot link."""
 
 
 class OwnFolder:
@@ -22,7 +22,7 @@ class OwnFolder:
 
     def __init__(self, root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
-        with (root / LOCK).open("wb") as one_at_a_time:  # or a folder that is not locked yet would be removed
+        with (root / LOCK).open("wb") as one_at_a_time:  # otherwise a folder that is not locked yet would be removed
             fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
             _sweep(root)
             self.path = Path(tempfile.mkdtemp(dir=root))
@@ -32,14 +32,14 @@ class OwnFolder:
 
 
 def _sweep(root: Path) -> None:
-    """Removes the folders that nobody holds any more: of a process that was killed, and nothing else."""
+    """Removes the folders that no process holds: only those left by a killed process."""
     for folder in root.iterdir():
         if (folder / LOCK).exists() and (handle := _locked(folder)) is not None:
             _remove(folder, handle)
 
 
 def _locked(folder: Path) -> int | None:
-    """A handle that holds the folder until it is closed; None where another process does."""
+    """Opens and locks the folder until the handle is closed; None if another process holds it."""
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,7 +55,7 @@ def _remove(folder: Path, handle: int) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """The same file under another name, or a copy where the file system cannot do that; ``storage.full``."""
+    """Links the file under another name, or copies it if the file system cannot link; raises ``storage.full``."""
     try:
         os.link(source, target)
     except OSError as error:

@@ -1,5 +1,5 @@
-"""``python -m ferret_core.replica.mapped.worker_process``: moves its range of a mapped model whenever the first
-process says so."""
+"""``python -m ferret_core.replica.mapped.worker_process``: moves its range of a mapped model at the first process's
+request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ferret_core.server.optimizer import ServerOptimizer
 
 
 class Mover:
-    """Moves one range of the elements of whatever files it is shown."""
+    """Moves one range of the elements of the files in each message."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         spec = ExperimentSpec.model_validate(told["spec"])
@@ -50,7 +50,7 @@ class Mover:
 
 
 def _module(parameters: Mapping[str, Tensor]) -> nn.Module:
-    """A module with these parameters under these names, and nothing else."""
+    """Returns a module that contains exactly these parameters under these names."""
     root = nn.Module()
     for name, tensor in parameters.items():
         *path, leaf = name.split(".")
@@ -64,7 +64,7 @@ def _module(parameters: Mapping[str, Tensor]) -> nn.Module:
 
 
 def main() -> None:
-    """Serves standard input until it ends. What others print goes to standard error."""
+    """Serves standard input until it ends. Output of other code goes to standard error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     first = read(sys.stdin.buffer)

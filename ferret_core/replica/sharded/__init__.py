@@ -1,1 +1,1 @@
-"""A model that several processes hold: what can be sharded, how it is cut, loaded and written."""
+"""A model that several processes hold: requirements, sharding, loading and writing."""

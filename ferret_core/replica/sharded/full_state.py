@@ -1,7 +1,7 @@
-"""Writes a model in shards as one process would write it, without ever holding it whole.
+"""Writing of a sharded model as a single process would write it, without ever holding it whole.
 
-The first process is sent the parameters one after the other and keeps them in a file, which the library that writes
-checkpoints then reads as tensors: what is in memory is what the operating system keeps of the file.
+The first process receives the parameters one after the other and stores them in a file. The library that writes
+checkpoints reads this file as tensors: only the operating system's cache of the file is in memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ferret_core.distributed.process_group import Team
 from ferret_core.distributed.sharded_tensor import gathered, is_shard
 
 STRETCH = 1 << 22
-"""Elements that are sent at once."""
+"""Elements per message."""
 
 
 @contextmanager
 def whole_state(model: nn.Module, team: Team, scratch: Path) -> Generator[dict[str, torch.Tensor]]:
-    """The model's state by name in a file below ``scratch``, tied tensors once in memory; empty on all processes but
-    the first. Collective."""
+    """Yields the model's state by name in a file below ``scratch``, with tied tensors once in memory; empty on all
+    processes except the first. Collective."""
     with tempfile.TemporaryDirectory(prefix=".whole-", dir=scratch if team.is_first else None) as folder:
         found: dict[int, torch.Tensor] = {}
         state: dict[str, torch.Tensor] = {}

@@ -1,9 +1,9 @@
-"""Loads a model into shards: each process reads its own rows of the files.
+"""Loading of a model into shards: each process reads its own rows of the files.
 
-The model is built without memory for its parameters, cut up, and filled from the safetensors files of its folder,
-which are mapped: what a process does not hold it does not read. Where the files have other arrays than the model,
-because the loading library puts them together in another way, and for names on the hub, the processes load the whole
-model one after the other, and each keeps its rows: there is one whole model at a time.
+The model is built without memory for its parameters, sharded, and filled from the mapped safetensors files of its
+folder: a process reads only its own rows. If the files have other arrays than the model, because the loading library
+combines them differently, and for names on the hub, the processes load the whole model one after the other, and each
+keeps its rows: there is one whole model at a time.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ferret_core.replica.sharded.shard import cut, require_one_model
 
 
 def load_sharded(spec: ModelSpec, team: Team, *, anywhere: bool = False) -> LoadedModel:
-    """The model of ``spec`` in shards on the team's device, in evaluation mode, and its tokenizer. Collective.
+    """Loads the model of ``spec`` in shards on the team's device, in evaluation mode, and its tokenizer. Collective.
 
-    Raises as :func:`ferret_core.models.load.load`, :func:`ferret_core.replica.sharded.shard.cut` and
+    Raises the errors of :func:`ferret_core.models.load.load`, :func:`ferret_core.replica.sharded.shard.cut` and
     :func:`ferret_core.replica.sharded.shard.require_one_model`.
     """
     empty = skeleton(spec, anywhere=anywhere)
@@ -55,7 +55,7 @@ def _in_turn(spec: ModelSpec, team: Team, anywhere: bool) -> LoadedModel:
 
 
 def _stored(folder: Path) -> Mapping[str, Tensor]:
-    """Every array in the folder's weights, mapped; none where they cannot be told by name, or are of other types."""
+    """Returns every array in the folder's weights, mapped; empty if they have no names, or unsupported types."""
     try:
         return tensors(folder, arrays(folder))
     except FerretError:
@@ -63,14 +63,14 @@ def _stored(folder: Path) -> Mapping[str, Tensor]:
 
 
 def _is_stored_so(model: nn.Module, stored: Mapping[str, Tensor]) -> bool:
-    """Whether the files have each parameter, tied ones once, by its own name and shape, and nothing else."""
+    """True if the files have each parameter, tied ones once, by its own name and shape, and nothing else."""
     shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
     rest = set(model.state_dict()) - {name for name, _ in model.named_parameters(remove_duplicate=False)}
     return not rest and shapes == {name: array.shape for name, array in stored.items()}
 
 
 def _take_memory(model: nn.Module, device: torch.device) -> None:
-    """Gives parameters on the meta device memory, without numbers in it; buffers keep theirs."""
+    """Allocates uninitialised memory for parameters on the meta device; buffers keep theirs."""
 
     def taken(tensor: torch.Tensor) -> torch.Tensor:
         return torch.empty_like(tensor, device=device) if tensor.is_meta else tensor.to(device)
@@ -87,7 +87,7 @@ def _move_buffers(model: nn.Module, device: torch.device) -> None:
 
 @torch.no_grad()
 def _fill(model: nn.Module, stored: Mapping[str, Tensor]) -> None:
-    """Each parameter's rows from its array."""
+    """Copies each parameter's rows from its array."""
     for name, parameter in model.named_parameters():
         part = held(parameter)
         local(parameter).copy_(stored[name].view(-1)[part.begin : part.end])

@@ -1,4 +1,4 @@
-"""Cuts a model up over the processes of the team, by FSDP2: a layer is whole only while it computes."""
+"""Sharding of a model over the processes of the team, by FSDP2: a layer is whole only while it computes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PLAIN = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def cut(model: nn.Module, team: Team) -> None:
-    """Leaves of each parameter of ``model`` this process' rows, in place and on the team's device.
+    """Reduces each parameter of ``model`` to this process's rows, in place and on the team's device.
 
-    Parameters on the meta device stay there. Raises ``model.invalid`` for a model that cannot be cut up.
+    Parameters on the meta device stay there. Raises ``model.invalid`` for a model that cannot be sharded.
     """
     from torch.distributed.fsdp import fully_shard
 
@@ -31,22 +31,22 @@ def cut(model: nn.Module, team: Team) -> None:
         require_plain(name, parameter)
     for layer in layers:
         fully_shard(layer, mesh=team.mesh, reshard_after_forward=True)
-    # What is outside of layers would stay whole after a forward pass, and old after a move.
+    # Otherwise parameters outside of layers would stay whole after a forward pass, and be outdated after a move.
     fully_shard(model, mesh=team.mesh, reshard_after_forward=True)
 
 
 def require_one_model(model: nn.Module, team: Team) -> None:
-    """Raises ``team.broken`` where the processes have not cut up the same model, or their shards do not make it up.
+    """Raises ``team.broken`` if the processes have sharded different models, or if their shards do not cover it.
     Collective."""
     team.same("model", outline(model))
     require_cover(model, team)
 
 
 def require_plain(name: str, parameter: nn.Parameter) -> None:
-    """Raises ``model.invalid`` for quantised weights, as bitsandbytes and torchao make them, and for single numbers."""
+    """Raises ``model.invalid`` for quantised weights, as of bitsandbytes and torchao, and for single numbers."""
     kind = type(parameter.data)
     if parameter.dtype not in PLAIN or kind is not torch.Tensor:
-        message = "is quantised, which a team cannot train: give the model that it was made of"
+        message = "is quantised, which a team cannot train: use the original model"
         raise FerretError.of_field("model.invalid", name, f"{kind.__name__} of {parameter.dtype}", message)
     if parameter.ndim == 0:
         message = "is a single number, which cannot be cut up: train this model with one process"
@@ -54,7 +54,8 @@ def require_plain(name: str, parameter: nn.Parameter) -> None:
 
 
 def layers_of(model: nn.Module) -> list[nn.Module]:
-    """The parts of ``model`` that are whole one at a time: those that its authors say must not be split."""
+    """Returns the parts of ``model`` that are whole one at a time: the modules that its authors list as not
+    splittable."""
     names = set(cast("list[str] | None", getattr(model, "_no_split_modules", None)) or ())
     layers = [module for module in model.modules() if type(module).__name__ in names]
     if not layers:
@@ -64,13 +65,13 @@ def layers_of(model: nn.Module) -> list[nn.Module]:
 
 
 def outline(model: nn.Module) -> str:
-    """The digest of every parameter's name, type and shape."""
+    """Returns the digest of every parameter's name, type and shape."""
     there = [[name, str(each.dtype), list(each.shape)] for name, each in model.named_parameters()]
     return digest_bytes(canonical_json(there))
 
 
 def require_cover(model: nn.Module, team: Team) -> None:
-    """Raises ``team.broken`` unless the shards of all processes make up each parameter, once."""
+    """Raises ``team.broken`` unless the shards of all processes cover each parameter exactly once."""
     parameters = dict(model.named_parameters())
     sizes = team.values([local(parameter).numel() for parameter in parameters.values()], _SIZES)
     for rank, of_rank in enumerate(sizes):
@@ -81,7 +82,8 @@ def require_cover(model: nn.Module, team: Team) -> None:
 
 
 def check_cover(name: str, expected: Sequence[Range], sizes: Sequence[int]) -> None:
-    """Raises ``team.broken`` unless each process holds as many elements of the parameter ``name`` as its range has."""
+    """Raises ``team.broken`` unless each process holds the number of elements of the parameter ``name`` in its
+    range."""
     for rank, (part, size) in enumerate(zip(expected, sizes, strict=True)):
         if size != part.length:
             raise team_broken(f"of {name} process {rank} holds {size} elements, not {part.length}")

@@ -55,7 +55,7 @@ def test_alpha_over_rank_scales_the_adapters(tiny_model: Any) -> None:
 
 @pytest.mark.parametrize("targets", [["query"], ["q_proj", "query"], ["proj"], ["embed_tokens"]])
 def test_a_target_that_is_no_linear_layer_is_refused_at_the_start(toy_spec: SpecFactory, targets: list[str]) -> None:
-    with refused("spec.invalid", f"{targets[-1]} is no linear layer") as caught:
+    with refused("spec.invalid", f"{targets[-1]} is not a linear layer") as caught:
         replica_of(toy_spec("fedit", options={"targets": targets}))
     (error,) = caught.value.errors
     assert (error.field, error.value) == ("algorithm.targets", targets)

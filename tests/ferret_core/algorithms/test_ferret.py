@@ -293,9 +293,9 @@ def test_the_stored_specification_says_what_a_preset_and_a_default_mean(toy_spec
         ((), "K", "expected one number for each of 2 blocks"),
         (None, "K", "expected one number for each of 2 blocks"),
         ((32, 31), "K", "expected 64 coordinates in all"),
-        ((-1, 65), "K of a", "must lie between 0 and 1000"),
-        ((0, 501), "K of b", "must lie between 0 and 500"),
-        ((2**40, 0), "K of a", "must lie between 0 and 1000"),
+        ((-1, 65), "K of a", "must be between 0 and 1000"),
+        ((0, 501), "K of b", "must be between 0 and 500"),
+        ((2**40, 0), "K of a", "must be between 0 and 1000"),
     ],
 )
 def test_a_wrong_allocation_is_refused_by_block(K: tuple[int, ...] | None, field: str, message: str) -> None:

@@ -190,7 +190,7 @@ def test_a_function_that_does_something_else_is_told(part: Callable[..., Part], 
 
 
 def test_it_is_refused_where_its_gradients_would_say_what_is_sent(part: Callable[..., Part]) -> None:
-    with refused("training.unsupported", "it looks at the gradient of every local step"):
+    with refused("training.unsupported", "it uses the gradient of every local step"):
         part(trained_by(steps), "ferret", allocation="curvature")
 
 

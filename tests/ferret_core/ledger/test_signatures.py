@@ -55,11 +55,11 @@ def test_a_refused_contribution_is_signed_too() -> None:
 @pytest.mark.parametrize(
     ("tampered", "said"),
     [
-        (record(2, signature("a", 1)), "does not hold"),
+        (record(2, signature("a", 1)), "is not valid"),
         (record(2, signature("a", 2, KEYS["b"])), "another key"),
         (record(2, signature("b", 2)), "contribution of a is not signed"),
         (record(2), "contribution of a is not signed"),
-        (record(2, signature("a", 2), signature("b", 2, digest="c1" * 32)), "signature of b does not hold"),
+        (record(2, signature("a", 2), signature("b", 2, digest="c1" * 32)), "signature of b is not valid"),
     ],
 )
 def test_what_was_meddled_with_shows(tampered: LedgerRecord, said: str) -> None:

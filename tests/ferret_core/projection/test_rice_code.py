@@ -87,9 +87,9 @@ BYTES = rice_code.pack(np.array([3, 40, 41, 90]), np.array([True, False, True, F
 @pytest.mark.parametrize(
     ("packed", "n", "K", "field", "message"),
     [
-        (BYTES, -1, 100, "sent", "sent = -1: must lie between 0 and 32"),
-        (BYTES, 101, 100, "sent", "sent = 101: must lie between 0 and 32"),
-        (BYTES, 2**31 - 1, 2**40, "sent", "sent = 2147483647: must lie between 0 and 32"),
+        (BYTES, -1, 100, "sent", "sent = -1: must be between 0 and 32"),
+        (BYTES, 101, 100, "sent", "sent = 101: must be between 0 and 32"),
+        (BYTES, 2**31 - 1, 2**40, "sent", "sent = 2147483647: must be between 0 and 32"),
         (BYTES, 3, 100, "coordinates", "expected 3 ends of gaps"),
         (BYTES, 0, 100, "coordinates.shape", "nothing is sent"),
         (BYTES, 4, 80, "coordinates", r"= 90: is a position beyond the 80 coordinates"),

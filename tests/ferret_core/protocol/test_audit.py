@@ -93,7 +93,7 @@ def test_a_changed_entry_with_a_new_hash_does_not_fit_the_next() -> None:
 def test_a_removed_entry_is_missing(number: int) -> None:
     entries = chain(5)
     del entries[number - 1]
-    assert broken_at(entries, head(chain(5))) == (number, f"is missing: number {number + 1} stands in its place")
+    assert broken_at(entries, head(chain(5))) == (number, f"is missing: number {number + 1} is in its place")
 
 
 def test_a_removed_entry_whose_number_was_given_to_the_next_is_found() -> None:
@@ -113,7 +113,7 @@ def test_entries_that_changed_places_are_found() -> None:
 def test_a_tail_that_was_cut_off_is_missing(left: int) -> None:
     entries = chain(5)
     number, reason = broken_at(entries[:left], head(entries))
-    assert (number, "went on to number 5" in reason) == (left + 1, True)
+    assert (number, "continues to number 5" in reason) == (left + 1, True)
 
 
 def test_a_tail_that_was_cut_off_with_the_head_shows_against_one_that_was_kept() -> None:

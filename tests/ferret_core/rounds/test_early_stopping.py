@@ -143,6 +143,6 @@ def test_a_simulation_ends_early_with_the_model_of_that_round(toy_spec: SpecFact
 
 
 def test_a_metric_that_the_data_do_not_give_is_named_before_the_first_round(toy_spec: SpecFactory) -> None:
-    with refused("spec.invalid", "was not measured of the base model") as caught:
+    with refused("spec.invalid", "was not measured for the base model") as caught:
         simulate(toy_spec(stopping={"metric": "exact_match", "patience": 1}))
     assert "use one of eval_loss, rouge_l, rouge_l_paper" in str(caught.value)

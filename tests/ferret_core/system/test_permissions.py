@@ -24,7 +24,7 @@ def test_a_secret_that_others_can_read_is_closed_and_told(
     assert path.stat().st_mode & 0o777 == 0o600
     (told,) = caplog.messages
     assert str(path) in told
-    assert "ask for a new code" in told
+    assert "request a new code" in told
 
 
 def test_on_a_disk_without_modes_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

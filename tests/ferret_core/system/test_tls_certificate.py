@@ -122,8 +122,8 @@ def test_files_that_are_missing_or_something_else(issue: Issue, tmp_path: Path) 
     cert, key = issue()
     assert "No such file" in refusal(tmp_path / "none.pem", key).detail
     assert "No such file" in refusal(cert, tmp_path / "none.pem").detail
-    assert "no certificate in PEM form" in refusal(key, key).detail
-    assert "no private key in PEM form" in refusal(cert, private(tmp_path / "cert.key", cert.read_bytes())).detail
+    assert "not a certificate in PEM form" in refusal(key, key).detail
+    assert "not a private key in PEM form" in refusal(cert, private(tmp_path / "cert.key", cert.read_bytes())).detail
 
 
 def test_an_encrypted_key_is_told_as_one(issue: Issue, tmp_path: Path) -> None:

@@ -65,5 +65,5 @@ def test_decay_and_momentum_are_those_asked_for() -> None:
 
 
 def test_an_option_of_another_is_refused() -> None:
-    with pytest.raises(ValueError, match="no option of muon"):
+    with pytest.raises(ValueError, match="not an option of muon"):
         LocalConfig(optimizer="muon", options={"alpha": 0.5})

@@ -1,1 +1,1 @@
-"""The same on the CPU: numba, compiled once and cached on disk, threads that release the interpreter."""
+"""CPU kernels: numba, compiled once and cached on disk; the threads release the interpreter's lock."""

@@ -1,4 +1,4 @@
-"""How the families whose every entry counts, T and R, share a block out over threads."""
+"""Distribution of a block over threads for the dense families, T and R."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ferret_core.projection.signs import TILE
 
 SEGMENTS = 16
 APPLIED = 4
-"""Tiles per task when weights are moved: each takes all columns of all terms."""
+"""Tiles per task when weights are moved: each task processes all columns of all terms."""
 
 
 def summed(work: Callable[..., None], source: tuple[Any, ...], draws: tuple[Any, ...], K: int) -> NDArray[np.float32]:
-    """fp32 (K,): Vᵀ·Δ in at most 16 segments of whole tiles, whatever the threads, added in order.
+    """Returns fp32 (K,): Vᵀ·Δ in at most 16 segments of whole tiles for any number of threads, added in order.
 
     ``source`` is (before, after, start); ``work(*source, first, last, *draws, sums)`` adds up tiles first … last − 1.
     """

@@ -1,4 +1,4 @@
-"""How every function here is compiled: without the interpreter's lock, IEEE arithmetic as written, cached on disk."""
+"""Compilation of the CPU kernels: without the interpreter's lock, IEEE arithmetic as written, cached on disk."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """Compiled on first call for the types it is called with, and read from the cache by later processes.
+    """Compiles a function at its first call for the types of the arguments; later processes read it from the cache.
 
-    Where neither the source's folder nor the user's cache can be written, every process compiles for itself.
+    If neither the source's folder nor the user's cache is writable, every process compiles separately.
     """
     try:
         dispatcher: Any = _njit(function, cache=True)
@@ -34,10 +34,10 @@ def _njit(function: Callable[..., Any], *, cache: bool) -> Any:
 
 
 def _make_safe(file: Any) -> None:
-    """Two things numba's cache leaves to chance.
+    """Fixes two gaps in numba's cache.
 
-    It asks whether the function's own file has changed, but not those of the functions and constants it uses; and
-    two processes that compile it for different types at once may give their code the same file name.
+    It checks for changes of the function's own file, but not of the files of functions and constants that it uses. And
+    two processes that compile it for different types at the same time may give their code the same file name.
     """
     file._source_stamp = _sources()
     file._data_name_pattern = file._data_name_pattern.replace("{number", f"{PROCESS}.{{number")
@@ -45,7 +45,7 @@ def _make_safe(file: Any) -> None:
 
 @cache
 def _sources() -> str:
-    """One digest of all that compiled code is made from: this package and the format's modules."""
+    """Returns one digest of all sources of compiled code: this package and the format's modules."""
     folder = Path(__file__).parent
     files = [*folder.glob("*.py"), *folder.parents[1].glob("*.py")]
     return digest_bytes(b"".join(path.read_bytes() for path in sorted(files)))

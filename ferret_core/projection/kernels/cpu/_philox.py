@@ -22,10 +22,10 @@ LOW, HALF = uint64(LOW_HALF), uint64(32)
 
 @compiled
 def philox(c0: Any, c1: Any, c2: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any, Any]:
-    """Four words, uint32, for the counter (c0, c1, c2, format version) under the key (k0, k1).
+    """Returns four words, uint32, for the counter (c0, c1, c2, format version) under the key (k0, k1).
 
-    Words live in 64-bit lanes, whose upper halves hold anything: only products look at the lower half alone. Cutting
-    every word to 32 bits would cost more than the multiplications do.
+    Words are in 64-bit lanes with arbitrary upper halves: only products use the lower half alone. Cutting every word to
+    32 bits would cost more than the multiplications.
     """
     c0, c1, c2, c3 = uint64(c0), uint64(c1), uint64(c2), VERSION
     k0, k1 = uint64(k0), uint64(k1)
@@ -37,10 +37,10 @@ def philox(c0: Any, c1: Any, c2: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any, 
 
 
 def keys(seeds: Sequence[int]) -> NDArray[np.uint32]:
-    """(low, high) half of each 64-bit seed: uint32 (n, 2)."""
+    """Returns the (low, high) half of each 64-bit seed: uint32 (n, 2)."""
     return np.array([(seed & LOW_HALF, seed >> 32) for seed in seeds], uint32).reshape(-1, 2)
 
 
 def stream(block_id: int, tag: Tag) -> np.uint32:
-    """The third counter word."""
+    """Returns the third counter word."""
     return uint32(block_id | tag << 24)

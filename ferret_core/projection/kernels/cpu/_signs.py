@@ -1,4 +1,4 @@
-"""Signs of one tile of 4,096 elements: 128 words, of which word [w, lane] holds a bit for each of 32 rows."""
+"""Signs of one tile of 4,096 elements: 128 words; word [w, lane] holds one bit for each of 32 rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ferret_core.projection.signs import LANES
 
 MINUS = uint32(0x80000000)
 ROWS = (4, 32, LANES)
-"""A tile's elements by the word and the bit that hold their signs."""
+"""Shape of a tile's elements by word, bit and lane of their signs."""
 FOURS = (4, 8, 4, LANES)
 """The same with the rows in groups of four."""
 
@@ -29,13 +29,13 @@ def draw_signs(words: Any, tile: Any, row: Any, stream: Any, key: Any) -> None:
 
 @compiled
 def signed(value: Any, word: Any, bit: Any) -> Any:
-    """The fp32 value under the sign that ``bit`` of ``word`` holds."""
+    """Applies the sign in ``bit`` of ``word`` to the fp32 value."""
     return uint32(float32(value).view(uint32) ^ uint32(word << uint32(bit)) & MINUS).view(float32)
 
 
 @compiled
 def put_signs(bits: Any, words: Any) -> None:
-    """A tile's values, as integers (4, 32, 32), under their signs, in place."""
+    """Applies signs to a tile's values, as integers (4, 32, 32), in place."""
     for w in range(4):
         for bit in range(32):
             for lane in range(LANES):
@@ -44,7 +44,7 @@ def put_signs(bits: Any, words: Any) -> None:
 
 @compiled
 def add_fours(sums: Any, delta: Any, words: Any) -> None:
-    """sums (4, 8, 32) ← each lane's sum over four rows of Δ (4, 8, 4, 32) under its signs."""
+    """Computes sums (4, 8, 32) ← each lane's sum over four rows of Δ (4, 8, 4, 32) with signs applied."""
     for w in range(4):
         for four in range(8):
             for lane in range(LANES):
@@ -56,7 +56,10 @@ def add_fours(sums: Any, delta: Any, words: Any) -> None:
 
 @compiled
 def fold(sums: Any, row: Any, values: Any, count: Any, times: Any) -> None:
-    """sums[row, j] ← the sum of 2^times neighbours among the first ``count`` values, which change: pair by pair."""
+    """Computes sums[row, j] ← the sum of 2^times neighbours among the first ``count`` values, pair by pair.
+
+    The values are overwritten.
+    """
     for _ in range(times - 1):
         count //= 2
         for i in range(count):

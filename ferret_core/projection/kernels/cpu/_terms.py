@@ -1,4 +1,4 @@
-"""A block's terms as compiled code takes them."""
+"""A block's terms in the form that compiled code accepts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_core.projection.kernels.cpu._philox import keys
 
 
 class Terms(NamedTuple):
-    """Every term's coefficients one after the other, fp32; where each begins, how many they are, and their keys."""
+    """All terms' coefficients concatenated, fp32, with their offsets, counts and keys."""
 
     coefficients: NDArray[np.float32]
     offsets: NDArray[np.int64]
@@ -23,7 +23,7 @@ class Terms(NamedTuple):
 
 
 def packed(terms: Sequence[Term]) -> Terms | None:
-    """Terms that have coefficients, or None; a single one's are not copied."""
+    """Packs the terms with coefficients; returns None without any. A single term is not copied."""
     sent = [term for term in terms if len(term.coefficients)]
     if not sent:
         return None

@@ -1,4 +1,4 @@
-"""Work shared out over threads: as many as torch would use."""
+"""Distribution of work over threads: as many as torch would use."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ferret_core.projection.signs import TILE
 
 
 def share_out(work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> None:
-    """Calls ``work`` with each of the tasks' arguments; the results must not depend on who does which when.
+    """Calls ``work`` with each of the tasks' arguments; the results must not depend on thread or order.
 
-    Each thread takes the next task until none is left. What a task raises is raised here, after all threads stopped.
+    Each thread takes the next task until all are taken. An exception in a task is raised here, after all threads
+    stopped.
     """
     waiting = deque(tasks)
 
@@ -37,16 +38,17 @@ def share_out(work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Non
 
 
 def ranges(total: int, step: int) -> list[tuple[int, int]]:
-    """0 … total in stretches of ``step``."""
+    """Splits 0 … total into stretches of ``step``."""
     return [(first, min(first + step, total)) for first in range(0, total, step)]
 
 
 def tiles_of(start: int, length: int) -> tuple[int, int]:
-    """(first, last) number of the tiles that hold elements start … start + length − 1 of a block; last excluded."""
+    """Returns (first, last) number of the tiles that hold elements start … start + length − 1 of a block; last
+    excluded."""
     return start // TILE, -(-(start + length) // TILE)
 
 
 def stretches_of_tiles(start: int, length: int, step: int) -> list[tuple[int, int]]:
-    """The same tiles in stretches of ``step``."""
+    """Splits the same tiles into stretches of ``step``."""
     first, last = tiles_of(start, length)
     return [(first + low, first + high) for low, high in ranges(last - first, step)]

@@ -1,6 +1,6 @@
-"""Weights of any float type, a tile at a time, as fp32: widened when read, rounded stochastically when written.
+"""Tiles of weights of any float type as fp32: widened when read, rounded stochastically when written.
 
-numba knows no half precision: bf16 comes as int16 and fp16 as uint16, which also tells them apart when compiling.
+numba has no half precision: bf16 is passed as int16 and fp16 as uint16, which also distinguishes them when compiling.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ FP16_SUBNORMAL, FP16_STEPS = float32(2.0**-14), float32(2.0**37)
 
 
 def rounding_of(seed: int, block_id: int) -> tuple[Any, np.uint32]:
-    """Key and third counter word of a block's stochastic rounding."""
+    """Returns key and third counter word of a block's stochastic rounding."""
     return keys([seed])[0], stream(block_id, Tag.STOCHASTIC_ROUNDING)
 
 
 def stored(weights: Tensor) -> NDArray[Any]:
-    """The tensor's memory as numpy sees it: float32, or the bits of bf16 (int16) or fp16 (uint16)."""
+    """Returns the tensor's memory as a numpy array: float32, or the bits of bf16 (int16) or fp16 (uint16)."""
     return weights.view(STORED[weights.dtype]).numpy()
 
 
@@ -73,15 +73,16 @@ def _from_float16(value: Any) -> Any:
 
 @compiled
 def inside(origin: Any, length: Any) -> Any:
-    """(first, last) of a tile's elements that a vector holds, if the tile begins at the vector's index ``origin``."""
+    """Returns (first, last) of a tile's elements that a vector holds, if the tile begins at the vector's index
+    ``origin``."""
     return max(-origin, 0), min(length - origin, TILE)
 
 
 def opened(weights: Any, origin: Any, buffer: Any) -> Any:
-    """The tile of ``weights`` that begins at ``origin`` as fp32, to be changed and then given to ``store``.
+    """Returns the tile of ``weights`` at ``origin`` as fp32, to be changed and then passed to ``store``.
 
-    A whole tile of fp32 is worked on where it lies; any other is copied into ``buffer`` (4096,), and what the buffer
-    holds beside it has no meaning.
+    A whole tile of fp32 is used in place; any other is copied into ``buffer`` (4096,), and the rest of the buffer is
+    undefined.
     """
     raise NotImplementedError("for compiled code")
 
@@ -113,7 +114,7 @@ def _load(buffer: Any, weights: Any, origin: Any) -> None:
 
 @compiled
 def load_difference(delta: Any, before: Any, after: Any, origin: Any) -> None:
-    """delta (4096,) ← before − after over the tile that begins at ``origin``, zero outside of them."""
+    """Computes delta (4096,) ← before − after over the tile at ``origin``, zero outside of them."""
     first, last = inside(origin, len(after))
     b, a, target = before[origin + first : origin + last], after[origin + first : origin + last], delta[first:last]
     delta[:first] = 0
@@ -124,7 +125,7 @@ def load_difference(delta: Any, before: Any, after: Any, origin: Any) -> None:
 
 @compiled
 def store(weights: Any, origin: Any, values: Any, chances: Any, tile: Any, key: Any, stream: Any) -> None:
-    """What became of the tile that was ``opened``; rounded stochastically where the weights are narrower."""
+    """Writes an ``opened`` tile back; rounds it stochastically if the weights are narrower."""
     first, last = inside(origin, len(weights))
     _store(weights[origin + first : origin + last], values[first:last], chances, first, tile, key, stream)
 
@@ -176,7 +177,7 @@ def _store_float16(weights: Any, values: Any, chances: Any, skip: Any, tile: Any
 
 @compiled
 def _draw_chances(chances: Any, tile: Any, stream: Any, key: Any) -> None:
-    """16 random bits for each of a tile's elements: uint32 (4096,)."""
+    """Draws 16 random bits for each of a tile's elements: uint32 (4096,)."""
     groups = len(chances) // 8
     for group in range(groups):
         words = philox(uint32(tile * groups + group), uint32(0), stream, key[0], key[1])

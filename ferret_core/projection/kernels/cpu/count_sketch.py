@@ -1,4 +1,4 @@
-"""Count sketches on the CPU: every row adds each entry, under a sign, to one of its columns; all drawn from a seed.
+"""Count sketches on the CPU: every row adds each entry, with a sign, to one of its columns; all are drawn from a seed.
 
 Moses Charikar, Kevin Chen, Martin Farach-Colton, "Finding frequent items in data streams", ICALP 2002,
 https://doi.org/10.1016/S0304-3975(03)00400-6. Entry i in row r has word ⌊e/256⌋ of group 256·⌊i/1024⌋ + e mod 256 with
@@ -26,14 +26,14 @@ Vector = NDArray[np.float32]
 
 
 def sketch(vector: Vector, rows: int, columns: int, seed: int) -> Vector:
-    """fp32 (rows, columns): linear in ``vector`` up to rounding, the same bits for any number of threads."""
+    """Returns fp32 (rows, columns): linear in ``vector`` up to rounding, the same bits for any number of threads."""
     table = np.zeros((rows, columns), float32)
     share_out(_add, [(table[row], vector, uint32(row), *_draws(seed)) for row in range(rows)])
     return table
 
 
 def estimates(table: Vector, length: int, seed: int) -> Vector:
-    """fp32 (length,): of every entry the median over the rows of what its column holds, under its sign."""
+    """Returns fp32 (length,): for every entry the median over the rows of its column's value, with its sign."""
     found = np.empty(length, float32)
     share_out(_estimate, [(found[i:j], i // TILE, table, *_draws(seed)) for i, j in ranges(length, STRETCH)])
     return found
@@ -70,7 +70,7 @@ def _add(sums: Any, vector: Any, row: Any, key: Any, stream: Any) -> None:
 
 @compiled
 def _estimate(found: Any, first: Any, table: Any, key: Any, stream: Any) -> None:
-    """Of the entries from tile ``first`` on."""
+    """Estimates the entries from tile ``first`` on."""
     rows, columns = table.shape
     words, values, ordered = np.empty((4, GROUPS), uint32), np.empty((rows, TILE), float32), np.empty(rows, float32)
     flat = words.reshape(TILE)
@@ -87,7 +87,7 @@ def _estimate(found: Any, first: Any, table: Any, key: Any, stream: Any) -> None
 
 @compiled
 def _median(values: Any, i: Any, ordered: Any) -> Any:
-    """Of column ``i``; of an even number, the mean of the middle two."""
+    """Returns the median of column ``i``; the mean of the middle two for an even number."""
     rows = len(ordered)
     for row in range(rows):
         value, place = values[row, i], row

@@ -1,4 +1,4 @@
-"""R on the CPU: signs are unpacked 32 elements at a time and forgotten."""
+"""R on the CPU: signs are unpacked 32 elements at a time and never stored."""
 
 from __future__ import annotations
 

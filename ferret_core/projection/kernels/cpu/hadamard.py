@@ -1,4 +1,4 @@
-"""H on the CPU: a chunk is transformed within the first cache, as a matrix whose columns and rows take turns."""
+"""H on the CPU: a chunk is transformed within the first-level cache, as a matrix, alternately by columns and rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FACTORS = np.array([1 / math.sqrt(1 << digit) for digit in range(DIGITS)], float
 @final
 class Kernel:
     def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
-        """Each coordinate has its place in one tile, and so one writer."""
+        """Projects; each coordinate has its place in one tile, and therefore one writer."""
         gamma = np.zeros(K, float32)
         source = stored(before), stored(after), start, block.size
         draws = keys([seed])[0], stream(block.id, Tag.SIGNS), stream(block.id, Tag.HADAMARD_ROWS)
@@ -68,7 +68,7 @@ def _project(
     rows: Any,
     gamma: Any,
 ) -> None:
-    """γ_k += n·y_p for the coordinates whose place p lies in tiles first … last − 1."""
+    """Adds n·y_p to γ_k for the coordinates with their place p in tiles first … last − 1."""
     words, y, scratch = np.empty((4, LANES), uint32), np.empty(TILE, float32), np.empty(TILE, float32)
     for tile in range(first, last):
         load_difference(y, before, after, tile * TILE - start)
@@ -118,13 +118,13 @@ def _apply(
 
 @compiled
 def _near(tile: Any, d: Any, K: Any) -> Any:
-    """The coordinates whose strata reach into the tile, as a range."""
+    """Returns the range of coordinates with strata that overlap the tile."""
     return ((tile * TILE + 1) * K - 1) // d, (min((tile + 1) * TILE, d) * K - 1) // d + 1
 
 
 @compiled
 def _place(k: Any, d: Any, K: Any, rows: Any, key: Any) -> Any:
-    """The place of coordinate k among the d transformed values, and the size of its stratum."""
+    """Returns the place of coordinate k among the d transformed values, and the size of its stratum."""
     first = k * (d // K) + k * (d % K) // K
     n = (k + 1) * (d // K) + (k + 1) * (d % K) // K - first
     word = uint64(philox(uint32(k // 4), uint32(0), rows, key[0], key[1])[k % 4])
@@ -134,7 +134,7 @@ def _place(k: Any, d: Any, K: Any, rows: Any, key: Any) -> Any:
 
 @compiled
 def _transform(values: Any, scratch: Any, left: Any) -> None:
-    """H·x/√m of each chunk of a tile with ``left`` elements of the block from its start on."""
+    """Computes H·x/√m of each chunk of a tile with ``left`` elements of the block from its start on."""
     begin = 0
     for digit in range(DIGITS - 1, -1, -1):
         if (min(left, TILE) >> digit) & 1:
@@ -147,7 +147,7 @@ def _transform(values: Any, scratch: Any, left: Any) -> None:
 
 @compiled
 def _hadamard(x: Any, scratch: Any, digits: Any) -> None:
-    """Butterflies of distance 1, 2, 4 …, in place: those within a row as those between the rows of the transpose."""
+    """Computes butterflies of distance 1, 2, 4 …, in place: within a row, then between rows by the transpose."""
     low = 1 << (digits // 2)
     high = 1 << (digits - digits // 2)
     matrix, transpose = x.reshape((high, low)), scratch.reshape((low, high))

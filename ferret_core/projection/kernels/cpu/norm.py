@@ -1,4 +1,4 @@
-"""The squared norm of an update on the CPU, at the speed at which both models can be read."""
+"""The squared norm of an update on the CPU, at the speed of reading both models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ LANES = 512
 
 
 def squared_norm(before: Tensor, after: Tensor) -> Tensor:
-    """‖before − after‖² of two vectors, fp64 (), as :func:`ferret_core.projection.kernels.reference.squared_norm`."""
+    """Returns ‖before − after‖² of two vectors, fp64 (), like
+    :func:`ferret_core.projection.kernels.reference.squared_norm`."""
     stretches = ranges(len(after), STRETCH)
     totals = np.zeros(len(stretches))
     b, a = stored(before), stored(after)

@@ -1,4 +1,4 @@
-"""G on the CPU: one pass over the weights at memory speed, whatever K and however many contributions."""
+"""G on the CPU: one pass over the weights at memory speed, for any K and any number of contributions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ferret_core.projection.signs import LANES, TILE
 
 RUN = 1 << 17
 SEGMENT = 1 << 22
-"""Elements of a stripe's run, and at least of a segment, that one task projects."""
+"""Elements of a stripe's run, and minimum of a segment, that one task projects."""
 STRETCH = 64
 """Tiles that one task moves."""
 GROUP, CACHED = 256, 1 << 17
-"""Tiles kept together when tiles are put in the order of their buckets, and the K from which on they are."""
+"""Tiles that stay together when tiles are sorted by bucket, and the smallest K with sorted tiles."""
 QUARTER = TILE // 4
-"""The elements whose signs lie in one of a tile's four rows of words, as many as the largest granule holds."""
+"""Elements with signs in one of a tile's four rows of words: the size of the largest granule."""
 ROW = 5
 """log2 of the elements in a row of lanes: larger granules are whole rows, smaller ones share a row."""
 
@@ -39,7 +39,7 @@ ROW = 5
 @final
 class Kernel:
     def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
-        """Each bucket is summed stripe after stripe, by one thread; long blocks in segments that are added in order."""
+        """Sums each bucket stripe after stripe, by one thread; long blocks in segments that are added in order."""
         layout = Layout.of(block.size, K)
         stripe = K * layout.granule
         t0, t1 = start // stripe, -(-(start + len(after)) // stripe)
@@ -59,7 +59,8 @@ class Kernel:
     def apply_(
         self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
     ) -> None:
-        """All terms in one pass: a tile of weights stays in the first cache while every term is subtracted."""
+        """Applies all terms in one pass: a tile of weights stays in the first-level cache while every term is
+        subtracted."""
         sent = packed(terms)
         if sent is None:
             return
@@ -76,7 +77,8 @@ class Kernel:
 
 
 def _ordered(first: int, last: int, layout: Layout, key: NDArray[np.uint32], rotations: np.uint32) -> NDArray[np.int64]:
-    """The tiles; where coefficients outgrow a cache, in groups of near buckets: what one reads the next finds there."""
+    """Returns the tiles; if coefficients outgrow a cache, in groups of near buckets, which the next group finds
+    cached."""
     if layout.K <= CACHED:
         return np.arange(first, last)
     groups = np.arange(first, last, GROUP)
@@ -88,7 +90,7 @@ def _ordered(first: int, last: int, layout: Layout, key: NDArray[np.uint32], rot
 
 @compiled
 def _fill_buckets(buckets: Any, tiles: Any, K: Any, granule: Any, key: Any, rotations: Any) -> None:
-    """The bucket that each of the tiles begins with."""
+    """Fills in the first bucket of each tile."""
     for n in range(len(tiles)):
         j = tiles[n] * TILE // granule
         buckets[n] = (j % K + _rotation(j // K, K, key, rotations)) % K
@@ -116,7 +118,7 @@ def _project(
     low: Any,
     gamma: Any,
 ) -> None:
-    """Adds to ``gamma`` what stripes t0 … t1 − 1 hold for the buckets from ``low`` on.
+    """Adds stripes t0 … t1 − 1 to ``gamma``, for the buckets from ``low`` on.
 
     In each stripe these are at most two runs of granules: the rotation may wrap between them.
     """
@@ -142,10 +144,10 @@ def _project(
 
 @compiled
 def _sum_granules(sums: Any, delta: Any, words: Any, before: Any, after: Any, origin: Any, shift: Any) -> None:
-    """sums[j] ← Σ s·(before − after) over granule j of the tile that begins at the vectors' index ``origin``.
+    """Computes sums[j] ← Σ s·(before − after) over granule j of the tile at the vectors' index ``origin``.
 
-    Elements outside of the vectors count as zero. Neighbours are added to neighbours; where a granule holds eight
-    rows, each lane's eight first.
+    Elements outside of the vectors count as zero. Neighbours are added to neighbours; if a granule holds eight rows,
+    each lane's eight first.
     """
     first, last = inside(origin, len(after))
     if last - first == TILE:
@@ -179,7 +181,7 @@ def _sign(delta: Any, words: Any, b: Any, a: Any, w: Any) -> None:
 
 @compiled
 def _sign_eights(sums: Any, words: Any, b: Any, a: Any, w: Any) -> None:
-    """The same, eight rows added up."""
+    """Computes the same with eight rows added up."""
     for eight in range(4):
         for lane in range(LANES):
             total = float32(0)
@@ -210,7 +212,8 @@ def _apply(
     rounding_key: Any,
     rounding_stream: Any,
 ) -> None:
-    """weights ← weights − s·c term by term over ``tiles``; coefficients come as integers, to put signs on."""
+    """Computes weights ← weights − s·c term by term over ``tiles``; coefficients are passed as integers, to apply
+    signs."""
     words, buffer = np.empty((4, LANES), uint32), np.zeros(TILE, float32)
     spread, elements, chances = np.empty(TILE, uint32), np.empty((2, QUARTER), uint32), np.empty(TILE, uint32)
     for tile in tiles:
@@ -225,7 +228,8 @@ def _apply(
 
 @compiled
 def _granules(spread: Any, c: Any, first: Any, key: Any, rotations: Any) -> Any:
-    """The coefficients of granules ``first`` … as many as ``spread`` can hold; where they lie, if that is one run."""
+    """Returns the coefficients of granules ``first`` … up to the size of ``spread``; without a copy if they are
+    contiguous."""
     K, done = len(c), 0
     while done < len(spread):
         t = (first + done) // K
@@ -243,7 +247,7 @@ def _granules(spread: Any, c: Any, first: Any, key: Any, rotations: Any) -> Any:
 
 @compiled
 def _subtract(values: Any, words: Any, granules: Any, elements: Any, shift: Any) -> None:
-    """values (4, 32, 32) ← values − s·c, for the c of each granule, a quarter of the tile at a time."""
+    """Computes values (4, 32, 32) ← values − s·c, for the c of each granule, a quarter of the tile at a time."""
     for w in range(4):
         if shift >= ROW:
             _subtract_rows(values, words, granules, w, shift - ROW)
@@ -258,7 +262,7 @@ def _subtract(values: Any, words: Any, granules: Any, elements: Any, shift: Any)
 
 @compiled
 def _double(target: Any, to: Any, source: Any, row: Any, count: Any) -> None:
-    """The first ``count`` values of a row of ``source``, each twice."""
+    """Writes the first ``count`` values of a row of ``source``, each twice."""
     for j in range(count):
         target[to, 2 * j] = source[row, j]
         target[to, 2 * j + 1] = source[row, j]

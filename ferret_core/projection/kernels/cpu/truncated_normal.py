@@ -1,4 +1,4 @@
-"""T on the CPU: every entry is drawn, used and forgotten in registers, four to a Philox call."""
+"""T on the CPU: every entry is drawn and used in registers and never stored, four per Philox call."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Kernel:
 
 
 def _constants(d: int) -> tuple[np.float32, np.float32]:
-    """ε and ε²/6, rounded to fp32 once."""
+    """Returns ε and ε²/6, rounded to fp32 once."""
     return float32(1 / math.sqrt(d)), float32(1 / (6 * d))
 
 
 @compiled
 def _value(word: Any, epsilon: Any, a: Any) -> Any:
-    """u·ε·(1 − a(1 − u²)), every operation rounded; those that give u are exact."""
+    """Returns u·ε·(1 − a(1 − u²)), every operation rounded; the operations for u are exact."""
     u = float32(int32(word >> uint32(8))) * STEP - LAST
     return (u * epsilon) * (ONE - (ONE - u * u) * a)
 

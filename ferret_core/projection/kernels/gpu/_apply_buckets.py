@@ -1,4 +1,4 @@
-"""w − V·c of G, for the stretches of many blocks at once: one pass over the weights, whatever the number of terms."""
+"""w − V·c of G, for the stretches of many blocks in one launch: one pass over the weights for any number of terms."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ferret_core.projection.signs import LANES
 
 ROTATIONS = tl.constexpr(int(Tag.ROTATIONS))
 RUN = tl.constexpr(4)
-"""Tiles of a program: to find its row takes as long as one of them."""
+"""Tiles of a program: finding its row takes as long as one of them."""
 
-# Columns of the table, the first of which has the first program of each row.
+# Columns of the table; the first one holds the first program of each row.
 WIDTH = tl.constexpr(7)
 PROGRAMS, WEIGHTS, START, COUNT = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
 BLOCK, TERM, TERMS = tl.constexpr(4), tl.constexpr(5), tl.constexpr(6)
@@ -38,7 +38,7 @@ Row = tuple[int, int, int, int]
 
 
 def apply_all_(moves: Sequence[Move], rounding: int) -> None:
-    """w ← w − V·c for each term of each move, in place."""
+    """Computes w ← w − V·c for each term of each move, in place."""
     kinds = defaultdict[Kind, list[tuple[Move, list[Row]]]](list)
     for move in moves:
         terms = _terms(move)
@@ -50,7 +50,7 @@ def apply_all_(moves: Sequence[Move], rounding: int) -> None:
 
 
 def _terms(move: Move) -> list[Row]:
-    """Those that have coefficients; the last of a row is the binary logarithm of its granule."""
+    """Returns the rows of terms with coefficients; the last entry of a row is the binary logarithm of its granule."""
     size, found = move.block.size, list[Row]()
     for term in move.terms:
         if K := term.coefficients.numel():
@@ -59,7 +59,7 @@ def _terms(move: Move) -> list[Row]:
 
 
 def _apply_(members: Sequence[tuple[Move, list[Row]]], rounding: int, **options: Any) -> None:
-    """Those that one compiled kernel does."""
+    """Applies the moves that share one compiled kernel."""
     rows, program, term = list[Sequence[int]](), 0, WIDTH.value * len(members)
     for (weights, block, _, start), terms in members:
         count = weights.numel()
@@ -79,7 +79,7 @@ def _subtract(
     UNIT: tl.constexpr,
     ALIGNED: tl.constexpr,
 ) -> None:
-    """w ← w − s·c for each term, over four tiles; no term has granules of fewer than ``UNIT`` elements."""
+    """Computes w ← w − s·c for each term, over four tiles; all granules have at least ``UNIT`` elements."""
     row, nth_of_row = own_row(table, rows, WIDTH, PROGRAMS)
     start, count = number(row, START, ALIGNED), number(row, COUNT, ALIGNED)
     weights, block = pointer(row, WEIGHTS, KIND, ALIGNED), tl.load(row + BLOCK).to(tl.int32)
@@ -98,7 +98,7 @@ def _subtract(
 
 @jit
 def _spread(c: Value, UNIT: tl.constexpr) -> Value:
-    """The coefficient of every element of a tile, from that of each ``UNIT``: 32, which is a row, or 1."""
+    """Spreads the coefficients of ``UNIT`` elements each (32, which is a row, or 1) to every element of a tile."""
     return tl.reshape(c, CUBE) if UNIT == 1 else tl.broadcast_to(tl.reshape(c, [CUBE[0], CUBE[1]])[:, :, None], CUBE)
 
 
@@ -112,9 +112,9 @@ def _buckets(
     block: Value,
     UNIT: tl.constexpr,
 ) -> Value:
-    """The bucket of each ``UNIT`` elements of a tile, uint32 (4096 / UNIT,); of those from ``end`` on, anything.
+    """Returns the bucket of each ``UNIT`` elements of a tile, uint32 (4096 / UNIT,); undefined from ``end`` on.
 
-    Stripe after stripe: most tiles lie in one, and none needs a division or a draw for each granule.
+    Works stripe after stripe: most tiles are in one, and no granule needs a separate division or draw.
     """
     granule = tile * TILE >> shift
     stripe = granule // K

@@ -1,6 +1,6 @@
-"""Bases without zeros: V's columns drawn tile by tile in registers, d·K entries for each projection or term.
+"""Dense bases: V's columns drawn tile by tile in registers, d·K entries for each projection or term.
 
-``TIMES(x, seed, tile, k, block, constants)`` multiplies x by what column k has in a tile.
+``TIMES(x, seed, tile, k, block, constants)`` multiplies x by the entries of column k in a tile.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ferret_core.projection.kernels.gpu._value import Value
 
 COLUMNS = tl.constexpr(64)
 SUMS = 1 << 22
-"""Sums of tiles held at once: 16 MB, or one for each column."""
+"""Sums of tiles held at a time: 16 MB, or one for each column."""
 
 
 def project(
     times: Any, before: Tensor, after: Tensor, block: Block, K: int, seed: int, start: int, constants: tuple[float, ...]
 ) -> Tensor:
-    """Vᵀ·Δ, fp32 (K,): a sum for each tile and column, those of the tiles then pairwise."""
+    """Returns Vᵀ·Δ, fp32 (K,): a sum for each tile and column, then pairwise over the tiles."""
     total = torch.zeros(K, device=after.device)
     across = -(-K // COLUMNS.value)
     for first, last in stretches(start, len(after), max(1, SUMS // K) * TILE.value):
@@ -55,7 +55,7 @@ def _sum(
     constants: Value,
     TIMES: tl.constexpr,
 ) -> None:
-    """sums[tile, k] ← Σ v·Δ; ``across`` programs, 64 columns each, do one tile."""
+    """Computes sums[tile, k] ← Σ v·Δ; ``across`` programs, 64 columns each, process one tile."""
     number, first = tl.program_id(0) // across, tl.program_id(0) % across * COLUMNS
     tile, at, inside = place(number, start, count)
     delta = load(before, at, inside) - load(after, at, inside)
@@ -75,7 +75,7 @@ def subtract_columns(
     constants: Value,
     TIMES: tl.constexpr,
 ) -> None:
-    """w ← w − Σ c·v for each term, over one tile; the sum is taken first, k ascending."""
+    """Computes w ← w − Σ c·v for each term, over one tile; the sum is computed first, k ascending."""
     tile, at, inside = place(tl.program_id(0), start, count)
     values = load(weights, at, inside)
     for n in range(terms):

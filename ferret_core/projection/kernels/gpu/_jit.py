@@ -1,6 +1,6 @@
-"""``jit``, by which kernels call each other, typed as what they see: the function itself.
+"""``jit``, through which kernels call each other, typed as the function itself.
 
-Triton 3.7 gives a compiled function's call no types, so a type checker believes that no call ever returns.
+Triton 3.7 does not type the call of a compiled function, so a type checker assumes that calls never return.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tables that a kernel walks through: many terms, or many stretches, in one launch.
+"""Tables of a kernel's work: many terms, or many stretches, in one launch.
 
-A launch takes a processor longer than most blocks take the GPU. So a launch works on stretches of many blocks: each is
-a row, whose programs follow those of the row before, and a program looks for its own.
+A launch takes a processor longer than most blocks take the GPU. A launch therefore processes stretches of many blocks.
+Each is a row, rows have consecutive programs, and a program looks up its row.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ KINDS = {torch.float32: tl.float32, torch.bfloat16: tl.bfloat16, torch.float16: 
 
 
 def sent(rows: Iterable[Sequence[int]], device: torch.device) -> Tensor:
-    """``rows`` one after the other as int64, on the device, which nothing waits for."""
+    """Concatenates ``rows`` as int64 on the device, without waiting for it."""
     numbers = torch.frombuffer(array("q", chain.from_iterable(rows)), dtype=torch.int64)
     return numbers.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else numbers
 
 
 def starts(counts: Iterable[int]) -> list[int]:
-    """Where each begins if they are laid out one after the other, and the sum of all."""
+    """Returns the offsets of parts with these lengths, and the sum of all."""
     return list(accumulate(counts, initial=0))
 
 
 @jit
 def own_row(table: Value, rows: Value, WIDTH: tl.constexpr, COLUMN: tl.constexpr) -> Value:
-    """(pointer to this program's row, the program's number in it); ``COLUMN`` has the first program of each row.
+    """Returns (pointer to this program's row, the program's number in it); ``COLUMN`` has the first program of each
+    row.
 
     The table may be some rows of a longer one.
     """
@@ -49,7 +50,8 @@ def own_row(table: Value, rows: Value, WIDTH: tl.constexpr, COLUMN: tl.constexpr
 
 @jit
 def number(row: Value, COLUMN: tl.constexpr, ALIGNED: Value = False) -> Value:
-    """What a column has; a multiple of 16 if ``ALIGNED``, and the compiler, told so, moves 16 bytes at once."""
+    """Returns the value in a column; ``ALIGNED`` hints that it is a multiple of 16, so that 16 bytes are moved
+    together."""
     value = tl.load(row + COLUMN)
     if ALIGNED:
         value = tl.multiple_of(value, 16)
@@ -58,7 +60,7 @@ def number(row: Value, COLUMN: tl.constexpr, ALIGNED: Value = False) -> Value:
 
 @jit
 def pointer(row: Value, COLUMN: tl.constexpr, KIND: Value, ALIGNED: Value = False) -> Value:
-    """The address in a column, of elements of type ``KIND``; aligned as a number."""
+    """Returns the address in a column, of elements of type ``KIND``; aligned like ``number``."""
     address = tl.load(row + COLUMN).to(tl.pointer_type(KIND))
     if ALIGNED:
         address = tl.multiple_of(address, 16)

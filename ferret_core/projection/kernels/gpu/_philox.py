@@ -13,16 +13,16 @@ VERSION = tl.constexpr(FORMAT_VERSION)
 
 @jit
 def draw(seed: Value, groups: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
-    """The words of ``groups`` (n,) under the 64-bit ``seed``: uint32 (n, 4)."""
+    """Returns the words of ``groups`` (n,) under the 64-bit ``seed``: uint32 (n, 4)."""
     w0, w1, w2, w3 = _words(seed, groups, row, block, tag)
     return tl.reshape(tl.join(tl.join(w0, w2), tl.join(w1, w3)), [groups.shape[0], 4])
 
 
 @jit
 def draw_below(seed: Value, index: Value, n: Value, block: Value, tag: tl.constexpr) -> Value:
-    """An integer below ``n`` ≤ 2⁴⁶ from word ``index`` mod 4 of group ⌊``index``/4⌋: int64, of any shape.
+    """Returns an integer below ``n`` ≤ 2⁴⁶ from word ``index`` mod 4 of group ⌊``index``/4⌋: int64, of any shape.
 
-    In two steps, as word·n may be longer than 63 bits.
+    Computed in two steps, because word·n may be longer than 63 bits.
     """
     w0, w1, w2, w3 = _words(seed, index // 4, 0, block, tag)
     number = index % 4

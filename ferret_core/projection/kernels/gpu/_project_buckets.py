@@ -1,7 +1,7 @@
-"""Vᵀ·Δ of G, for the stretches of many blocks at once.
+"""Vᵀ·Δ of G, for the stretches of many blocks in one launch.
 
-It adds without atomics, so the order of its sums is fixed: one pass over the weights adds up each granule, a small one
-each bucket's granules over 16 stripes at a time, and a last one these.
+It adds without atomics, so the order of its sums is fixed. One pass over the weights sums each granule, a small one
+sums each bucket's granules over 16 stripes at a time, and a last one sums these.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROTATIONS = tl.constexpr(int(Tag.ROTATIONS))
 BUCKETS = tl.constexpr(512)
 STRIPES = tl.constexpr(16)
 GRANULES = 1 << 22
-"""Sums of granules held at once: 16 MB."""
+"""Sums of granules held at a time: 16 MB."""
 FP32 = tl.constexpr(tl.float32)
 
 # Columns of the table; the first three have the first program of each row in a pass.
@@ -47,7 +47,7 @@ Kind = tuple[torch.dtype, torch.dtype, int, bool]
 class _Part(NamedTuple):
     """A stretch of one of the pairs, by its place among them, with at most 2²² granules.
 
-    ``granules`` begin with the tile in which it does; ``stripes`` are the parts of 16 stripes that they lie in.
+    ``granules`` begin with the first tile; ``stripes`` are the parts of 16 stripes that contain them.
     """
 
     pair: int
@@ -62,32 +62,32 @@ class _Part(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """What the first pass is compiled for."""
+        """Parameters of the first pass's compiled kernel."""
         return self.before.dtype, self.after.dtype, self.granule, aligned(self.start, self.before, self.after)
 
     @property
     def counts(self) -> tuple[int, int, int, int, int, int]:
-        """Programs of each pass, and sums of granules, of parts and of buckets."""
+        """Numbers of programs of each pass, and of sums of granules, of parts and of buckets."""
         across, parts = -(-self.K // BUCKETS.value), len(self.stripes)
         work = tiles(self.start, self.after.numel()), parts * across, across
         return *work, len(self.granules), parts * self.K, self.K
 
 
 def project_all(pairs: Sequence[Pair], seed: int) -> list[Tensor]:
-    """What each pair adds to its block's γ, fp32 (K,)."""
+    """Returns the contribution of each pair to its block's γ, fp32 (K,)."""
     found: list[list[Tensor]] = [[] for _ in pairs]
     for batch in _batches(pairs):
         for part, gamma in _project(batch, signed(seed)):
             found[part.pair].append(gamma)
     return [
-        # A launch takes longer than adding these: most pairs are one part, to which nothing is added.
+        # A launch takes longer than these additions: most pairs are one part, with nothing to add.
         reduce(Tensor.add_, gammas) if gammas else torch.zeros(pair.K, device=pair.after.device)
         for pair, gammas in zip(pairs, found, strict=True)
     ]
 
 
 def _batches(pairs: Sequence[Pair]) -> Iterator[list[_Part]]:
-    """The pairs in parts, as many at a time as have 2²² granules together."""
+    """Yields the pairs in parts, in batches of up to 2²² granules."""
     batch, held = list[_Part](), 0
     for part in _parts(pairs):
         if batch and held + len(part.granules) > GRANULES:
@@ -113,7 +113,7 @@ def _parts(pairs: Sequence[Pair]) -> Iterator[_Part]:
 
 
 def _project(batch: Sequence[_Part], seed: int) -> Iterator[tuple[_Part, Tensor]]:
-    """What each part adds to γ."""
+    """Yields the contribution of each part to γ."""
     kinds = defaultdict[Kind, list[_Part]](list)
     for part in batch:
         kinds[part.kind].append(part)
@@ -154,7 +154,7 @@ def _sum_granules(
     GRANULE: tl.constexpr,
     ALIGNED: tl.constexpr,
 ) -> None:
-    """Σ s·Δ over every granule of a tile; the vectors hold elements ``start`` … of the block."""
+    """Computes Σ s·Δ over every granule of a tile; the vectors hold elements ``start`` … of the block."""
     row, tile_of_row = own_row(table, rows, WIDTH, TILES)
     start, count = number(row, START, ALIGNED), number(row, COUNT, ALIGNED)
     before = pointer(row, BEFORE, BEFORE_KIND, ALIGNED)
@@ -169,7 +169,8 @@ def _sum_granules(
 
 @triton.jit(do_not_specialize=["rows", "seed"])
 def _sum_buckets(table: Value, rows: Value, seed: Value) -> None:
-    """partial[p, b] ← Σ over the 16 stripes of part p; ``across`` programs, 512 buckets each, do one part."""
+    """Computes partial[p, b] ← Σ over the 16 stripes of part p; ``across`` programs, 512 buckets each, process one
+    part."""
     row, slice_of_row = own_row(table, rows, WIDTH, SLICES)
     K, origin, count = tl.load(row + K_COLUMN), tl.load(row + ORIGIN), tl.load(row + GRANULES_COLUMN)
     across = tl.cdiv(K, BUCKETS)
@@ -185,7 +186,7 @@ def _sum_buckets(table: Value, rows: Value, seed: Value) -> None:
 
 @triton.jit(do_not_specialize=["rows"])
 def _sum_parts(table: Value, rows: Value) -> None:
-    """γ_b ← Σ partial[p, b] over the parts, 16 at a time; a program does 512 buckets."""
+    """Computes γ_b ← Σ partial[p, b] over the parts, 16 at a time; a program processes 512 buckets."""
     row, slice_of_row = own_row(table, rows, WIDTH, TOTALS)
     K, parts, partial = tl.load(row + K_COLUMN), tl.load(row + PARTS), pointer(row, PARTIAL, FP32)
     buckets = slice_of_row.to(tl.int64) * BUCKETS + tl.arange(0, BUCKETS)

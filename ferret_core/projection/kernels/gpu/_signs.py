@@ -16,20 +16,20 @@ LANES = tl.constexpr(signs.LANES)
 TILE = tl.constexpr(signs.TILE)
 ROWS = tl.constexpr(signs.TILE // signs.LANES)
 SHAPE = tl.constexpr((ROWS.value, LANES.value))
-"""Of a tile: a row has one bit of each lane, so that threads need few words of others to unpack their signs."""
+"""Shape of a tile: a row has one bit of each lane, so that threads need few words of others to unpack their signs."""
 CUBE = tl.constexpr((ROWS.value // 32, 32, LANES.value))
-"""The same with the bits of each word apart: faster, but not to be added up, as Triton 3.6 takes the wrong lanes."""
+"""The same with the bits of each word apart: faster, but must not be summed: Triton 3.6 takes the wrong lanes."""
 
 
 @jit
 def sign_bits(seed: Value, tile: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
-    """Sign bits of the elements of ``tile``: int32 (128, 32), the top bit set where the sign is minus."""
+    """Returns sign bits of the elements of ``tile``: int32 (128, 32), with the top bit set for minus."""
     return tl.reshape(sign_cube(seed, tile, row, block, tag), SHAPE)
 
 
 @jit
 def sign_cube(seed: Value, tile: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
-    """The same as int32 (4, 32, 32)."""
+    """Returns the same as int32 (4, 32, 32)."""
     words = draw(seed, tile * LANES + tl.arange(0, LANES), row, block, tag)
     packed = tl.permute(words, 1, 0).to(tl.int32, bitcast=True)
     return (packed[:, None, :] << tl.arange(0, 32)[None, :, None]) & MINUS
@@ -37,5 +37,5 @@ def sign_cube(seed: Value, tile: Value, row: Value, block: Value, tag: tl.conste
 
 @jit
 def flip(values: Value, bits: Value) -> Value:
-    """fp32 ``values`` with the signs of ``bits`` put on them."""
+    """Applies the signs in ``bits`` to fp32 ``values``."""
     return (values.to(tl.int32, bitcast=True) ^ bits).to(tl.float32, bitcast=True)

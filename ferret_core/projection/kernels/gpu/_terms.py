@@ -1,4 +1,4 @@
-"""The terms of a round as a table that a kernel walks through: one pass over the weights applies them all."""
+"""The terms of a round as a table for a kernel: one pass over the weights applies them all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def subtract(
     programs: int | None = None,
     **constants: Any,
 ) -> None:
-    """``kernel`` over the weights, if any of the terms changes them; one program for each tile unless told."""
+    """Runs ``kernel`` over the weights, if any term changes them, by default with one program per tile."""
     rows = [row_of(term) for term in terms if len(term.coefficients)]
     if rows and len(weights):
         number, sheet = programs or tiles(start, len(weights)), sent(rows, weights.device)
@@ -38,13 +38,13 @@ def subtract(
 
 
 def row_of(term: Term, fourth: int = 0) -> tuple[int, int, int, int]:
-    """(seed, address of the coefficients, K, ``fourth``) of a term."""
+    """Returns (seed, address of the coefficients, K, ``fourth``) of a term."""
     return signed(term.seed), term.coefficients.data_ptr(), term.coefficients.numel(), fourth
 
 
 @jit
 def nth(sheet: Value, n: Value) -> Value:
-    """(seed, pointer to the coefficients, K, fourth) of term ``n``."""
+    """Returns (seed, pointer to the coefficients, K, fourth) of term ``n``."""
     row = sheet + n * FIELDS
     coefficients = tl.load(row + 1).to(tl.pointer_type(tl.float32))
     return tl.load(row), coefficients, tl.load(row + 2), tl.load(row + 3)

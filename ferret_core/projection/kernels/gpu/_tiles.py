@@ -1,7 +1,7 @@
 """Tiles of weights of any float type: read as fp32, written with the stochastic rounding of the format's tag 6.
 
-A program works on one tile of 4096 elements of a block, in the shape of its signs; the vector at hand need not begin
-or end with a tile.
+A program processes one tile of 4096 elements of a block, in the shape of its signs; the vector need not begin or end
+with a tile.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ FP16_SCALE = tl.constexpr(2.0**37)  # exact: 2⁻¹⁴ becomes 2²³
 
 @jit
 def place(number: Value, start: Value, count: Value) -> Value:
-    """(tile, at, inside) of the tile that is ``number`` in a vector of ``count`` elements, ``start`` … of the block.
+    """Returns (tile, at, inside) of tile ``number`` in a vector of ``count`` elements, ``start`` … of the block.
 
-    Its number in the block, the places of its elements in the vector, int64 (128, 32), and which of them exist.
+    These are its number in the block, the places of its elements in the vector, int64 (128, 32), and a mask of the
+    existing ones.
     """
     return _place(number, start, count, tl.arange(0, ROWS)[:, None] * LANES + tl.arange(0, LANES)[None, :])
 
 
 @jit
 def place_cube(number: Value, start: Value, count: Value) -> Value:
-    """The same, as (4, 32, 32)."""
+    """Returns the same, as (4, 32, 32)."""
     words, bits = tl.arange(0, ROWS // 32)[:, None, None], tl.arange(0, 32)[None, :, None]
     return _place(number, start, count, (words * 32 + bits) * LANES + tl.arange(0, LANES)[None, None, :])
 
@@ -46,7 +47,7 @@ def _place(number: Value, start: Value, count: Value, elements: Value) -> Value:
 
 @jit
 def load(vector: Value, at: Value, inside: Value) -> Value:
-    """fp32, of the shape of ``at``; zero outside."""
+    """Loads fp32, in the shape of ``at``; zero outside."""
     return tl.load(vector + at, mask=inside, other=0.0).to(tl.float32)
 
 
@@ -79,7 +80,7 @@ def store(
 
 @jit
 def _to_float16(magnitude: Value, chances: Value) -> Value:
-    """Magnitude in fp16 from that in fp32: below 2⁻¹⁴ its last place is 2⁻²⁴ for all."""
+    """Converts a magnitude from fp32 to fp16: below 2⁻¹⁴ its last place is 2⁻²⁴ for all."""
     value = magnitude.to(tl.float32, bitcast=True)
     normal = ((magnitude + chances) >> 13) - (112 << 10)
     small = value < FP16_SUBNORMAL
@@ -90,6 +91,6 @@ def _to_float16(magnitude: Value, chances: Value) -> Value:
 
 @jit
 def _chances(seed: Value, tile: Value, block: Value) -> Value:
-    """16 random bits for each element: int32 (512, 4, 2)."""
+    """Draws 16 random bits for each element: int32 (512, 4, 2)."""
     words = draw(seed, tile * (TILE // 8) + tl.arange(0, TILE // 8), 0, block, STOCHASTIC_ROUNDING)
     return tl.join(words & 0xFFFF, words >> 16).to(tl.int32)

@@ -1,6 +1,6 @@
-"""``Value``, the type of what kernels compute with: a tensor to Triton, anything to a type checker.
+"""``Value``, the type of kernel operands: a tensor to Triton, anything to a type checker.
 
-Triton's own types fit neither way in which a kernel runs: what is a number there is a scalar tensor once compiled.
+Triton's own types fit neither way of running a kernel: a number there is a scalar tensor once compiled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """H on the GPU: a program transforms a chunk of 4096 elements, twelve additions each.
 
-The last elements of a block, cut by its binary digits, are one chunk here too, whose parts take part in fewer
-butterflies: element e is in a part as long as the highest binary digit in which e and the chunk's length differ.
+The last elements of a block, cut by its binary digits, are one chunk here too, with parts that take part in fewer
+butterflies: the part of element e is as long as the highest binary digit in which e and the chunk's length differ.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HALF_ROOT = tl.constexpr(2.0**-0.5)
 COLUMNS = tl.constexpr(128)
 WARPS = 8
 RESIDENT = 1024
-"""Programs of a reconstruction, each with 16 kB to put coefficients in their places."""
+"""Programs of a reconstruction, each with 16 kB for placing coefficients."""
 
 
 @final
@@ -76,7 +76,7 @@ def _project(
     block: Value,
     d: Value,
 ) -> None:
-    """γ_k ← n·y of each place that lies in a chunk; n is the size of the place's stratum."""
+    """Computes γ_k ← n·y for each place in a chunk; n is the size of the place's stratum."""
     chunk, at, inside = place(tl.program_id(0), start, count)
     delta = load(before, at, inside) - load(after, at, inside)
     signed = tl.reshape(flip(delta, sign_bits(seed, chunk, 0, block, SIGNS)), [TILE])
@@ -104,7 +104,7 @@ def _subtract(
     placed: Value,
     chunks: Value,
 ) -> None:
-    """w ← w − s∘(H·c/√m) for each term, over the chunks that are this program's; ``placed`` stays zero between them."""
+    """Computes w ← w − s∘(H·c/√m) for each term, over this program's chunks; ``placed`` stays zero between them."""
     mine = placed + tl.program_id(0) * TILE
     for number in range(tl.program_id(0), chunks, tl.num_programs(0)):
         chunk, at, inside = place(number, start, count)
@@ -127,7 +127,7 @@ def _scattered(
     block: Value,
     d: Value,
 ) -> Value:
-    """A chunk's coefficients, each at its place, zero elsewhere: fp32 (4096,), by way of memory."""
+    """Returns a chunk's coefficients, each at its place, zero elsewhere: fp32 (4096,), by way of memory."""
     e = tl.arange(0, TILE)
     low, high = _near(chunk, K, d)
     for first in range(low, high, COLUMNS):
@@ -146,7 +146,7 @@ def _scattered(
 
 @jit
 def _near(chunk: Value, K: Value, d: Value) -> Value:
-    """(low, high): no stratum but low … high − 1 reaches into the chunk; a few of them may not."""
+    """Returns (low, high): only strata low … high − 1 can overlap the chunk; a few of them may not."""
     density = tl.cast(K, tl.float64) / tl.cast(d, tl.float64)
     low = (chunk * TILE).to(tl.float64) * density
     high = (chunk * TILE + TILE).to(tl.float64) * density
@@ -155,7 +155,7 @@ def _near(chunk: Value, K: Value, d: Value) -> Value:
 
 @jit
 def _places(k: Value, K: Value, seed: Value, block: Value, d: Value) -> Value:
-    """(places, strata): of coordinates ``k``, int64, the places in the block and the sizes of their strata."""
+    """Returns (places, strata): int64 places of coordinates ``k`` in the block, and the sizes of their strata."""
     first = k * (d // K) + k * (d % K) // K
     strata = (k + 1) * (d // K) + (k + 1) * (d % K) // K - first
     return first + draw_below(seed, k, strata, block, HADAMARD_ROWS), strata
@@ -163,7 +163,8 @@ def _places(k: Value, K: Value, seed: Value, block: Value, d: Value) -> Value:
 
 @jit
 def _hadamard(x: Value, length: Value) -> Value:
-    """H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then one multiplication, for each part of a chunk."""
+    """Returns H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then one multiplication, for each part of a
+    chunk."""
     if length == TILE:
         for stage in range(STAGES):
             x = _butterflies(x, stage)
@@ -183,6 +184,6 @@ def _hadamard(x: Value, length: Value) -> Value:
 
 @jit
 def _butterflies(x: Value, stage: Value) -> Value:
-    """(a, b) → (a + b, a − b) for all that lie 2^stage apart."""
+    """Computes (a, b) → (a + b, a − b) for all pairs with distance 2^stage."""
     e = tl.arange(0, TILE)
     return tl.gather(x, e ^ (1 << stage), axis=0) + flip(x, (e << (31 - stage)) & MINUS)

@@ -1,4 +1,4 @@
-"""Squared lengths on the GPU: at the speed of memory, a sum in fp64 for each tile."""
+"""Squared norms on the GPU: at memory speed, one fp64 sum per tile."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ferret_core.projection.kernels.gpu._value import Value
 
 
 def squared_norm(before: Tensor, after: Tensor) -> Tensor:
-    """‖before − after‖² of two vectors of any float type, fp64 (): differences in fp32, squares and sums in fp64.
+    """Returns ‖before − after‖² of two vectors of any float type, fp64 (): differences in fp32, squares and sums in
+    fp64.
 
-    The same bits in every run. Nothing waits for it before it is read.
+    The same bits in every run. It is computed asynchronously until it is read.
     """
     sums = torch.empty(tiles(0, len(after)), dtype=torch.float64, device=after.device)
     launch(_squares, len(sums), before, after, len(after), sums)
@@ -24,7 +25,7 @@ def squared_norm(before: Tensor, after: Tensor) -> Tensor:
 
 @triton.jit
 def _squares(before: Value, after: Value, count: Value, sums: Value) -> None:
-    """The sum over one tile of the vectors."""
+    """Sums over one tile of the vectors."""
     number = tl.program_id(0)
     _, at, inside = place(number, 0, count)
     delta = (load(before, at, inside) - load(after, at, inside)).to(tl.float64)

@@ -1,4 +1,4 @@
-"""G on the GPU: at the speed of memory, whatever K and however many contributions, many blocks in a launch."""
+"""G on the GPU: at memory speed, for any K and any number of contributions, many blocks per launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""T on the GPU: entries drawn, used and forgotten in registers, four to a call of the generator."""
+"""T on the GPU: entries are drawn and used in registers and never stored, four per call of the generator."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Kernel:
 
 
 def _constants(d: int) -> tuple[float, float]:
-    """ε and ε²/6."""
+    """Returns ε and ε²/6."""
     return 1 / math.sqrt(d), 1 / (6 * d)
 
 
 @jit
 def _times(x: Value, seed: Value, tile: Value, k: Value, block: Value, constants: Value) -> Value:
-    """x·v in fp32: every operation of the format's polynomial is rounded by itself."""
+    """Returns x·v in fp32: every operation of the format's polynomial is rounded separately."""
     words = draw(seed, tile * (TILE // 4) + tl.arange(0, TILE // 4), k, block, TAG)
     u = ((tl.reshape(words, SHAPE) >> 8).to(tl.int32) * 2 + (1 - (1 << 24))).to(tl.float32) * STEP
     return x * ((u * constants[0]) * (1 - (1 - u * u) * constants[1]))
