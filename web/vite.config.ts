@@ -11,7 +11,7 @@ const { FERRET_URL = 'http://127.0.0.1:8765' } = loadEnv('', '.', 'FERRET_URL')
 const FILES = [
   { name: 'start', tags: ['$initial'], test: (id: string) => !isOfRestDocs(id), priority: 1 },
   { name: 'tabs', test: /src\/features\/experiment\// },
-  { name: 'work', test: /src\/features\/(compare|new)\// },
+  { name: 'work', test: /src\/features\/(compare|submit)\// },
   { name: 'operate', test: /src\/features\// },
 ] satisfies Rolldown.CodeSplittingGroup[]
 
@@ -42,7 +42,7 @@ export default defineConfig({
   },
   test: {
     include: ['src/**/*.test.{ts,tsx}'],
-    setupFiles: 'src/lib/test-patience.ts',
+    setupFiles: 'src/lib/testing/test-setup.ts',
     testTimeout: 60_000,
   },
 })

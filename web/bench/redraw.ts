@@ -1,7 +1,7 @@
 import uPlot from 'uplot'
 
+import { chartOptions } from '@/lib/charts/chart-options'
 import { draw, NOTHING, paint } from '@/lib/heat-map/draw'
-import { chartOptions } from '@/lib/ui/chart-options'
 
 const WIDTH = 900
 const HEIGHT = 300

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
-import { politeInterval } from '@/lib/back-off'
+import { politeInterval } from '@/lib/stream/back-off'
 
 import { answer, client } from './client'
 import { byCursor, page } from './paging'

@@ -1,4 +1,4 @@
-import { eventReader } from '@/lib/server-events'
+import { eventReader } from '@/lib/stream/server-events'
 
 import { answer, client } from './client'
 import { problemOf, toProblem } from './problem'

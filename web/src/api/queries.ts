@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
-import { politeInterval } from '@/lib/back-off'
-import type { Rounds } from '@/lib/zoom'
+import type { Rounds } from '@/lib/charts/zoom'
+import { politeInterval } from '@/lib/stream/back-off'
 
 import { answer, client } from './client'
 import { allPages, byCursor, page } from './paging'

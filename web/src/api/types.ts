@@ -1,4 +1,4 @@
-import type { Curve } from '@/lib/zoom'
+import type { Curve } from '@/lib/charts/zoom'
 
 import type { components } from './schema'
 

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 
 import { dismissToast, toastFailure } from '@/lib/toasts'
 
-import { editExperiment, type ReadExperiment } from './editing'
+import { editExperiment, type ReadExperiment } from './experiment-edit'
 import { LISTS_KEY } from './experiment-list'
 import { ApiProblem, toProblem } from './problem'
 import { experimentKey, experimentQuery } from './queries'

@@ -1,6 +1,6 @@
 import { useRef } from 'react'
 
-import { readForEdit, type ReadExperiment } from './editing'
+import { readForEdit, type ReadExperiment } from './experiment-edit'
 import { useEdit } from './use-edit'
 
 /** What a field needs that renames the experiment; it is read when the editing begins. */

@@ -1,8 +1,8 @@
 import { useQueries, type UseQueryResult } from '@tanstack/react-query'
 import { useMemo } from 'react'
 
-import type { Range, XAxis } from '@/lib/chart-data'
-import { type Rounds, spliced, thinnedRounds } from '@/lib/zoom'
+import type { Range, XAxis } from '@/lib/charts/chart-data'
+import { type Rounds, spliced, thinnedRounds } from '@/lib/charts/zoom'
 
 import { metricsQuery } from './queries'
 import type { MetricSeriesList } from './types'

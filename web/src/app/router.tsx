@@ -8,15 +8,15 @@ import {
   type RouterHistory,
 } from '@tanstack/react-router'
 
-import { parseView as parseAlertsView } from '@/features/alerts/view'
-import { parseView as parseCompareView } from '@/features/compare/view'
+import { parseView as parsePeopleView } from '@/features/admin/url-state'
+import { parseView as parseAlertsView } from '@/features/alerts/url-state'
+import { parseView as parseCompareView } from '@/features/compare/url-state'
 import { ExperimentPage } from '@/features/experiment/experiment-page'
-import { parseView } from '@/features/experiment/view'
+import { parseView } from '@/features/experiment/url-state'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
-import { parseView as parseListView } from '@/features/experiments/view'
-import { parseView as parseNewView } from '@/features/new/view'
-import { parseView as parsePeopleView } from '@/features/people/view'
-import { parseView as parseSystemView } from '@/features/system/view'
+import { parseView as parseListView } from '@/features/experiments/url-state'
+import { parseView as parseNewView } from '@/features/submit/url-state'
+import { parseView as parseSystemView } from '@/features/system/url-state'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { BrokenPage } from './broken-page'
@@ -25,7 +25,7 @@ import { Shell } from './shell'
 // Few visits need these, so their code comes with the first that does.
 const AccountPage = lazyRouteComponent(() => import('@/features/account/account-page'), 'AccountPage')
 const ComparePage = lazyRouteComponent(() => import('@/features/compare/compare-page'), 'ComparePage')
-const NewPage = lazyRouteComponent(() => import('@/features/new/new-page'), 'NewPage')
+const NewPage = lazyRouteComponent(() => import('@/features/submit/submit-page'), 'NewPage')
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 
@@ -127,7 +127,7 @@ const alerts = createRoute({
   },
 })
 
-const PeoplePage = lazyRouteComponent(() => import('@/features/people/people-page'), 'PeoplePage')
+const PeoplePage = lazyRouteComponent(() => import('@/features/admin/admin-page'), 'PeoplePage')
 
 const people = createRoute({
   getParentRoute: () => root,

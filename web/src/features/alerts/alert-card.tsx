@@ -4,7 +4,7 @@ import { alertsQuery, deleteAlert, switchAlert, testAlert } from '@/api/alerts'
 import type { Alert } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/ago'
+import { Ago } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import { DeliveryTable } from './delivery-table'

@@ -15,7 +15,7 @@ import { useTitle } from '@/lib/use-title'
 
 import { AlertCard } from './alert-card'
 import { CreateAlertButton } from './create-alert-button'
-import { projectOf, type View } from './view'
+import { projectOf, type View } from './url-state'
 
 interface Props {
   view: View

@@ -1,5 +1,5 @@
 import type { Delivery } from '@/api/types'
-import { Ago } from '@/lib/ui/ago'
+import { Ago } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 

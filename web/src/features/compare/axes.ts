@@ -1,9 +1,9 @@
 import type uPlot from 'uplot'
 
-import { logTicks } from '@/lib/log-scale'
-import type { Ink } from '@/lib/ui/use-plot'
+import { logTicks } from '@/lib/charts/log-scale'
+import type { Ink } from '@/lib/charts/use-plot'
 
-import type { CompareAxis } from './view'
+import type { CompareAxis } from './url-state'
 
 export const X_AXES: Record<CompareAxis, { name: string; label: string }> = {
   round: { name: 'Round', label: 'Round' },

@@ -14,7 +14,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { ComparePage } from './compare-page'
-import { parseView } from './view'
+import { parseView } from './url-state'
 
 // jsdom has no canvas.
 vi.mock('uplot', () => ({

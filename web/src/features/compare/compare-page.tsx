@@ -4,21 +4,21 @@ import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 
 import { isFinished } from '@/api/types'
+import { zoomRange } from '@/lib/charts/zoom'
 import { useTitle } from '@/lib/use-title'
-import { zoomRange } from '@/lib/zoom'
 
 import { AddRun } from './add-run'
-import { baselineOf, entriesOf, type Run } from './entries'
+import { baselineOf, entriesOf, type Run } from './compared-runs'
 import { FrontierSection } from './frontier-section'
 import { metricNames, metricOf } from './metric'
-import { MissingNotice, TooManyNotice } from './notices'
 import { OverlaySection } from './overlay-section'
 import { pollMilliseconds } from './polling'
 import { RunsSection } from './runs-section'
-import { Switch } from './segments'
+import { Switch } from './segmented-control'
 import { TableSection } from './table-section'
+import { chosenRuns, isHidden, type View, withoutRun, withRun } from './url-state'
 import { useRuns } from './use-runs'
-import { chosenRuns, isHidden, type View, withoutRun, withRun } from './view'
+import { MissingNotice, TooManyNotice } from './warnings'
 
 interface Props {
   view: View

@@ -1,8 +1,8 @@
-import { isThinned, type Point, type Range, type XAxis, xOf } from '@/lib/chart-data'
-import { smoothed, type Smoothing } from '@/lib/smoothing'
+import { isThinned, type Point, type Range, type XAxis, xOf } from '@/lib/charts/chart-data'
+import { smoothed, type Smoothing } from '@/lib/charts/smoothing'
 
-import type { Entry, Run } from './entries'
-import { stat } from './stat'
+import type { Entry, Run } from './compared-runs'
+import { stat } from './statistics'
 
 /** A value on the overlay: its deviation where it is a group's mean, its bounds where it stands for several rounds. */
 export interface CurvePoint {

@@ -1,5 +1,5 @@
 import { formatDifference, improves, type Metric } from './metric'
-import type { Stat } from './stat'
+import type { Stat } from './statistics'
 
 interface Props {
   metric: Metric

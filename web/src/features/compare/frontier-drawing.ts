@@ -1,9 +1,9 @@
 import type uPlot from 'uplot'
 
+import { logRangeOf } from '@/lib/charts/log-scale'
+import { distribution } from '@/lib/charts/uplot-scale'
+import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
 import { formatBytes, plainTick } from '@/lib/format'
-import { logRangeOf } from '@/lib/log-scale'
-import type { Ink, PlotOptions } from '@/lib/ui/use-plot'
-import { distribution } from '@/lib/ui/distribution'
 
 import { axis, linearRange } from './axes'
 import type { FrontierPoint } from './frontier'

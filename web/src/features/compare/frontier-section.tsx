@@ -1,18 +1,18 @@
 import { useMemo } from 'react'
 
+import { usePlot } from '@/lib/charts/use-plot'
 import { formatBytes } from '@/lib/format'
 import { TableHead } from '@/lib/ui/table-head'
-import { usePlot } from '@/lib/ui/use-plot'
 
-import type { Entry } from './entries'
+import type { Entry } from './compared-runs'
 import { FigureValue } from './figure-value'
 import { type FrontierPoint, frontierPoints } from './frontier'
 import { frontierData, frontierKind, frontierOptions } from './frontier-drawing'
 import { type Metric, metricOf } from './metric'
 import type { Better } from './pareto'
-import { Segments, Switch } from './segments'
+import { Segments, Switch } from './segmented-control'
 import { Swatch } from './swatch'
-import type { View } from './view'
+import type { View } from './url-state'
 
 interface Props {
   /** Those that are shown. */

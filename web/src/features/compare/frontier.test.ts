@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import type { Entry, Run } from './entries'
+import type { Entry, Run } from './compared-runs'
 import { frontierPoints } from './frontier'
 import { metricOf } from './metric'
 

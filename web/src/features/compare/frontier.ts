@@ -1,8 +1,8 @@
-import type { Entry } from './entries'
+import type { Entry } from './compared-runs'
 import type { Metric } from './metric'
 import { type Better, paretoFront } from './pareto'
-import { bestOf, bytesEach, bytesTotal, type Way } from './results'
-import { type Stat, stat } from './stat'
+import { bestOf, bytesEach, bytesTotal, type Way } from './result-cells'
+import { type Stat, stat } from './statistics'
 
 export interface FrontierPoint {
   entry: Entry

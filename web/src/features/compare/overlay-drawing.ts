@@ -1,17 +1,17 @@
 import type uPlot from 'uplot'
 
-import type { Range } from '@/lib/chart-data'
+import type { Range } from '@/lib/charts/chart-data'
+import { logRange } from '@/lib/charts/log-scale'
+import { distribution } from '@/lib/charts/uplot-scale'
+import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
+import { X_AXIS } from '@/lib/charts/x-axis'
+import { type OnZoom, zoomCursor, zoomTo } from '@/lib/charts/zoom-drag'
 import { plainTick } from '@/lib/format'
-import { logRange } from '@/lib/log-scale'
-import type { Ink, PlotOptions } from '@/lib/ui/use-plot'
-import { X_AXIS } from '@/lib/ui/x-axis'
-import { type OnZoom, zoomCursor, zoomTo } from '@/lib/ui/zoom-drag'
-import { distribution } from '@/lib/ui/distribution'
 
 import { axis, linearRange, X_AXES } from './axes'
 import type { Columns } from './curves'
 import { lineStyle } from './palette'
-import type { CompareAxis } from './view'
+import type { CompareAxis } from './url-state'
 
 export interface Line {
   label: string

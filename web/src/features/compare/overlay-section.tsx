@@ -1,23 +1,23 @@
 import 'uplot/dist/uPlot.min.css'
-import '@/lib/ui/line-chart.css'
+import '@/lib/charts/line-chart.css'
 
 import { useMemo, useState } from 'react'
 
-import { formatZoom, zoomRange } from '@/lib/zoom'
+import { ThinnedNote } from '@/lib/charts/downsampled-note'
+import { SMOOTHINGS } from '@/lib/charts/smoothing'
+import { usePlot } from '@/lib/charts/use-plot'
+import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'
-import { SMOOTHINGS } from '@/lib/smoothing'
 import { DataTable } from '@/lib/ui/data-table'
-import { ThinnedNote } from '@/lib/ui/thinned-note'
-import { usePlot } from '@/lib/ui/use-plot'
 
 import { X_AXES } from './axes'
+import type { Entry } from './compared-runs'
 import { columnsOf, curveOf, type CurvePoint } from './curves'
-import type { Entry } from './entries'
 import { type Metric, metricOf } from './metric'
 import { type Overlay, overlayData, overlayKind, overlayOptions, type Pointed } from './overlay-drawing'
 import { overlayTable } from './overlay-table'
-import { Segments, Switch } from './segments'
-import type { View } from './view'
+import { Segments, Switch } from './segmented-control'
+import type { View } from './url-state'
 
 interface Props {
   /** Those that are shown. */

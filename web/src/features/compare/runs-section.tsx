@@ -4,12 +4,12 @@ import { shownState } from '@/api/types'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
-import type { Entry } from './entries'
+import type { Entry } from './compared-runs'
 import { FigureValue } from './figure-value'
 import type { Metric } from './metric'
-import { bestOf, lastOf, statsOf } from './results'
+import { bestOf, lastOf, statsOf } from './result-cells'
 import { Swatch } from './swatch'
-import { isHidden, toggleHidden, type View, withoutRun } from './view'
+import { isHidden, toggleHidden, type View, withoutRun } from './url-state'
 
 interface Props {
   entries: readonly Entry[]

@@ -1,12 +1,12 @@
 import { Fragment, useMemo } from 'react'
 
+import type { Entry } from './compared-runs'
 import { type SpecRow, specRows } from './diff'
-import type { Entry } from './entries'
 import { FigureValue } from './figure-value'
-import { type ResultRow, resultRows } from './results'
-import { Switch } from './segments'
+import { type ResultRow, resultRows } from './result-cells'
+import { Switch } from './segmented-control'
 import { Swatch } from './swatch'
-import type { View } from './view'
+import type { View } from './url-state'
 
 interface Props {
   entries: readonly Entry[]

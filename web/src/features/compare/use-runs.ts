@@ -5,11 +5,11 @@ import { type ApiProblem, toProblem } from '@/api/problem'
 import { experimentQuery, metricsQuery, partKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { useZoomed } from '@/api/use-zoomed'
-import type { Range } from '@/lib/chart-data'
+import type { Range } from '@/lib/charts/chart-data'
 
-import type { Run } from './entries'
+import type { Run } from './compared-runs'
 import { metricsStamp, pollMilliseconds } from './polling'
-import type { Chosen, CompareAxis } from './view'
+import type { Chosen, CompareAxis } from './url-state'
 
 export interface Missing {
   id: string

@@ -13,12 +13,12 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { Tabs } from '@/lib/ui/tabs'
 import { useTitle } from '@/lib/use-title'
 
-import { Header } from './header'
-import { ResultStrip } from './result-strip'
-import { Standstill } from './standstill'
+import { Header } from './header/header'
+import { useLive } from './live/use-live'
+import { ResultStrip } from './overview/result-strip'
+import { Standstill } from './overview/stall-notice'
 import { TabContent } from './tab-content'
-import { useLive } from './use-live'
-import { OTHER_TABS, TABS, type View } from './view'
+import { OTHER_TABS, TABS, type View } from './url-state'
 
 interface Props {
   id: string

@@ -2,21 +2,21 @@ import { lazy, Suspense } from 'react'
 
 import type { Experiment } from '@/api/types'
 
-import { Charts } from './charts'
-import { CheckpointSection } from './checkpoint-section'
-import { EventsTab } from './events-tab'
-import { NoiseSection } from './noise-section'
-import { CONVERGENCE } from './panel-kinds'
-import { Rounds } from './rounds'
-import { SpecSection } from './spec-section'
-import type { ChangeView, View } from './view'
+import { CONVERGENCE } from './charts/chart-definitions'
+import { Charts } from './charts/charts'
+import { CheckpointSection } from './checkpoints/checkpoint-section'
+import { EventsTab } from './events/events-tab'
+import { NoiseSection } from './rounds/noise-section'
+import { Rounds } from './rounds/rounds'
+import { SpecSection } from './specification/spec-section'
+import type { ChangeView, View } from './url-state'
 
 // Its canvas and tables are fetched by those who open it.
 const ParticipantsTab = lazy(async () => {
   const { ParticipantsTab } = await import('./participation/participants-tab')
   return { default: ParticipantsTab }
 })
-const UpdateTab = lazy(() => import('./update/update-tab'))
+const UpdateTab = lazy(() => import('./update-statistics/update-statistics-tab'))
 const SystemTab = lazy(() => import('./system/system-tab'))
 const Playground = lazy(() => import('./playground/playground'))
 

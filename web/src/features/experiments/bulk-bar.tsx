@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { ListedExperiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 
-import { type BulkAction, CANCEL, DELETE, MOVES } from './bulk'
+import { type BulkAction, CANCEL, DELETE, MOVES } from './bulk-actions'
 import { TagButton } from './tag-button'
 import { useBulk } from './use-bulk'
 import type { Ticks } from './use-selection'

@@ -5,8 +5,8 @@ import type { ListedExperiment } from '@/api/types'
 import { useRename } from '@/api/use-rename'
 import { EditInPlace } from '@/lib/ui/edit-in-place'
 
-import { Cell, type CellContext, experimentCell } from './cells'
 import type { Column } from './columns'
+import { Cell, type CellContext, experimentCell } from './table-cells'
 
 interface Props {
   experiment: ListedExperiment

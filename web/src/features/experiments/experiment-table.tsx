@@ -1,13 +1,13 @@
 import type { Sort } from '@/api/experiment-list'
 import type { ExperimentGroup } from '@/api/types'
 
-import type { CellContext } from './cells'
 import type { Column } from './columns'
 import { ExperimentRow } from './experiment-row'
 import { GroupRow } from './group-row'
-import { experimentsOf, type Line } from './lines'
+import type { CellContext } from './table-cells'
+import { experimentsOf, type Line } from './table-rows'
+import { nextSort } from './url-state'
 import type { Ticks } from './use-selection'
-import { nextSort } from './view'
 
 interface Props {
   lines: readonly Line[]

@@ -19,13 +19,13 @@ import { ColumnMenu } from './column-menu'
 import { NoExperiment, NoMatch } from './empty-list'
 import { ExperimentTable } from './experiment-table'
 import { FilterBar } from './filter-bar'
-import { experimentsOf } from './lines'
 import { SortField } from './sort-field'
+import { experimentsOf } from './table-rows'
+import { type ChangeView, isFiltered, toggleOpen, toggleTag, type View, wantedOf, withoutFilters } from './url-state'
 import { useColumns } from './use-columns'
 import { useLines } from './use-lines'
 import { useRowKeys } from './use-row-keys'
 import { type Ticks, useSelection } from './use-selection'
-import { type ChangeView, isFiltered, toggleOpen, toggleTag, type View, wantedOf, withoutFilters } from './view'
 
 interface Props {
   view: View

@@ -11,7 +11,7 @@ import {
   toggleState,
   toggleTag,
   type View,
-} from './view'
+} from './url-state'
 
 interface Props {
   view: View

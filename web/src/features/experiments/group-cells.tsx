@@ -5,8 +5,8 @@ import { formatBytes } from '@/lib/format'
 import { formatMetric, type MetricName } from '@/lib/metrics'
 import { StateChip } from '@/lib/ui/state-chip'
 
-import { Ago, type CellContext, experimentCell } from './cells'
 import type { Column } from './columns'
+import { Ago, type CellContext, experimentCell } from './table-cells'
 
 type Spread = ExperimentGroup['metrics'][string]['last']
 

@@ -1,10 +1,10 @@
-import { retagExperiment } from '@/api/editing'
+import { retagExperiment } from '@/api/experiment-edit'
 import type { ListedExperiment } from '@/api/types'
+import { words } from '@/lib/split-list'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { words } from '@/lib/text'
 import { Field } from '@/lib/ui/field'
 
-import type { BulkAction } from './bulk'
+import type { BulkAction } from './bulk-actions'
 
 interface Props {
   selected: readonly ListedExperiment[]

@@ -6,7 +6,7 @@ import { experimentKey } from '@/api/queries'
 import type { ListedExperiment } from '@/api/types'
 import { dismissToast, toastFailure } from '@/lib/toasts'
 
-import { type BulkAction, runForAll, togetherProblem } from './bulk'
+import { type BulkAction, runForAll, togetherProblem } from './bulk-actions'
 
 /** Does something for many experiments; those for which it failed are told in one toast, each with its reason. */
 export function useBulk() {

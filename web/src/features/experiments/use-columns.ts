@@ -4,7 +4,7 @@ import type { ListedExperiment } from '@/api/types'
 
 import { type Column, columnsOf, usualColumns } from './columns'
 import { rememberColumns, rememberedColumns } from './remembered-columns'
-import type { ChangeView, View } from './view'
+import type { ChangeView, View } from './url-state'
 
 /** The columns that the address names, else those that this browser remembers, else the usual ones. */
 export function useColumns(view: View, rows: readonly ListedExperiment[], projects: number, onView: ChangeView) {

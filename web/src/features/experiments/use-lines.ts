@@ -2,8 +2,8 @@ import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-
 
 import { experimentsQuery, groupMembersQuery, groupsQuery } from '@/api/experiment-list'
 
-import { experimentLines, groupLines, type Line } from './lines'
-import { openGroups, type View, wantedOf } from './view'
+import { experimentLines, groupLines, type Line } from './table-rows'
+import { openGroups, type View, wantedOf } from './url-state'
 
 /** The rows of the table as the server gives them, and the list that has more of them. */
 export function useLines(view: View) {

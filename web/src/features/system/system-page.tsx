@@ -7,14 +7,14 @@ import { systemQuery } from '@/api/system'
 import type { System } from '@/api/types'
 import { formatBytes, formatCount, formatTime } from '@/lib/format'
 import { Command } from '@/lib/ui/command'
-import { Fact } from '@/lib/ui/fact'
+import { Fact } from '@/lib/ui/definition-item'
 import { Notice } from '@/lib/ui/notice'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { useTitle } from '@/lib/use-title'
 
 import { troubles } from './health'
 import { QueuesSection } from './queues-section'
-import type { View } from './view'
+import type { View } from './url-state'
 import { WorkersSection } from './workers-section'
 
 interface Props {

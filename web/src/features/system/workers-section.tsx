@@ -6,7 +6,7 @@ import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 import { Toggles } from '@/lib/ui/toggles'
 
-import { QUEUES, shownWorkers, type View } from './view'
+import { QUEUES, shownWorkers, type View } from './url-state'
 
 const COLUMNS = ['State', 'Queue', 'Host', 'Process', 'Device', 'Works at', 'Runs for', 'Last sign of life']
 const CHOICES = [['all', 'all'] as const, ...QUEUES.map((queue) => [queue, queue] as const)]

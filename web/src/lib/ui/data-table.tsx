@@ -1,4 +1,4 @@
-import { type ChartData, roundsAt, type Value } from '@/lib/chart-data'
+import { type ChartData, roundsAt, type Value } from '@/lib/charts/chart-data'
 import { TableHead } from '@/lib/ui/table-head'
 
 interface Props {

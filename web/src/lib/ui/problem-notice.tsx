@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-import { WhatNext } from './what-next'
+import { WhatNext } from './next-step'
 
 interface FieldError {
   field: string

@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react'
 
 import { dismissToast, onToasts, shownToasts, type Toast } from '@/lib/toasts'
 
-import { WhatNext } from './what-next'
+import { WhatNext } from './next-step'
 
 /** More than these would cover the page. */
 const MOST_ERRORS = 6

@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
 
 import { ActionDialog } from './action-dialog'
-import { Ago } from './ago'
 import type { Problem } from './problem-notice'
+import { Ago } from './relative-time'
 import { TableHead } from './table-head'
 
 const COLUMNS = ['Token', 'Good for', 'Expires', 'Last used', '']

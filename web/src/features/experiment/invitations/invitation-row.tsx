@@ -2,7 +2,7 @@ import { invitationsKey, revokeInvitation } from '@/api/invitations'
 import type { EnrolmentInfo } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/ago'
+import { Ago } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import { invitationState } from './state'

@@ -1,19 +1,18 @@
 import { useMemo, useState, useSyncExternalStore } from 'react'
 
+import type { ChangeView, View } from '@/features/experiment/url-state'
+import { formatCount } from '@/lib/format'
 import { HeatMap } from '@/lib/heat-map/heat-map'
 import { MOST_ZOOM, type Place } from '@/lib/heat-map/layout'
 import { oneOf } from '@/lib/search-params'
 import { onThemeChange } from '@/lib/theme'
 import { Toggles } from '@/lib/ui/toggles'
 
-import { formatCount } from '@/lib/format'
-
-import type { ChangeView, View } from '@/features/experiment/view'
+import { coloured, MEASURES, NUMBER_MEASURES } from './cell-metrics'
 import { CellTable } from './cell-table'
+import { cellText, spoken } from './cell-text'
 import { Legend } from './legend'
-import type { Matrix } from './matrix'
-import { coloured, MEASURES, NUMBER_MEASURES } from './measures'
-import { cellText, spoken } from './readout'
+import type { Matrix } from './participation-matrix'
 
 interface Props {
   id: string

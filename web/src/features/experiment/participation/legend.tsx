@@ -1,7 +1,7 @@
 import { type Domain, shades } from '@/lib/heat-map/scale'
 
-import { STATES, WORDS } from './matrix'
-import { css, FIGURES, type Measure, notANumberColour, stateColours } from './measures'
+import { css, FIGURES, type Measure, notANumberColour, stateColours } from './cell-metrics'
+import { STATES, WORDS } from './participation-matrix'
 
 interface Props {
   measure: Measure

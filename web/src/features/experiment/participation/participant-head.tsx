@@ -1,4 +1,4 @@
-import { type Column, COLUMNS, type Order } from './standing'
+import { type Column, COLUMNS, type Order } from './participant-summary'
 
 const TITLES: Record<Column, string> = {
   name: 'Participant',

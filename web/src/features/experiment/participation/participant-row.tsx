@@ -1,12 +1,12 @@
-import { ApprovalButtons } from '@/features/experiment/approval-buttons'
-import { RevokeButton } from '@/features/experiment/revoke-button'
 import { formatAgo, formatBytes, formatCount, formatLoss, formatSeconds, formatTime } from '@/lib/format'
 import { SiteName } from '@/lib/ui/site-name'
 import { StateChip } from '@/lib/ui/state-chip'
 import type { RowPlace } from '@/lib/ui/virtual-table'
 
-import { WORDS } from './matrix'
-import type { Standing } from './standing'
+import { ApprovalButtons } from './approval-buttons'
+import type { Standing } from './participant-summary'
+import { WORDS } from './participation-matrix'
+import { RevokeButton } from './revoke-button'
 
 interface Props {
   id: string

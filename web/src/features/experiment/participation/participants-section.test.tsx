@@ -3,12 +3,11 @@ import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-quer
 import { cleanup, fireEvent, render, screen, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
+import { participantsQuery } from '@/api/queries'
 import type { Experiment, Participant, Role } from '@/api/types'
 
-import { participantsQuery } from '@/api/queries'
-
-import { matrixOf } from './matrix'
 import { ParticipantsSection } from './participants-section'
+import { matrixOf } from './participation-matrix'
 
 // jsdom lays nothing out, so that no row would be in sight.
 vi.mock('@/lib/ui/use-virtual-rows', () => ({

@@ -3,15 +3,15 @@ import { useMemo, useState } from 'react'
 
 import { meQuery, onlyReads } from '@/api/people'
 import type { Experiment, Participant } from '@/api/types'
-import type { ChangeView, View } from '@/features/experiment/view'
+import type { ChangeView, View } from '@/features/experiment/url-state'
 import { formatCount } from '@/lib/format'
 import { VirtualTable } from '@/lib/ui/virtual-table'
 import { useNow } from '@/lib/use-now'
 
-import type { Matrix } from './matrix'
 import { ParticipantHead } from './participant-head'
 import { ParticipantRow } from './participant-row'
-import { COLUMNS, type Filter, FILTERS, passes, sorted, type Standing, standings } from './standing'
+import { COLUMNS, type Filter, FILTERS, passes, sorted, type Standing, standings } from './participant-summary'
+import type { Matrix } from './participation-matrix'
 
 interface Props {
   experiment: Experiment

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 
-import { timelineQuery } from '@/api/participation'
+import { timelineQuery } from '@/api/participation-matrix'
 import { toProblem } from '@/api/problem'
 import type { PartOfParticipant } from '@/api/types'
 import { formatBytes, formatSeconds, formatTime, secondsBetween } from '@/lib/format'

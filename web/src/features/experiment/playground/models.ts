@@ -1,4 +1,4 @@
-import type { Checkpoint } from '@/features/experiment/checkpoint'
+import type { Checkpoint } from '@/features/experiment/checkpoints/checkpoint'
 
 /** The round that the server calls the best; the newest where it calls none so. `models` begin with the newest. */
 export function firstChoice(models: Checkpoint[]): number | undefined {

@@ -1,4 +1,4 @@
-import type { ChangeView, View } from '@/features/experiment/view'
+import type { ChangeView, View } from '@/features/experiment/url-state'
 import { numberWithin, positiveInteger, wholeNumber } from '@/lib/search-params'
 import { Field } from '@/lib/ui/field'
 

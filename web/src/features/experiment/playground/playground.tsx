@@ -5,8 +5,8 @@ import { type KeyboardEvent, type SubmitEvent, useRef, useState } from 'react'
 
 import { artifactsQuery } from '@/api/queries'
 import type { Experiment, HeldOutExample } from '@/api/types'
-import { checkpoints } from '@/features/experiment/checkpoint'
-import type { ChangeView, View } from '@/features/experiment/view'
+import { checkpoints } from '@/features/experiment/checkpoints/checkpoint'
+import type { ChangeView, View } from '@/features/experiment/url-state'
 import { Field } from '@/lib/ui/field'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 

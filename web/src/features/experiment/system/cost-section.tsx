@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 
 import { metricsQuery } from '@/api/queries'
-import { Fact } from '@/lib/ui/fact'
+import { Fact } from '@/lib/ui/definition-item'
 
 import { costFacts } from './cost'
 

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 
 import { roundsQuery } from '@/api/queries'
 import { formatSeconds } from '@/lib/format'
-import { Fact } from '@/lib/ui/fact'
+import { Fact } from '@/lib/ui/definition-item'
 
 import { phasesOf } from './phases'
 

@@ -1,8 +1,8 @@
 import type { Experiment } from '@/api/types'
+import { COST } from '@/features/experiment/charts/chart-definitions'
+import { Charts } from '@/features/experiment/charts/charts'
+import type { ChangeView, View } from '@/features/experiment/url-state'
 
-import { Charts } from '@/features/experiment/charts'
-import { COST } from '@/features/experiment/panel-kinds'
-import type { ChangeView, View } from '@/features/experiment/view'
 import { CostSection } from './cost-section'
 import { PhasesSection } from './phases-section'
 import { WorkersSection } from './workers-section'

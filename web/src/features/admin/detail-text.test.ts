@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+
+import { detailText } from './detail-text'
+import { parseView } from './url-state'
+
+test('a detail is one line, whatever it holds', () => {
+  expect(detailText({ name: 'ada', enabled: false, tags: ['a'] })).toBe('name: ada, enabled: false, tags: ["a"]')
+  expect(detailText({})).toBe('')
+})
+
+test('an address typed wrongly shows users, and filters nothing', () => {
+  expect(parseView({ tab: 'nonsense', actor: '' })).toEqual({})
+  expect(parseView({ tab: 'audit', action: 'user.changed' })).toEqual({ tab: 'audit', action: 'user.changed' })
+})

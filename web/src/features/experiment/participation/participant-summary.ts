@@ -1,0 +1,204 @@
+import type { Participant } from '@/api/types'
+
+import { type Matrix, type PartState, STATES } from './participation-matrix'
+
+/** Which participants are shown; all if none is named. */
+export const FILTERS = ['online', 'behind', 'rejected', 'pending', 'removed'] as const
+export type Filter = (typeof FILTERS)[number]
+
+/** One participant over the rounds that are loaded. */
+export interface Standing {
+  name: string
+  displayName: string
+  /** What has joined; undefined of one that the server simulates. */
+  participant: Participant | undefined
+  asked: number
+  accepted: number
+  rejected: number
+  missed: number
+  bytes: number
+  /** Mean of those that are told. */
+  seconds: number | undefined
+  /** Of the newest round that tells one. */
+  loss: number | undefined
+  lastRound: number | undefined
+  lastState: PartState | undefined
+  /** Why something was refused last, in which round. */
+  refused: { round: number; reasons: string } | undefined
+  online: boolean
+  /** Why it is behind; undefined if it is not. */
+  behind: string | undefined
+}
+
+/** One that trains, or asked for work so recently, is online. The server notes once a minute who waits. */
+export const QUIET_MILLISECONDS = 180_000
+
+export function standings(matrix: Matrix, participants: readonly Participant[], now: number): Standing[] {
+  const known = new Map(participants.map((participant) => [participant.name, participant]))
+  const delivered = matrix.rounds.map((_, column) => share(matrix, column))
+  const seen = matrix.names.map((name, row) => standing(matrix, row, known.get(name), delivered, now))
+  const names = new Set(matrix.names)
+  const unseen = participants.filter(({ name }) => !names.has(name))
+  return [...seen, ...unseen.map((participant) => unasked(participant, now))]
+}
+
+/** How much of a round has been delivered. */
+interface Share {
+  accepted: number
+  asked: number
+}
+
+function share({ states, names, rounds }: Matrix, column: number): Share {
+  const found = { accepted: 0, asked: 0 }
+  for (let row = 0; row < names.length; row += 1) {
+    const state = STATES[states[row * rounds.length + column] ?? 255]
+    if (state === undefined) continue
+    found.asked += 1
+    if (state === 'accepted') found.accepted += 1
+  }
+  return found
+}
+
+function unasked(participant: Participant, now: number): Standing {
+  return {
+    name: participant.name,
+    displayName: participant.display_name,
+    participant,
+    asked: 0,
+    accepted: 0,
+    rejected: 0,
+    missed: 0,
+    bytes: 0,
+    seconds: undefined,
+    loss: undefined,
+    lastRound: undefined,
+    lastState: undefined,
+    refused: undefined,
+    online: isOnline(participant, undefined, now),
+    behind: undefined,
+  }
+}
+
+function standing(
+  matrix: Matrix,
+  row: number,
+  participant: Participant | undefined,
+  delivered: readonly Share[],
+  now: number,
+): Standing {
+  const { rounds, states, sizes, seconds, losses, reasons } = matrix
+  const counts: Record<PartState, number> = { accepted: 0, leased: 0, pending: 0, expired: 0, rejected: 0 }
+  let [asked, bytes, time, timed, missedInARow] = [0, 0, 0, 0, 0]
+  let [loss, last]: (number | undefined)[] = []
+  let refused: Standing['refused']
+  for (let column = 0; column < rounds.length; column += 1) {
+    const place = row * rounds.length + column
+    const state = STATES[states[place] ?? 255]
+    if (state === undefined) continue
+    asked += 1
+    counts[state] += 1
+    last = column
+    if (state === 'expired') missedInARow += 1
+    else if (state === 'accepted' || state === 'rejected') missedInARow = 0
+    const sent = sizes[place] ?? NaN
+    if (!Number.isNaN(sent)) bytes += sent
+    const took = seconds[place] ?? NaN
+    if (!Number.isNaN(took)) [time, timed] = [time + took, timed + 1]
+    const told = losses[place] ?? NaN
+    if (!Number.isNaN(told)) loss = told
+    const why = reasons.get(place)
+    if (why !== undefined) refused = { round: rounds[column] ?? 0, reasons: why.join(', ') }
+  }
+  const lastState = last === undefined ? undefined : STATES[states[row * rounds.length + last] ?? 255]
+  const removed = participant?.revoked_at != null
+  return {
+    name: matrix.names[row] ?? '',
+    displayName: matrix.displayNames[row] ?? '',
+    participant,
+    asked,
+    accepted: counts.accepted,
+    rejected: counts.rejected,
+    missed: counts.expired,
+    bytes,
+    seconds: timed === 0 ? undefined : time / timed,
+    loss,
+    lastRound: last === undefined ? undefined : rounds[last],
+    lastState,
+    refused,
+    online: participant !== undefined && isOnline(participant, lastState, now),
+    behind:
+      removed || last === undefined ? undefined : behindWhy(matrix, last, lastState, missedInARow, delivered[last]),
+  }
+}
+
+function isOnline({ state, seen_at: seen }: Participant, lastState: PartState | undefined, now: number): boolean {
+  if (state !== 'active' && state !== 'pending') return false
+  return lastState === 'leased' || now - Date.parse(seen) < QUIET_MILLISECONDS
+}
+
+function behindWhy(
+  { rounds, open }: Matrix,
+  column: number,
+  state: PartState | undefined,
+  missed: number,
+  delivered: Share | undefined,
+): string | undefined {
+  const round = rounds[column] ?? 0
+  if (missed > 0) return missed === 1 ? `missed its last round` : `missed its last ${missed} rounds`
+  const waits = state === 'pending' || state === 'leased'
+  if (!waits || !open[column] || delivered === undefined || 2 * delivered.accepted < delivered.asked) return undefined
+  return `round ${round} waits for it: ${delivered.accepted} of ${delivered.asked} have delivered`
+}
+
+/** Whether a participant belongs to the ones that a filter shows. */
+export function passes(standing: Standing, filter: Filter): boolean {
+  const state = standing.participant?.state
+  switch (filter) {
+    case 'online':
+      return standing.online
+    case 'behind':
+      return standing.behind !== undefined
+    case 'rejected':
+      return standing.refused !== undefined && standing.refused.round === standing.lastRound
+    case 'pending':
+      return state === 'pending'
+    case 'removed':
+      return state === 'revoked' || state === 'refused'
+  }
+}
+
+export const COLUMNS = ['name', 'last', 'accepted', 'rejected', 'missed', 'bytes', 'duration', 'loss', 'seen'] as const
+export type Column = (typeof COLUMNS)[number]
+
+/** A column, descending with a minus before it. */
+export type Order = Column | `-${Column}`
+export const ORDERS: readonly Order[] = COLUMNS.flatMap((column) => [column, `-${column}` as const])
+
+const COLLATOR = new Intl.Collator('en', { numeric: true })
+
+const KEYS: Record<Exclude<Column, 'name'>, (standing: Standing) => number | undefined> = {
+  last: ({ lastRound }) => lastRound,
+  accepted: ({ accepted }) => accepted,
+  rejected: ({ rejected }) => rejected,
+  missed: ({ missed }) => missed,
+  bytes: ({ bytes }) => bytes,
+  duration: ({ seconds }) => seconds,
+  loss: ({ loss }) => loss,
+  seen: ({ participant }) => participant && Date.parse(participant.seen_at),
+}
+
+/** Whoever has nothing in the column is last, whichever way it is sorted. */
+export function sorted(standings: readonly Standing[], order: Order): Standing[] {
+  const descending = order.startsWith('-')
+  const column = (descending ? order.slice(1) : order) as Column
+  const byName = (a: Standing, b: Standing) => COLLATOR.compare(a.displayName, b.displayName)
+  const sign = descending ? -1 : 1
+  if (column === 'name') return [...standings].sort((a, b) => sign * byName(a, b))
+  const key = KEYS[column]
+  return [...standings].sort((a, b) => {
+    const [left, right] = [key(a), key(b)]
+    if (left === undefined || right === undefined)
+      return Number(left === undefined) - Number(right === undefined) || byName(a, b)
+    return sign * (left - right) || byName(a, b)
+  })
+}

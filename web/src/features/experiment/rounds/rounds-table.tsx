@@ -1,0 +1,111 @@
+import { Link } from '@tanstack/react-router'
+
+import type { Round } from '@/api/types'
+import { formatBytes, formatSeconds, secondsBetween } from '@/lib/format'
+import { formatMetric } from '@/lib/metrics'
+import { Digest } from '@/lib/ui/short-digest'
+import { StateChip } from '@/lib/ui/state-chip'
+import { TableHead } from '@/lib/ui/table-head'
+import { type RowPlace, VirtualTable } from '@/lib/ui/virtual-table'
+
+interface Props {
+  id: string
+  rounds: Round[]
+  selected: Round
+}
+
+const COLUMNS = [
+  'Round',
+  'State',
+  'Accepted',
+  'Rejected',
+  'Sent',
+  'Received',
+  'Duration',
+  'Train loss',
+  'Eval loss',
+  'Rouge-L',
+  'Model',
+]
+
+const NUMBERS = COLUMNS.slice(2, -1)
+const ROW_HEIGHT = 48
+
+/** The newest round comes first. */
+export function RoundsTable({ id, rounds, selected }: Props) {
+  const last = rounds.length - 1
+  return (
+    <VirtualTable
+      label="Rounds"
+      testId="rounds-table"
+      head={<TableHead columns={COLUMNS} numbers={NUMBERS} />}
+      columns={COLUMNS.length}
+      count={rounds.length}
+      height={ROW_HEIGHT}
+      first={last - rounds.indexOf(selected)}
+      row={(index, place) => {
+        const round = rounds[last - index]
+        return (
+          round && (
+            <RoundRow
+              key={`${round.number} ${round.attempt}`}
+              id={id}
+              round={round}
+              place={place}
+              selected={round === selected}
+            />
+          )
+        )
+      }}
+    />
+  )
+}
+
+interface RowProps {
+  id: string
+  round: Round
+  place: RowPlace
+  selected: boolean
+}
+
+function RoundRow({ id, round, place, selected }: RowProps) {
+  const { number, needed, metrics } = round
+  return (
+    <tr {...place} data-selected={selected}>
+      <th scope="row">
+        <Link
+          from="/experiments/$id"
+          to="/experiments/$id"
+          params={{ id }}
+          search={(view) => ({ ...view, round: number })}
+          replace
+          resetScroll={false}
+          className="row-link"
+        >
+          {number}
+        </Link>
+        {round.attempt > 1 && <span className="muted small"> attempt {round.attempt}</span>}
+      </th>
+      <td>
+        <StateChip state={round.state} />
+      </td>
+      <td className="number">
+        {round.accepted}
+        <span className="muted"> / {round.participants}</span>
+        {needed !== null && needed < round.participants && <span className="muted small"> {needed} needed</span>}
+      </td>
+      <td className="number">{round.rejected}</td>
+      <td className="number">{formatBytes(round.bytes_up)}</td>
+      <td className="number">{formatBytes(round.bytes_down)}</td>
+      <td className="number">
+        {round.committed_at === null ? '–' : formatSeconds(secondsBetween(round.opened_at, round.committed_at))}
+      </td>
+      <td className="number">{formatMetric('train_loss', metrics.train_loss)}</td>
+      <td className="number">{formatMetric('eval_loss', metrics.eval_loss)}</td>
+      <td className="number">{formatMetric('rouge_l', metrics.rouge_l)}</td>
+      <td>
+        <Digest value={round.digest} />
+      </td>
+    </tr>
+  )
+}
