@@ -76,8 +76,8 @@ function Inside({ update, file }: { update: RoundUpdate; file: string }) {
         <CosineMatrix agreement={agreement} file={`${file}-cosines`} />
       ) : (
         <p className="muted small">
-          There are no cosines of this round: fewer than two participants, one-bit coordinates of fewer
-          than eight weights each, or an algorithm whose uploads do not tell the update.
+          There are no cosines of this round: fewer than two participants, one-bit coordinates of fewer than eight
+          weights each, or an algorithm whose uploads do not tell the update.
         </p>
       )}
     </div>
