@@ -1,4 +1,12 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
+
+import { dismissToast, toastFailure } from '@/lib/toasts'
+
 import { answer, client } from './client'
+import { LISTS_KEY } from './experiment-list'
+import { ApiProblem, toProblem } from './problem'
+import { experimentKey, experimentQuery } from './queries'
 import type { Experiment, ExperimentChange } from './types'
 
 function at(id: string) {
@@ -33,6 +41,59 @@ export async function retagExperiment(id: string, more: readonly string[], fewer
 }
 
 /** Upper and lower case are the same tag. */
-export function tagKey(tag: string): string {
+function tagKey(tag: string): string {
   return tag.trim().toLowerCase()
+}
+
+type Editable = Pick<Experiment, 'name' | 'tags' | 'notes' | 'priority'>
+
+/**
+ * Edits an experiment that was `read` when the editing began, and that the reader had seen as `seen`. What fails is
+ * told in a toast that names the action; whatever happens, the page then shows the experiment as it is.
+ */
+function useEdit(id: string) {
+  const queryClient = useQueryClient()
+  return async (
+    action: string,
+    change: ExperimentChange,
+    read: Promise<ReadExperiment>,
+    seen: Partial<Editable>,
+  ): Promise<boolean> => {
+    try {
+      const { experiment, etag } = await read
+      requireSame(experiment, seen)
+      queryClient.setQueryData(experimentQuery(id).queryKey, await editExperiment(id, change, etag))
+      dismissToast(action)
+      return true
+    } catch (error) {
+      toastFailure(action, toProblem(error))
+      return false
+    } finally {
+      void queryClient.invalidateQueries({ queryKey: experimentKey(id) })
+      void queryClient.invalidateQueries({ queryKey: LISTS_KEY })
+    }
+  }
+}
+
+/** Throws what the server says of an edit that is late, where the reader had seen what is past. */
+export function requireSame(now: Editable, seen: Partial<Editable>): void {
+  const parts = ['name', 'tags', 'notes', 'priority'] as const
+  if (parts.every((part) => seen[part] === undefined || String(seen[part]) === String(now[part]))) return
+  const title = 'The experiment was edited by somebody else in the meantime'
+  throw new ApiProblem({ code: 'experiment.changed', title }, 412)
+}
+
+/** What a field needs that renames the experiment; it is read when the editing begins. */
+export function useRename({ id, name }: { id: string; name: string }) {
+  const read = useRef<Promise<ReadExperiment>>(undefined)
+  const edit = useEdit(id)
+  return {
+    label: `name of ${name}`,
+    value: name,
+    maxLength: 120,
+    onBegin: () => {
+      read.current = readForEdit(id)
+    },
+    onSave: (text: string) => edit('Rename', { name: text }, read.current ?? readForEdit(id), { name }),
+  }
 }

@@ -75,3 +75,16 @@ function parameters({ state, name, project, tag, archived, sort }: Wanted) {
     ...(sort && { sort }),
   }
 }
+
+const MOST = 30
+
+/** The newest experiments with this in their name, to choose one of. */
+export function experimentSearchQuery(name: string) {
+  return queryOptions({
+    queryKey: ['experiments', 'search', name],
+    queryFn: ({ signal }) => {
+      const query = { limit: MOST, ...(name !== '' && { name }) }
+      return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
+    },
+  })
+}

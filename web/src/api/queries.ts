@@ -7,9 +7,9 @@ import { answer, client } from './client'
 import { allPages, byCursor, page } from './paging'
 import { isAway } from './problem'
 import {
-  type Experiment,
   type Artifact,
   type Event,
+  type Experiment,
   isFinished,
   type Participant,
   type Rejection,

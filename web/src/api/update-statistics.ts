@@ -8,7 +8,7 @@ export type RoundUpdate = components['schemas']['RoundUpdate']
 export type Agreement = components['schemas']['UpdateAgreement']
 
 /** What was inside a committed round's update, which does not change any more. */
-export function roundUpdateQuery(id: string, number: number) {
+export function updateStatisticsQuery(id: string, number: number) {
   return queryOptions({
     queryKey: [...experimentKey(id), 'update', number],
     queryFn: ({ signal }) => {

@@ -1,5 +1,5 @@
 /** What a field holds by comma, without blanks around and without nothing between. */
-export function words(text: FormDataEntryValue | null): string[] {
+export function splitList(text: FormDataEntryValue | null): string[] {
   if (typeof text !== 'string') return []
   return text
     .split(',')

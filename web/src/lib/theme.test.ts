@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { chooseTheme, chosenTheme, followTheme, isDark, onThemeChange, THEME_KEY, type Theme } from './theme'
+import { chooseTheme, chosenTheme, followTheme, isDark, onThemeChange, type Theme, THEME_KEY } from './theme'
 
 const EARLY = Object.values(
   import.meta.glob<string>('/public/theme.js', { query: '?raw', import: 'default', eager: true }),

@@ -6,7 +6,7 @@ import type { BrowserSession } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { Ago } from '@/lib/ui/relative-time'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { TableHead } from '@/lib/ui/table-head'
 import { useNow } from '@/lib/use-now'
 
@@ -46,10 +46,10 @@ function SessionRow({ session, now }: { session: BrowserSession; now: number }) 
       <th scope="row">{link ? 'Unused sign-in link' : current ? 'This browser' : 'Another browser'}</th>
       <td>{address ?? 'unknown'}</td>
       <td>
-        <Ago at={created} now={now} />
+        <RelativeTime at={created} now={now} />
       </td>
       <td>
-        <Ago at={expires} now={now} />
+        <RelativeTime at={expires} now={now} />
       </td>
       <td>
         {!current && (

@@ -9,21 +9,21 @@ import { useTitle } from '@/lib/use-title'
 
 import { AuditTab } from './audit-tab'
 import { ProjectsTab } from './projects-tab'
-import { OTHER_TABS, TABS, type View } from './url-state'
+import { type AdminUrlState, OTHER_TABS, TABS } from './url-state'
 import { UsersTab } from './users-tab'
 
 interface Props {
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: AdminUrlState
+  onView: (change: (view: AdminUrlState) => AdminUrlState) => void
 }
 
 /** Who has an account, who sees which project, and what everybody did: for administrators. */
-export function PeoplePage({ view, onView }: Props) {
+export function AdminPage({ view, onView }: Props) {
   const { data: me } = useQuery(meQuery)
   useTitle('People')
   if (me === undefined) return <main className="page" />
   if (!covers(me.role, 'admin')) return <NotForYou role={me.role} />
-  const change = (changes: Partial<View>) => {
+  const change = (changes: Partial<AdminUrlState>) => {
     onView((before) => ({ ...before, ...changes }))
   }
   return (

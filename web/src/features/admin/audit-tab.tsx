@@ -9,12 +9,11 @@ import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { TableHead } from '@/lib/ui/table-head'
 
-import { detailText } from './detail-text'
-import type { ChangeView, View } from './url-state'
+import type { AdminUrlState, ChangeAdminUrl } from './url-state'
 
 interface Props {
-  view: View
-  onView: ChangeView
+  view: AdminUrlState
+  onView: ChangeAdminUrl
 }
 
 const COLUMNS = ['Number', 'Time', 'Who', 'Did', 'To', 'Detail']
@@ -72,7 +71,7 @@ function text(value: FormDataEntryValue | null): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
-function Entries({ entries, onView }: { entries: readonly AuditEntry[]; onView: ChangeView }) {
+function Entries({ entries, onView }: { entries: readonly AuditEntry[]; onView: ChangeAdminUrl }) {
   return (
     <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Entries of the audit log">
       <table>
@@ -103,7 +102,7 @@ function Entries({ entries, onView }: { entries: readonly AuditEntry[]; onView: 
 }
 
 /** A word of an entry; a press shows only entries with it. */
-function Only({ name, word, onView }: { name: 'actor' | 'action' | 'subject'; word: string; onView: ChangeView }) {
+function Only({ name, word, onView }: { name: 'actor' | 'action' | 'subject'; word: string; onView: ChangeAdminUrl }) {
   return (
     <button
       type="button"
@@ -116,4 +115,11 @@ function Only({ name, word, onView }: { name: 'actor' | 'action' | 'subject'; wo
       {word}
     </button>
   )
+}
+
+/** What an entry of the audit log tells more, on one line: "name: ada, role: admin". */
+export function detailText(detail: Record<string, unknown>): string {
+  return Object.entries(detail)
+    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ')
 }

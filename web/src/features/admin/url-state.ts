@@ -9,15 +9,15 @@ export const TABS = [
 export const OTHER_TABS = ['projects', 'audit'] as const
 
 /** What the address holds: `?tab=audit&actor=usr_1&action=user.changed`. */
-export interface View extends AuditFilter {
+export interface AdminUrlState extends AuditFilter {
   tab?: (typeof OTHER_TABS)[number] | undefined
   /** Whose tokens are shown below the users. */
   user?: string | undefined
 }
 
-export type ChangeView = (changes: Partial<View>) => void
+export type ChangeAdminUrl = (changes: Partial<AdminUrlState>) => void
 
-export function parseView(search: Search): View {
+export function parseAdminUrl(search: Search): AdminUrlState {
   return {
     tab: oneOf(OTHER_TABS, search.tab),
     user: word(search.user),

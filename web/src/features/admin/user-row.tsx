@@ -4,7 +4,7 @@ import type { User } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { changeUser, USERS_KEY } from '@/api/users'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/relative-time'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import { PasswordButton } from './password-button'
@@ -35,7 +35,7 @@ export function UserRow({ user, self, now }: Props) {
       </td>
       <td>{issuer ?? 'here'}</td>
       <td className="nowrap">
-        <Ago at={created} now={now} />
+        <RelativeTime at={created} now={now} />
       </td>
       <td>
         <span className="row-actions">

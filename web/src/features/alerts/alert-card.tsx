@@ -4,7 +4,7 @@ import { alertsQuery, deleteAlert, switchAlert, testAlert } from '@/api/alerts'
 import type { Alert } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/relative-time'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import { DeliveryTable } from './delivery-table'
@@ -29,7 +29,8 @@ export function AlertCard({ alert, changes, now }: Props) {
           </h2>
           <p className="muted small">
             {kind === 'email' ? 'e-mail' : 'webhook'} · when <About alert={alert} />{' '}
-            {events.map((event) => EVENTS[event]).join(', ')} · since <Ago at={created} now={now} /> · <code>{id}</code>
+            {events.map((event) => EVENTS[event]).join(', ')} · since <RelativeTime at={created} now={now} /> ·{' '}
+            <code>{id}</code>
           </p>
         </div>
         {changes && <Buttons alert={alert} />}

@@ -15,11 +15,11 @@ import { useTitle } from '@/lib/use-title'
 
 import { AlertCard } from './alert-card'
 import { CreateAlertButton } from './create-alert-button'
-import { projectOf, type View } from './url-state'
+import { type AlertsUrlState, projectOf } from './url-state'
 
 interface Props {
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: AlertsUrlState
+  onView: (change: (view: AlertsUrlState) => AlertsUrlState) => void
 }
 
 /** Who is told, by webhook or e-mail, what happens to a project's experiments. */

@@ -14,7 +14,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { ComparePage } from './compare-page'
-import { parseView } from './url-state'
+import { parseCompareUrl } from './url-state'
 
 // jsdom has no canvas.
 vi.mock('uplot', () => ({
@@ -86,7 +86,7 @@ function visit(address: string) {
   const page = createRoute({
     getParentRoute: () => root,
     path: '/compare',
-    validateSearch: parseView,
+    validateSearch: parseCompareUrl,
     component: function Page() {
       const navigate = page.useNavigate()
       return <ComparePage view={page.useSearch()} onView={(search) => void navigate({ search, replace: true })} />

@@ -16,13 +16,13 @@ import { pollMilliseconds } from './polling'
 import { RunsSection } from './runs-section'
 import { Switch } from './segmented-control'
 import { TableSection } from './table-section'
-import { chosenRuns, isHidden, type View, withoutRun, withRun } from './url-state'
+import { chosenRuns, type CompareUrlState, isHidden, withoutRun, withRun } from './url-state'
 import { useRuns } from './use-runs'
 import { MissingNotice, TooManyNotice } from './warnings'
 
 interface Props {
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 /** Experiments side by side: their curves, what they cost, how their specifications differ. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { baselineOf, entriesOf, type Run } from './compared-runs'
+import { baselineOf, entriesOf, type Run, seedGroups } from './compared-runs'
 
 function run(place: number, name: string, seed: number, rounds = 5): Run {
   const id = `exp_00000${place}`
@@ -28,4 +28,28 @@ test('groups have the place and key of their first run', () => {
 
 test('nothing makes no entry', () => {
   expect(entriesOf([], true)).toEqual([])
+})
+
+function specRun(id: string, spec: Record<string, unknown>) {
+  return { id, spec }
+}
+
+test('runs that differ in seed and name only belong together, whatever the order of their fields', () => {
+  const groups = seedGroups([
+    specRun('a', { name: 'one', seed: 1, rounds: 5, algorithm: { name: 'ferret', K: 8 } }),
+    specRun('b', { name: 'other', seed: 1, rounds: 5, algorithm: { name: 'ferret', K: 16 } }),
+    specRun('c', { seed: 2, name: 'two', algorithm: { K: 8, name: 'ferret' }, rounds: 5 }),
+  ])
+  expect(groups.map((group) => group.map(({ id }) => id))).toEqual([['a', 'c'], ['b']])
+})
+
+test("another algorithm's name is a difference", () => {
+  expect(
+    seedGroups([specRun('a', { algorithm: { name: 'ferret' } }), specRun('b', { algorithm: { name: 'fedavg' } })]),
+  ).toHaveLength(2)
+})
+
+test('a run alone is a group of one, and no run is none', () => {
+  expect(seedGroups([specRun('a', { seed: 1 })])).toHaveLength(1)
+  expect(seedGroups([])).toEqual([])
 })

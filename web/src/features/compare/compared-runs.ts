@@ -1,6 +1,5 @@
 import type { Experiment, MetricSeries } from '@/api/types'
-
-import { seedGroups } from './groups'
+import { flatten } from '@/lib/flatten'
 
 /** An experiment that is compared, and what has been measured of it. */
 export interface Run {
@@ -61,4 +60,21 @@ function apart(names: string[], word: (index: number) => string): string[] {
 /** The entry that the address names as the baseline, by any of its runs. */
 export function baselineOf(entries: readonly Entry[], id: string | undefined): Entry | undefined {
   return entries.find(({ runs }) => runs.some((run) => run.id === id))
+}
+
+const FREE = ['seed', 'name']
+
+/** Those whose specifications are equal apart from seed and name, in the order in which they first come. */
+export function seedGroups<T extends { spec: unknown }>(runs: readonly T[]): T[][] {
+  const groups = new Map<string, T[]>()
+  for (const run of runs) {
+    const key = sameApartFromSeed(run.spec)
+    groups.set(key, [...(groups.get(key) ?? []), run])
+  }
+  return [...groups.values()]
+}
+
+function sameApartFromSeed(spec: unknown): string {
+  const fields = flatten(spec).filter(([path]) => !FREE.includes(path))
+  return JSON.stringify(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -6,20 +6,19 @@ import { TableHead } from '@/lib/ui/table-head'
 
 import type { Entry } from './compared-runs'
 import { FigureValue } from './figure-value'
-import { type FrontierPoint, frontierPoints } from './frontier'
+import { type Better, type FrontierPoint, frontierPoints } from './frontier'
 import { frontierData, frontierKind, frontierOptions } from './frontier-drawing'
 import { type Metric, metricOf } from './metric'
-import type { Better } from './pareto'
 import { Segments, Switch } from './segmented-control'
 import { Swatch } from './swatch'
-import type { View } from './url-state'
+import type { CompareUrlState } from './url-state'
 
 interface Props {
   /** Those that are shown. */
   entries: readonly Entry[]
   metric: Metric
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 type Ranked = Metric & { better: Better }

@@ -1,7 +1,7 @@
 import type { MetricSeries } from '@/api/types'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
-import type { Better } from './pareto'
+import type { Better } from './frontier'
 
 /** A series that can be chosen: a metric of the catalog, or one label's or block's share of it (`eval_loss/LABEL`). */
 export interface Metric {

@@ -3,7 +3,7 @@ import '@/lib/charts/line-chart.css'
 
 import { useMemo, useState } from 'react'
 
-import { ThinnedNote } from '@/lib/charts/downsampled-note'
+import { DownsampledNote } from '@/lib/charts/downsampled-note'
 import { SMOOTHINGS } from '@/lib/charts/smoothing'
 import { usePlot } from '@/lib/charts/use-plot'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
@@ -17,7 +17,7 @@ import { type Metric, metricOf } from './metric'
 import { type Overlay, overlayData, overlayKind, overlayOptions, type Pointed } from './overlay-drawing'
 import { overlayTable } from './overlay-table'
 import { Segments, Switch } from './segmented-control'
-import type { View } from './url-state'
+import type { CompareUrlState } from './url-state'
 
 interface Props {
   /** Those that are shown. */
@@ -25,8 +25,8 @@ interface Props {
   metric: Metric
   /** What can be chosen. */
   names: readonly string[]
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 const HEIGHT = 340
@@ -104,7 +104,7 @@ export function OverlaySection({ entries, metric, names, view, onView }: Props) 
         </div>
       </header>
       <OverlayChart lines={lines} metric={metric} view={view} onView={onView} />
-      <ThinnedNote rounds={roundsPerPoint} />
+      <DownsampledNote rounds={roundsPerPoint} />
     </section>
   )
 }

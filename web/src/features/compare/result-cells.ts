@@ -1,9 +1,10 @@
 import { isThinned, type Point } from '@/lib/charts/chart-data'
+import { median } from '@/lib/median'
 
 import type { Entry, Run } from './compared-runs'
+import type { Better } from './frontier'
 import { type Metric, metricOf } from './metric'
-import type { Better } from './pareto'
-import { median, type Stat, stat } from './statistics'
+import { type Stat, stat } from './statistics'
 
 export type Way = 'up' | 'down'
 

@@ -9,14 +9,14 @@ import { FigureValue } from './figure-value'
 import type { Metric } from './metric'
 import { bestOf, lastOf, statsOf } from './result-cells'
 import { Swatch } from './swatch'
-import { isHidden, toggleHidden, type View, withoutRun } from './url-state'
+import { type CompareUrlState, isHidden, toggleHidden, withoutRun } from './url-state'
 
 interface Props {
   entries: readonly Entry[]
   metric: Metric
   baseline: Entry | undefined
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 /** The legend: which line is whose, how it stands, and what can be done with it. */

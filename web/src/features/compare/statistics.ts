@@ -14,9 +14,3 @@ export function stat(values: readonly (number | undefined)[]): Stat | undefined 
   const squares = found.reduce((sum, value) => sum + (value - mean) ** 2, 0)
   return { mean, sd: found.length > 1 ? Math.sqrt(squares / (found.length - 1)) : undefined, count: found.length }
 }
-
-export function median(values: readonly number[]): number | undefined {
-  const ordered = values.toSorted((a, b) => a - b)
-  const middle = ordered.length / 2
-  return stat(ordered.slice(Math.ceil(middle) - 1, Math.floor(middle) + 1))?.mean
-}

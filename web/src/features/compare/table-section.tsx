@@ -6,13 +6,13 @@ import { FigureValue } from './figure-value'
 import { type ResultRow, resultRows } from './result-cells'
 import { Switch } from './segmented-control'
 import { Swatch } from './swatch'
-import type { View } from './url-state'
+import type { CompareUrlState } from './url-state'
 
 interface Props {
   entries: readonly Entry[]
   baseline: Entry | undefined
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 /** Results and specifications, a column for each run. */

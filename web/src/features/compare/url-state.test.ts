@@ -2,23 +2,23 @@ import { expect, test } from 'vitest'
 
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
-import { chosenRuns, isHidden, MOST_RUNS, parseView, toggleHidden, withoutRun, withRun } from './url-state'
+import { chosenRuns, isHidden, MOST_RUNS, parseCompareUrl, toggleHidden, withoutRun, withRun } from './url-state'
 
 const MANY = Array.from({ length: 23 }, (_, index) => `exp_${index}`)
 
 test('a view survives the address, which stays readable', () => {
   const address =
     '?ids=exp_a,,exp_c&baseline=exp_a&metric=rouge_l&x=bytes&y=log&hidden=exp_c&groups=seeds&spec=all&bytes=total&way=down&scale=linear'
-  expect(stringifySearch({ ...parseView(parseSearch(address)) })).toBe(address)
+  expect(stringifySearch({ ...parseCompareUrl(parseSearch(address)) })).toBe(address)
 })
 
 test('what an address may not say is dropped', () => {
-  const view = parseView(parseSearch('?ids=&x=round&y=linear&groups=all&spec=1&bytes=&way=up&scale=log&metric='))
+  const view = parseCompareUrl(parseSearch('?ids=&x=round&y=linear&groups=all&spec=1&bytes=&way=up&scale=log&metric='))
   expect(Object.values(view).filter((value) => value !== undefined)).toEqual([])
 })
 
 test('ids may be repeated, spaced and doubled', () => {
-  expect(parseView(parseSearch('?ids=a,+b,a&ids=c,,')).ids).toBe('a,b,,c')
+  expect(parseCompareUrl(parseSearch('?ids=a,+b,a&ids=c,,')).ids).toBe('a,b,,c')
 })
 
 test('a place is a colour: it stays when another run is removed, and the next takes the free one', () => {

@@ -7,7 +7,7 @@ import { oneOf, type Search } from '@/lib/search-params'
 export type CompareAxis = Exclude<XAxis, 'clock'>
 
 /** What the address holds: `?ids=exp_a,,exp_c&baseline=exp_a&metric=rouge_l&x=bytes`. What is the rule is not mentioned. */
-export interface View {
+export interface CompareUrlState {
   /** Ids by place, since a place is a colour: one that is removed leaves its place empty. */
   ids?: string | undefined
   baseline?: string | undefined
@@ -34,7 +34,7 @@ export interface Chosen {
   place: number
 }
 
-export function parseView(search: Search): View {
+export function parseCompareUrl(search: Search): CompareUrlState {
   // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
   return {
     ids: list(search.ids),
@@ -88,7 +88,7 @@ function range(length: number): number[] {
 }
 
 /** With one more, in the first free place; unchanged where it is there already or there are enough. */
-export function withRun(view: View, id: string): View {
+export function withRun(view: CompareUrlState, id: string): CompareUrlState {
   const ids = places(view.ids)
   if (ids.includes(id) || ids.filter((other) => other !== '').length >= MOST_RUNS) return view
   const free = ids.indexOf('')
@@ -96,7 +96,7 @@ export function withRun(view: View, id: string): View {
 }
 
 /** Without one; the others keep their places. */
-export function withoutRun(view: View, id: string): View {
+export function withoutRun(view: CompareUrlState, id: string): CompareUrlState {
   const hidden = places(view.hidden).filter((other) => other !== id)
   return {
     ...view,
@@ -106,11 +106,11 @@ export function withoutRun(view: View, id: string): View {
   }
 }
 
-export function isHidden(view: View, id: string): boolean {
+export function isHidden(view: CompareUrlState, id: string): boolean {
   return places(view.hidden).includes(id)
 }
 
-export function toggleHidden(view: View, id: string): View {
+export function toggleHidden(view: CompareUrlState, id: string): CompareUrlState {
   const hidden = places(view.hidden)
   return { ...view, hidden: joined(isHidden(view, id) ? hidden.filter((other) => other !== id) : [...hidden, id]) }
 }

@@ -1,4 +1,4 @@
-import { type QueryClient, useQueries, type UseQueryResult, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useQueries, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
 
 import { type ApiProblem, toProblem } from '@/api/problem'

@@ -5,7 +5,7 @@ import { MOST_ZOOM } from '@/lib/heat-map/layout'
 import { numberWithin, oneOf, positiveInteger, type Search, someOf, wholeNumber } from '@/lib/search-params'
 
 import { EVENT_KINDS, type EventKind } from './events/event-text'
-import { NUMBER_MEASURES, type NumberMeasure } from './participation/cell-metrics'
+import { NUMERIC_CELL_METRICS, type NumericCellMetric } from './participation/cell-metrics'
 import { type Filter, FILTERS, type Order, ORDERS } from './participation/participant-summary'
 
 export const TABS = [
@@ -22,7 +22,7 @@ export const TABS = [
 export type Tab = (typeof TABS)[number][0]
 
 /** What the page's address holds: `?tab=rounds&round=7`. What is as usual is not mentioned; without a round the newest is shown. */
-export interface View {
+export interface ExperimentUrlState {
   tab?: Exclude<Tab, 'overview'> | undefined
   x?: Exclude<XAxis, 'round'> | undefined
   /** Losses are logarithmic where they can be. */
@@ -32,7 +32,7 @@ export interface View {
   span?: string | undefined
   round?: number | undefined
   /** What colours the participants over rounds; their state if nothing is named. */
-  cells?: NumberMeasure | undefined
+  cells?: NumericCellMetric | undefined
   /** By how many steps their cells are larger than fits. */
   zoom?: number | undefined
   /** Which participants are listed; all if nothing is named. */
@@ -52,7 +52,7 @@ export interface View {
   seed?: number | undefined
 }
 
-export type ChangeView = (changes: View) => void
+export type ChangeExperimentUrl = (changes: ExperimentUrlState) => void
 
 export const OTHER_AXES = X_AXES.filter((axis) => axis !== 'round')
 export const OTHER_TABS = TABS.map(([tab]) => tab).filter((tab) => tab !== 'overview')
@@ -69,7 +69,7 @@ function nameOf(value: unknown): string | undefined {
   return typeof value === 'string' && /^[a-z0-9][a-z0-9._-]{0,63}$/i.test(value) ? value : undefined
 }
 
-export function parseView(search: Search): View {
+export function parseExperimentUrl(search: Search): ExperimentUrlState {
   const kind = someOf(EVENT_KINDS, search.kind)
   // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
   return {
@@ -79,7 +79,7 @@ export function parseView(search: Search): View {
     smooth: oneOf(SMOOTHINGS, search.smooth),
     span: parseZoom(search.span),
     round: positiveInteger(search.round),
-    cells: oneOf(NUMBER_MEASURES, search.cells),
+    cells: oneOf(NUMERIC_CELL_METRICS, search.cells),
     zoom: zoomOf(search.zoom),
     who: oneOf(FILTERS, search.who),
     order: oneOf(OTHER_ORDERS, search.order),

@@ -1,3 +1,6 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+
 import {
   archiveExperiment,
   cancelExperiment,
@@ -6,8 +9,11 @@ import {
   resumeExperiment,
   unarchiveExperiment,
 } from '@/api/actions'
+import { LISTS_KEY } from '@/api/experiment-list'
 import { type ApiProblem, toProblem } from '@/api/problem'
+import { experimentKey } from '@/api/queries'
 import { isFinished, type ListedExperiment } from '@/api/types'
+import { dismissToast, toastFailure } from '@/lib/toasts'
 import type { Problem } from '@/lib/ui/problem-notice'
 
 export interface BulkAction {
@@ -66,4 +72,21 @@ export function togetherProblem(failures: readonly [Failure, ...Failure[]], tota
 
 function reason({ title, detail }: ApiProblem): string {
   return detail === '' ? title : detail
+}
+
+/** Does something for many experiments; those for which it failed are told in one toast, each with its reason. */
+export function useBulk() {
+  const queryClient = useQueryClient()
+  const [running, setRunning] = useState<string>()
+  const run = async (label: string, experiments: readonly ListedExperiment[], action: BulkAction['run']) => {
+    setRunning(label)
+    const [first, ...others] = await runForAll(experiments, action)
+    setRunning(undefined)
+    if (first) toastFailure(label, togetherProblem([first, ...others], experiments.length))
+    else dismissToast(label)
+    for (const { id } of experiments) void queryClient.invalidateQueries({ queryKey: experimentKey(id) })
+    await queryClient.invalidateQueries({ queryKey: LISTS_KEY })
+    return [first, ...others].flatMap((failure) => (failure ? [failure.experiment.id] : []))
+  }
+  return { running, run }
 }

@@ -3,10 +3,9 @@ import { Link } from '@tanstack/react-router'
 import type { ListedExperiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 
-import { type BulkAction, CANCEL, DELETE, MOVES } from './bulk-actions'
+import { type BulkAction, CANCEL, DELETE, MOVES, useBulk } from './bulk-actions'
+import type { Ticks } from './selection'
 import { TagButton } from './tag-button'
-import { useBulk } from './use-bulk'
-import type { Ticks } from './use-selection'
 
 /** What can be done with the selected rows. */
 export function BulkBar({ ticks, reads }: { ticks: Ticks; reads: boolean }) {

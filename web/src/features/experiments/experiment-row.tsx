@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { MouseEvent } from 'react'
 
+import { useRename } from '@/api/experiment-edit'
 import type { ListedExperiment } from '@/api/types'
-import { useRename } from '@/api/use-rename'
 import { EditInPlace } from '@/lib/ui/edit-in-place'
 
 import type { Column } from './columns'

@@ -3,10 +3,11 @@ import type { ReactNode } from 'react'
 import type { ExperimentGroup } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { formatMetric, type MetricName } from '@/lib/metrics'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import type { Column } from './columns'
-import { Ago, type CellContext, experimentCell } from './table-cells'
+import { type CellContext, experimentCell } from './table-cells'
 
 type Spread = ExperimentGroup['metrics'][string]['last']
 
@@ -29,7 +30,7 @@ const CELLS: Record<string, (group: ExperimentGroup, context: CellContext) => Re
   bytes_down: ({ bytes_down: bytes }) => bytes > 0 && formatBytes(bytes),
   left: () => undefined,
   tags: () => undefined,
-  created: ({ newest }, { now }) => <Ago time={newest.created_at} now={now} />,
+  created: ({ newest }, { now }) => <RelativeTime at={newest.created_at} now={now} />,
   finished: () => undefined,
 }
 

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
 
 import { type ListedExperiment, shownState } from '@/api/types'
-import { formatAgo, formatBytes, formatCount, formatSeconds, formatTime } from '@/lib/format'
+import { formatBytes, formatCount, formatSeconds } from '@/lib/format'
 import { formatMetric } from '@/lib/metrics'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { RoundProgress } from '@/lib/ui/round-progress'
 import { StateChip } from '@/lib/ui/state-chip'
 
@@ -51,8 +52,8 @@ const CELLS: Record<string, (experiment: ListedExperiment, context: CellContext)
   bytes_down: ({ bytes_down: bytes }) => bytes > 0 && formatBytes(bytes),
   left: ({ estimated_seconds_left: seconds }) => seconds !== null && `≈ ${formatSeconds(seconds)}`,
   tags: ({ tags }, context) => tags.length > 0 && <Tags tags={tags} context={context} />,
-  created: ({ created_at: created }, { now }) => <Ago time={created} now={now} />,
-  finished: ({ finished_at: finished }, { now }) => finished !== null && <Ago time={finished} now={now} />,
+  created: ({ created_at: created }, { now }) => <RelativeTime at={created} now={now} />,
+  finished: ({ finished_at: finished }, { now }) => finished !== null && <RelativeTime at={finished} now={now} />,
 }
 
 /** The chip, and of a failed one why in a few words. */
@@ -88,13 +89,5 @@ function Tags({ tags, context }: { tags: readonly string[]; context: CellContext
         </button>
       ))}
     </span>
-  )
-}
-
-export function Ago({ time, now }: { time: string; now: number }) {
-  return (
-    <time dateTime={time} title={formatTime(time)}>
-      {formatAgo(time, now)}
-    </time>
   )
 }

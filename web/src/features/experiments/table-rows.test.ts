@@ -4,15 +4,15 @@ import type { ExperimentGroup, ListedExperiment } from '@/api/types'
 
 import { chosenColumns, usualColumns } from './columns'
 import { spreadText } from './group-cells'
-import { experimentsOf, groupLines } from './table-rows'
+import { experimentsOf, groupRows } from './table-rows'
 
 const one = (id: string) => ({ id }) as ListedExperiment
 const group = (key: string, count: number) => ({ key, count, newest: one(`${key}-newest`) }) as ExperimentGroup
 
 test('a group of one is an experiment, an open one is followed by what is in it', () => {
-  const lines = groupLines([group('x', 1), group('y', 2), group('z', 3)], ['y'], { y: [one('y1'), one('y2')] })
-  expect(lines.map(({ kind }) => kind)).toEqual(['experiment', 'group', 'experiment', 'experiment', 'group'])
-  expect(experimentsOf(lines).map(({ id }) => id)).toEqual(['x-newest', 'y1', 'y2'])
+  const rows = groupRows([group('x', 1), group('y', 2), group('z', 3)], ['y'], { y: [one('y1'), one('y2')] })
+  expect(rows.map(({ kind }) => kind)).toEqual(['experiment', 'group', 'experiment', 'experiment', 'group'])
+  expect(experimentsOf(rows).map(({ id }) => id)).toEqual(['x-newest', 'y1', 'y2'])
 })
 
 test('columns come in the order of the table, and metrics where there is a value', () => {

@@ -1,6 +1,6 @@
 import { retagExperiment } from '@/api/experiment-edit'
 import type { ListedExperiment } from '@/api/types'
-import { words } from '@/lib/split-list'
+import { splitList } from '@/lib/split-list'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
@@ -16,7 +16,7 @@ interface Props {
 export function TagButton({ selected, pending, onRun }: Props) {
   const present = [...new Set(selected.flatMap(({ tags }) => tags))].sort()
   const submit = async (form: FormData) => {
-    const more = words(form.get('more'))
+    const more = splitList(form.get('more'))
     const fewer = form.getAll('fewer').filter((tag) => typeof tag === 'string')
     if (more.length + fewer.length > 0) await onRun('Tag', selected, ({ id }) => retagExperiment(id, more, fewer))
     return true
@@ -31,7 +31,7 @@ export function TagButton({ selected, pending, onRun }: Props) {
       problem={undefined}
       onSubmit={submit}
     >
-      <Field label="Add" hint="Several by comma, each a few words.">
+      <Field label="Add" hint="Several by comma, each a few splitList.">
         <input name="more" type="text" placeholder="hearts, K search" autoComplete="off" />
       </Field>
       {present.length > 0 && (

@@ -5,7 +5,7 @@ import { parseSearch, stringifySearch } from '@/lib/search-params'
 import {
   isFiltered,
   nextSort,
-  parseView,
+  parseExperimentListUrl,
   toggleArchived,
   toggleGrouping,
   toggleOpen,
@@ -18,12 +18,12 @@ import {
 test('the view survives the address', () => {
   const address =
     '?state=running&state=failed&name=gsm8k&project=hearts&tag=a&tag=b+c&archived=only&sort=-rouge_l&columns=state,seed&group=seed&open=k1,k2'
-  expect(stringifySearch({ ...parseView(parseSearch(address)) })).toBe(address)
+  expect(stringifySearch({ ...parseExperimentListUrl(parseSearch(address)) })).toBe(address)
 })
 
 test('what is unknown or empty is left out', () => {
   const address = '?state=sleeping&name=&project=&tag=&archived=perhaps&sort=luck&columns=mood&group=age'
-  expect(stringifySearch({ ...parseView(parseSearch(address)) })).toBe('')
+  expect(stringifySearch({ ...parseExperimentListUrl(parseSearch(address)) })).toBe('')
 })
 
 test('filters toggle, and what else is chosen stays', () => {

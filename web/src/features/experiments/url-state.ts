@@ -5,7 +5,7 @@ import { oneOf, type Search, someOf } from '@/lib/search-params'
 import { chosenColumns, SORTS } from './columns'
 
 /** What the list's address holds: `?state=running&tag=hearts&sort=-rouge_l&columns=state,seed&group=seed`. */
-export interface View extends Wanted {
+export interface ExperimentListUrlState extends Wanted {
   /** Ids by comma, in the table's order; without them what this browser remembers is shown. */
   columns?: string | undefined
   /** Experiments that differ in the seed only are one row. */
@@ -14,9 +14,9 @@ export interface View extends Wanted {
   open?: string | undefined
 }
 
-export type ChangeView = (change: (view: View) => View) => void
+export type ChangeExperimentListUrl = (change: (view: ExperimentListUrlState) => ExperimentListUrlState) => void
 
-export function parseView(search: Search): View {
+export function parseExperimentListUrl(search: Search): ExperimentListUrlState {
   const state = someOf(EXPERIMENT_STATES, search.state)
   const tag = [search.tag].flat().filter((word) => text(word) !== undefined)
   // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
@@ -38,24 +38,24 @@ function text(value: unknown): string | undefined {
 }
 
 /** What is asked of the server. */
-export function wantedOf({ state, name, project, tag, archived, sort }: View): Wanted {
+export function wantedOf({ state, name, project, tag, archived, sort }: ExperimentListUrlState): Wanted {
   return { state, name, project, tag, archived, sort }
 }
 
-export function isFiltered({ state, name, project, tag, archived }: View): boolean {
+export function isFiltered({ state, name, project, tag, archived }: ExperimentListUrlState): boolean {
   return [state, name, project, tag, archived].some((part) => part !== undefined && part.length > 0)
 }
 
 /** Every experiment, shown in the same way. */
-export function withoutFilters({ sort, columns, group }: View): View {
+export function withoutFilters({ sort, columns, group }: ExperimentListUrlState): ExperimentListUrlState {
   return { sort, columns, group }
 }
 
-export function toggleState(view: View, state: ExperimentState): View {
+export function toggleState(view: ExperimentListUrlState, state: ExperimentState): ExperimentListUrlState {
   return { ...view, state: toggled(view.state ?? [], state) }
 }
 
-export function toggleTag(view: View, tag: string): View {
+export function toggleTag(view: ExperimentListUrlState, tag: string): ExperimentListUrlState {
   return { ...view, tag: toggled(view.tag ?? [], tag) }
 }
 
@@ -64,23 +64,23 @@ function toggled<T>(chosen: readonly T[], item: T): T[] | undefined {
   return next.length > 0 ? next : undefined
 }
 
-export function toggleProject(view: View, name: string): View {
+export function toggleProject(view: ExperimentListUrlState, name: string): ExperimentListUrlState {
   return { ...view, project: view.project === name ? undefined : name }
 }
 
-export function toggleArchived(view: View): View {
+export function toggleArchived(view: ExperimentListUrlState): ExperimentListUrlState {
   return { ...view, archived: view.archived === 'only' ? undefined : 'only' }
 }
 
-export function toggleGrouping(view: View): View {
+export function toggleGrouping(view: ExperimentListUrlState): ExperimentListUrlState {
   return { ...view, group: view.group === 'seed' ? undefined : 'seed', open: undefined }
 }
 
-export function openGroups({ open }: View): string[] {
+export function openGroups({ open }: ExperimentListUrlState): string[] {
   return open === undefined ? [] : open.split(',')
 }
 
-export function toggleOpen(view: View, key: string): View {
+export function toggleOpen(view: ExperimentListUrlState, key: string): ExperimentListUrlState {
   return { ...view, open: toggled(openGroups(view), key)?.join(',') }
 }
 

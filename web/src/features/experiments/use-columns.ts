@@ -2,12 +2,16 @@ import { useEffect } from 'react'
 
 import type { ListedExperiment } from '@/api/types'
 
-import { type Column, columnsOf, usualColumns } from './columns'
-import { rememberColumns, rememberedColumns } from './remembered-columns'
-import type { ChangeView, View } from './url-state'
+import { chosenColumns, type Column, columnsOf, usualColumns } from './columns'
+import type { ChangeExperimentListUrl, ExperimentListUrlState } from './url-state'
 
 /** The columns that the address names, else those that this browser remembers, else the usual ones. */
-export function useColumns(view: View, rows: readonly ListedExperiment[], projects: number, onView: ChangeView) {
+export function useColumns(
+  view: ExperimentListUrlState,
+  rows: readonly ListedExperiment[],
+  projects: number,
+  onView: ChangeExperimentListUrl,
+) {
   const { columns: named } = view
   // What is remembered goes into the address, so that a link to it shows the same.
   useEffect(() => {
@@ -22,4 +26,25 @@ export function useColumns(view: View, rows: readonly ListedExperiment[], projec
     onView((before) => ({ ...before, columns: kept?.join(',') }))
   }
   return { ids, columns: columnsOf(ids) as readonly Column[], choose }
+}
+
+const KEY = 'ferret.columns'
+
+/** Which columns this browser showed last, if anything but the usual was chosen. */
+function rememberedColumns(): string[] | undefined {
+  try {
+    return chosenColumns(window.localStorage.getItem(KEY) ?? undefined)
+  } catch {
+    return undefined // a browser that keeps nothing for this site
+  }
+}
+
+/** Undefined: the usual ones again. */
+function rememberColumns(ids: readonly string[] | undefined): void {
+  try {
+    if (ids === undefined) window.localStorage.removeItem(KEY)
+    else window.localStorage.setItem(KEY, ids.join(','))
+  } catch {
+    // The address still holds them.
+  }
 }

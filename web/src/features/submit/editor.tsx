@@ -6,7 +6,7 @@ import { planQuery } from '@/api/drafts'
 import { toProblem } from '@/api/problem'
 import type { Draft as Asked, Experiment } from '@/api/types'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { useSettled } from '@/lib/use-debounced'
+import { useDebounced } from '@/lib/use-debounced'
 
 import { ChangesPanel } from './changes-panel'
 import type { Draft } from './draft-storage'
@@ -18,7 +18,7 @@ import { PlanPanel } from './plan-panel'
 import { PresetsBar } from './presets-bar'
 import { Fields, Section } from './section'
 import { SnippetsPanel } from './snippets-panel'
-import { isOpen, toggled, type View } from './url-state'
+import { isOpen, type SubmitUrlState, toggled } from './url-state'
 import { useDraft } from './use-draft'
 import { useSubmit } from './use-submit'
 
@@ -32,8 +32,8 @@ interface Props {
   /** What the form would begin with had nobody written in it. */
   afresh: Draft
   projects: string[]
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: SubmitUrlState
+  onView: (change: (view: SubmitUrlState) => SubmitUrlState) => void
 }
 
 export function Editor({ catalog, original, beginning, afresh, projects, view, onView }: Props) {
@@ -49,7 +49,7 @@ export function Editor({ catalog, original, beginning, afresh, projects, view, o
     ...(view.shape && { shape: view.shape }),
     ...(examples !== undefined && { examples }),
   }
-  const settled = useSettled(JSON.stringify(asked), SETTLE_MILLISECONDS)
+  const settled = useDebounced(JSON.stringify(asked), SETTLE_MILLISECONDS)
   const planning = useQuery({
     ...planQuery(JSON.parse(settled) as Asked, project),
     placeholderData: keepPreviousData,

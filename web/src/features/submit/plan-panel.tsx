@@ -1,7 +1,7 @@
 import type { Plan, Planned } from '@/api/types'
 import { formatBytes, formatCount, formatSeconds } from '@/lib/format'
 
-import { SHAPES, type Shape } from './url-state'
+import { type Shape, SHAPES } from './url-state'
 
 interface Props {
   planned: Planned | undefined

@@ -15,15 +15,15 @@ import { useTitle } from '@/lib/use-title'
 import { keptDraft } from './draft-storage'
 import { Editor } from './editor'
 import type { Catalog } from './form'
-import type { View } from './url-state'
+import type { SubmitUrlState } from './url-state'
 
 interface Props {
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: SubmitUrlState
+  onView: (change: (view: SubmitUrlState) => SubmitUrlState) => void
 }
 
 /** A specification as a form: a new one, or a changed copy of `view.from`. */
-export function NewPage({ view, onView }: Props) {
+export function SubmitPage({ view, onView }: Props) {
   useTitle(view.from === undefined ? 'New experiment' : 'Clone')
   const me = useQuery(meQuery).data
   if (me === undefined) return null

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 
-import { isOpen, parseView, toggled } from './url-state'
+import { isOpen, parseSubmitUrl, toggled } from './url-state'
 
 test('an address typed by hand never breaks the page', () => {
-  expect(parseView({ from: '', shape: 'huge', as: 'toml', open: ['a', 'b'] })).toEqual({})
-  expect(parseView({ from: 'exp_1', shape: 'llama2-7b', as: 'cli', open: 'server' })).toEqual({
+  expect(parseSubmitUrl({ from: '', shape: 'huge', as: 'toml', open: ['a', 'b'] })).toEqual({})
+  expect(parseSubmitUrl({ from: 'exp_1', shape: 'llama2-7b', as: 'cli', open: 'server' })).toEqual({
     from: 'exp_1',
     shape: 'llama2-7b',
     as: 'cli',

@@ -6,7 +6,7 @@ export const SNIPPETS = ['toml', 'cli', 'python'] as const
 export type Snippet = (typeof SNIPPETS)[number]
 
 /** What the address holds: `?from=exp_…&open=server,round&shape=llama2-7b&as=cli`. What is the rule is not mentioned. */
-export interface View {
+export interface SubmitUrlState {
   /** Id of the experiment that is cloned. */
   from?: string | undefined
   /** Sections that are open. */
@@ -18,7 +18,7 @@ export interface View {
 
 export const OPEN = 'model,dataset,participants,algorithm'
 
-export function parseView(search: Search): View {
+export function parseSubmitUrl(search: Search): SubmitUrlState {
   return {
     from: word(search.from),
     open: typeof search.open === 'string' ? search.open : undefined,
@@ -27,12 +27,12 @@ export function parseView(search: Search): View {
   }
 }
 
-export function isOpen({ open = OPEN }: View, section: string): boolean {
+export function isOpen({ open = OPEN }: SubmitUrlState, section: string): boolean {
   return open.split(',').includes(section)
 }
 
 /** With none open the address says so, for an empty value would leave it. */
-export function toggled(view: View, section: string, open: boolean): View {
+export function toggled(view: SubmitUrlState, section: string, open: boolean): SubmitUrlState {
   const others = (view.open ?? OPEN).split(',').filter((name) => name !== section && name !== 'none')
   const next = (open ? [...others, section] : others).join(',')
   return { ...view, open: next === OPEN ? undefined : next || 'none' }

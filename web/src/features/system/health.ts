@@ -4,15 +4,15 @@ import { formatBytes, formatCount } from '@/lib/format'
 /** Below this, as `ferret doctor` says too, checkpoints soon find no room. */
 const NEEDED_BYTES = 2e9
 
-export interface Trouble {
+export interface HealthIssue {
   title: string
   detail: string
   command?: string
 }
 
 /** What an operator should look at, the gravest first; empty where all is well. */
-export function troubles({ parts, queues, disk, given_up: givenUp }: System): Trouble[] {
-  const found: Trouble[] = []
+export function healthIssues({ parts, queues, disk, given_up: givenUp }: System): HealthIssue[] {
+  const found: HealthIssue[] = []
   for (const [name, { ready, detail }] of [
     ['database', parts.database],
     ['schema', parts.migrations],

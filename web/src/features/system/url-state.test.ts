@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 
 import type { WorkerFacts } from '@/api/types'
 
-import { parseView, shownWorkers } from './url-state'
+import { parseSystemUrl, shownWorkers } from './url-state'
 
 const worker = (id: string, queue: WorkerFacts['queue'], alive: boolean) => ({ id, queue, alive }) as WorkerFacts
 
 test('an address typed wrongly filters nothing', () => {
-  expect(parseView({ queue: 'nonsense', silent: 'yes' })).toEqual({ queue: undefined, silent: undefined })
-  expect(parseView({ queue: 'train', silent: '1' })).toEqual({ queue: 'train', silent: '1' })
+  expect(parseSystemUrl({ queue: 'nonsense', silent: 'yes' })).toEqual({ queue: undefined, silent: undefined })
+  expect(parseSystemUrl({ queue: 'train', silent: '1' })).toEqual({ queue: 'train', silent: '1' })
 })
 
 test('the silent are left out unless they are asked for', () => {

@@ -6,15 +6,15 @@ import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 import { Toggles } from '@/lib/ui/toggles'
 
-import { QUEUES, shownWorkers, type View } from './url-state'
+import { QUEUES, shownWorkers, type SystemUrlState } from './url-state'
 
 const COLUMNS = ['State', 'Queue', 'Host', 'Process', 'Device', 'Works at', 'Runs for', 'Last sign of life']
 const CHOICES = [['all', 'all'] as const, ...QUEUES.map((queue) => [queue, queue] as const)]
 
 interface Props {
   system: System
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: SystemUrlState
+  onView: (change: (view: SystemUrlState) => SystemUrlState) => void
 }
 
 /** Every worker process, and what it works at. */

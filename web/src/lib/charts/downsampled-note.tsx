@@ -1,5 +1,5 @@
 /** Says that the server has thinned out, and what a point then is. */
-export function ThinnedNote({ rounds }: { rounds: number }) {
+export function DownsampledNote({ rounds }: { rounds: number }) {
   if (rounds === 1) return null
   return (
     <p className="muted small thinned-note" data-testid="thinned">

@@ -5,8 +5,7 @@ import { type KeyboardEvent, type MouseEvent, useId, useRef, useState } from 're
 import type { Cells } from './draw'
 import { cellTarget } from './keys'
 import { cellSize, extent, type Layout, type Place, placeAt, revealed, rowAt } from './layout'
-import { useHeatMap } from './use-heat-map'
-import { useWidth } from './use-width'
+import { useHeatMap, useWidth } from './use-heat-map'
 
 interface Props {
   label: string

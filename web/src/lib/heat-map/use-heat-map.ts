@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react'
 
 import { onThemeChange } from '@/lib/theme'
 
@@ -116,4 +116,21 @@ function inkOf(element: HTMLElement): Ink {
     sign: of('--surface'),
     font: `12px ${style.fontFamily}`,
   }
+}
+
+/** How wide an element is inside, in CSS pixels, whenever that changes. */
+export function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const measured = element.current
+    if (measured === null) return
+    const observer = new ResizeObserver(() => {
+      setWidth(measured.clientWidth)
+    })
+    observer.observe(measured)
+    return () => {
+      observer.disconnect()
+    }
+  }, [element])
+  return width
 }

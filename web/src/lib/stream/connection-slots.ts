@@ -1,5 +1,5 @@
 /** Of the six connections that browsers allow to a server, so many may be streams; the others are for requests. */
-const PLACES = 4
+const SLOTS = 4
 
 const SOON_MILLISECONDS = 1000
 
@@ -10,7 +10,7 @@ interface Wanted {
 }
 
 /** One of the browser's places for streams, with all its tabs, as soon as one is free; the answer gives it back. */
-export function takePlace({ signal, onFull }: Wanted): Promise<() => void> {
+export function takeConnectionSlot({ signal, onFull }: Wanted): Promise<() => void> {
   const decided = new AbortController()
   const full = setTimeout(onFull, SOON_MILLISECONDS)
   signal.addEventListener('abort', () => {
@@ -27,8 +27,8 @@ export function takePlace({ signal, onFull }: Wanted): Promise<() => void> {
         resolve(leave)
       })
     }
-    for (let place = 0; place < PLACES; place += 1) {
-      navigator.locks.request(`ferret.stream-place ${place}`, { signal: decided.signal }, take).catch(() => undefined)
+    for (let slot = 0; slot < SLOTS; slot += 1) {
+      navigator.locks.request(`ferret.connection-slot ${slot}`, { signal: decided.signal }, take).catch(() => undefined)
     }
   })
 }

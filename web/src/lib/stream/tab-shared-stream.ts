@@ -1,5 +1,5 @@
 import { connect, type Connection, type ServerEvent, type StreamStatus } from './connection'
-import { takePlace } from './connection-slots'
+import { takeConnectionSlot } from './connection-slots'
 
 interface Follower {
   url: string
@@ -121,7 +121,7 @@ function lead(follower: Follower, say: (message: Message) => void): Leadership {
   const full = () => {
     tell('polling')
   }
-  void takePlace({ signal: stopped.signal, onFull: full }).then((leave) => {
+  void takeConnectionSlot({ signal: stopped.signal, onFull: full }).then((leave) => {
     stopped.signal.addEventListener('abort', leave)
     if (stopped.signal.aborted) {
       leave()

@@ -1,7 +1,7 @@
 import { formatAgo, formatTime } from '@/lib/format'
 
 /** How long ago, or how long until, with the very time where one points at it. */
-export function Ago({ at, now }: { at: string; now: number }) {
+export function RelativeTime({ at, now }: { at: string; now: number }) {
   return (
     <time dateTime={at} title={formatTime(at)}>
       {formatAgo(at, now)}

@@ -2,7 +2,7 @@ import { shortDigest } from '@/lib/format'
 
 import { CopyButton } from './copy-button'
 
-export function Digest({ value }: { value: string | null }) {
+export function ShortDigest({ value }: { value: string | null }) {
   if (value === null) return <span className="muted">–</span>
   return (
     <span className="digest">

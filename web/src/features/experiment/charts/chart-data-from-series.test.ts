@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { bestIndex, type Choices, experimentPanels } from './chart-data-from-series'
+import { bestIndex, chartDataFromSeries, type Choices } from './chart-data-from-series'
 import { CONVERGENCE, COST } from './chart-definitions'
 
 const START = '2026-11-21T12:00:00Z'
@@ -24,7 +24,7 @@ const METRICS = [
 ]
 
 function panel(testId: string, metrics = METRICS, choices: Partial<Choices> = {}) {
-  const found = experimentPanels(CONVERGENCE, metrics, START, { ...USUAL, ...choices }).panels.find(
+  const found = chartDataFromSeries(CONVERGENCE, metrics, START, { ...USUAL, ...choices }).panels.find(
     (drawn) => drawn.testId === testId,
   )
   if (found === undefined) throw new Error(`no panel ${testId}`)
@@ -32,14 +32,14 @@ function panel(testId: string, metrics = METRICS, choices: Partial<Choices> = {}
 }
 
 test('what is measured has a panel, what is missing says why', () => {
-  const { panels, missing } = experimentPanels(CONVERGENCE, METRICS, START, USUAL)
+  const { panels, missing } = chartDataFromSeries(CONVERGENCE, METRICS, START, USUAL)
   expect(panels.map(({ testId }) => testId)).toEqual(['chart-loss', 'chart-bytes'])
   expect(panels.map(({ unit }) => unit)).toEqual(['nats per token', 'all participants'])
   expect(missing.map(({ title }) => title)).toEqual(['Rouge-L'])
 })
 
 test('without any value there is no panel', () => {
-  const { panels, missing, range } = experimentPanels(CONVERGENCE, [], START, USUAL)
+  const { panels, missing, range } = chartDataFromSeries(CONVERGENCE, [], START, USUAL)
   expect(panels).toEqual([])
   expect(missing.map(({ title }) => title)).toEqual(['Loss', 'Rouge-L', 'Bytes, cumulative'])
   expect(range).toEqual([0, 1])
@@ -92,7 +92,7 @@ test('a smoothed line stands beside each line', () => {
 
 test('all panels share one x range', () => {
   const metrics = [series('train_loss', { 1: 2, 12: 1 }), series('rouge_l', { 0: 27 })]
-  expect(experimentPanels(CONVERGENCE, metrics, START, { ...USUAL, axis: 'bytes' }).range).toEqual([0, 1200])
+  expect(chartDataFromSeries(CONVERGENCE, metrics, START, { ...USUAL, axis: 'bytes' }).range).toEqual([0, 1200])
 })
 
 test('the best is the lowest or the highest, whatever is no number', () => {
@@ -112,7 +112,7 @@ test('the best round is looked for among all that a point stands for', () => {
 
 test('what the rounds take has panels of its own, with no word on what is not measured', () => {
   const measured = [series('local_seconds', { 1: 2 }), series('peak_memory_bytes', { 1: 6e8 })]
-  const { panels, missing } = experimentPanels(COST, measured, START, USUAL)
+  const { panels, missing } = chartDataFromSeries(COST, measured, START, USUAL)
   expect(panels.map(({ testId, data }) => [testId, data.lines])).toEqual([
     ['chart-seconds', [[2], [undefined]]],
     ['chart-memory', [[6e8], [undefined]]],

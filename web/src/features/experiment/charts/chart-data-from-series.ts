@@ -15,7 +15,7 @@ import { allPositive } from '@/lib/charts/log-scale'
 import { smoothed, type Smoothing } from '@/lib/charts/smoothing'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
-import type { PanelKind } from './chart-definitions'
+import type { ChartDefinition } from './chart-definitions'
 
 export interface PanelData {
   testId: string
@@ -45,14 +45,14 @@ export interface Panels {
 }
 
 /** The charts of what is measured of an experiment, over the axis asked for and with one x range for all. */
-export function experimentPanels(
-  kinds: readonly PanelKind[],
+export function chartDataFromSeries(
+  kinds: readonly ChartDefinition[],
   series: MetricSeries[],
   start: string,
   choices: Choices,
 ): Panels {
   const points = (name: string): Point[] => series.find((metric) => metric.name === name)?.points ?? []
-  const measured = ({ metrics }: PanelKind) => metrics.some((name) => points(name).length > 0)
+  const measured = ({ metrics }: ChartDefinition) => metrics.some((name) => points(name).length > 0)
   const panels = kinds.filter(measured).map((shown) => panelOf(shown, points, start, choices))
   return {
     panels,
@@ -66,7 +66,12 @@ export function experimentPanels(
   }
 }
 
-function panelOf(shown: PanelKind, points: (name: string) => Point[], start: string, choices: Choices): PanelData {
+function panelOf(
+  shown: ChartDefinition,
+  points: (name: string) => Point[],
+  start: string,
+  choices: Choices,
+): PanelData {
   const { testId, title, unit, lines, metrics, tick, total = false } = shown
   const line = (name: MetricName) => (total ? cumulative(points(name)) : points(name))
   const data = chartData(metrics.map(line), choices.axis, start)

@@ -2,7 +2,7 @@ import { formatBytes, formatSeconds, plainTick } from '@/lib/format'
 import { type MetricName, METRICS } from '@/lib/metrics'
 
 /** A chart of one or more metrics with the same unit. */
-export interface PanelKind {
+export interface ChartDefinition {
   testId: string
   title: string
   unit: string
@@ -15,13 +15,13 @@ export interface PanelKind {
   total?: boolean
 }
 
-function kind(name: MetricName, changes: Partial<PanelKind> = {}): PanelKind {
+function kind(name: MetricName, changes: Partial<ChartDefinition> = {}): ChartDefinition {
   const { label, unit } = METRICS[name]
   return { testId: `chart-${name}`, title: label, unit, metrics: [name], lines: [label], tick: plainTick, ...changes }
 }
 
 /** How the model gets on. */
-export const CONVERGENCE: PanelKind[] = [
+export const CONVERGENCE: ChartDefinition[] = [
   kind('train_loss', {
     testId: 'chart-loss',
     title: 'Loss',
@@ -46,7 +46,7 @@ export const CONVERGENCE: PanelKind[] = [
 ]
 
 /** What the rounds take of the machines. */
-export const COST: PanelKind[] = [
+export const COST: ChartDefinition[] = [
   kind('local_seconds', {
     testId: 'chart-seconds',
     title: 'Work of a round',

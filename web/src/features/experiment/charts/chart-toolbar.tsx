@@ -1,4 +1,4 @@
-import { type ChangeView, OTHER_AXES, type View } from '@/features/experiment/url-state'
+import { type ChangeExperimentUrl, type ExperimentUrlState, OTHER_AXES } from '@/features/experiment/url-state'
 import type { XAxis } from '@/lib/charts/chart-data'
 import { type Smoothing, SMOOTHINGS } from '@/lib/charts/smoothing'
 import { oneOf } from '@/lib/search-params'
@@ -26,8 +26,8 @@ const SCALES: ['log' | 'linear', string][] = [
 interface Props {
   /** Whether one of the charts can be logarithmic. */
   scaled: boolean
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
 /** How all charts are drawn. */

@@ -4,21 +4,21 @@ import { useMemo } from 'react'
 import { metricsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { useZoomed } from '@/api/use-zoomed'
-import type { ChangeView, View } from '@/features/experiment/url-state'
-import { ThinnedNote } from '@/lib/charts/downsampled-note'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
+import { DownsampledNote } from '@/lib/charts/downsampled-note'
 import { LineChart } from '@/lib/charts/line-chart'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 
-import { experimentPanels } from './chart-data-from-series'
-import type { PanelKind } from './chart-definitions'
+import { chartDataFromSeries } from './chart-data-from-series'
+import type { ChartDefinition } from './chart-definitions'
 import { ChartToolbar } from './chart-toolbar'
 
 interface Props {
   title: string
-  kinds: readonly PanelKind[]
+  kinds: readonly ChartDefinition[]
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
 export function Charts({ title, kinds, experiment, view, onView }: Props) {
@@ -31,7 +31,7 @@ export function Charts({ title, kinds, experiment, view, onView }: Props) {
   const [curves] = useZoomed(known, axis, zoom)
   const { panels, range, missing } = useMemo(
     () =>
-      experimentPanels(kinds, curves?.series ?? [], start, {
+      chartDataFromSeries(kinds, curves?.series ?? [], start, {
         axis,
         linear: view.y === 'linear',
         smoothing: view.smooth,
@@ -61,7 +61,7 @@ export function Charts({ title, kinds, experiment, view, onView }: Props) {
           />
         ))}
       </div>
-      <ThinnedNote rounds={curves?.rounds_per_point ?? 1} />
+      <DownsampledNote rounds={curves?.rounds_per_point ?? 1} />
       {missing.length > 0 && !isFinished(experiment.state) && (
         <p className="muted small panels-missing">
           No value yet: {missing.map(({ title, why }) => `${title} (${why})`).join('; ')}.

@@ -4,7 +4,7 @@ import { artifactsQuery } from '@/api/queries'
 import type { Artifact, Experiment } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { Command } from '@/lib/ui/command'
-import { Digest } from '@/lib/ui/short-digest'
+import { ShortDigest } from '@/lib/ui/short-digest'
 
 import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
 
@@ -86,7 +86,7 @@ function Files({ files, testId }: { files: Artifact[]; testId?: string }) {
             {file.name}
           </a>
           <span className="number muted">{formatBytes(file.size)}</span>
-          <Digest value={file.digest} />
+          <ShortDigest value={file.digest} />
         </li>
       ))}
     </ul>

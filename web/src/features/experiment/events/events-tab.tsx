@@ -6,7 +6,7 @@ import { eventsQuery } from '@/api/queries'
 import { type Event, type Experiment, isFinished } from '@/api/types'
 import { formatCount, formatTime } from '@/lib/format'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { StateIcon } from '@/lib/ui/state-icon'
+import { StateIcon } from '@/lib/ui/state-chip'
 import { stateLook } from '@/lib/ui/state-look'
 import { TableHead } from '@/lib/ui/table-head'
 

@@ -8,7 +8,7 @@ import { MoreMenu } from '@/lib/ui/more-menu'
 
 import { ExtendButton } from './extend-button'
 import { CancelButton, DeleteButton } from './finish-buttons'
-import { useMove } from './use-lifecycle-action'
+import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment
@@ -36,10 +36,10 @@ function ActionGroup({ experiment }: Props) {
   return (
     <div className="actions" role="group" aria-label="Actions">
       {state === 'running' && (
-        <MoveButton id={experiment.id} label="Pause" move={() => pauseExperiment(experiment)} primary />
+        <LifecycleButton id={experiment.id} label="Pause" move={() => pauseExperiment(experiment)} primary />
       )}
       {state === 'paused' && (
-        <MoveButton id={experiment.id} label="Resume" move={() => resumeExperiment(experiment)} primary />
+        <LifecycleButton id={experiment.id} label="Resume" move={() => resumeExperiment(experiment)} primary />
       )}
       {state === 'completed' && <ExtendButton experiment={experiment} primary />}
       <Link
@@ -55,10 +55,10 @@ function ActionGroup({ experiment }: Props) {
           Alerts
         </Link>
         {finished && archived === null && (
-          <MoveButton id={experiment.id} label="Archive" move={() => archiveExperiment(experiment)} />
+          <LifecycleButton id={experiment.id} label="Archive" move={() => archiveExperiment(experiment)} />
         )}
         {finished && archived !== null && (
-          <MoveButton id={experiment.id} label="Unarchive" move={() => unarchiveExperiment(experiment)} />
+          <LifecycleButton id={experiment.id} label="Unarchive" move={() => unarchiveExperiment(experiment)} />
         )}
         {finished ? <DeleteButton experiment={experiment} /> : <CancelButton experiment={experiment} />}
       </MoreMenu>
@@ -66,15 +66,15 @@ function ActionGroup({ experiment }: Props) {
   )
 }
 
-interface MoveProps {
+interface LifecycleButtonProps {
   id: string
   label: string
   move: () => Promise<Experiment>
   primary?: boolean
 }
 
-function MoveButton({ id, label, move, primary = false }: MoveProps) {
-  const action = useMove(id, move, label)
+function LifecycleButton({ id, label, move, primary = false }: LifecycleButtonProps) {
+  const action = useLifecycleAction(id, move, label)
   return (
     <button
       type="button"

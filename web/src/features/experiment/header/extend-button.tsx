@@ -3,10 +3,10 @@ import type { Experiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { useMove } from './use-lifecycle-action'
+import { useLifecycleAction } from './use-lifecycle-action'
 
 export function ExtendButton({ experiment, primary = false }: { experiment: Experiment; primary?: boolean }) {
-  const extend = useMove(experiment.id, (rounds: number) => extendExperiment(experiment, rounds))
+  const extend = useLifecycleAction(experiment.id, (rounds: number) => extendExperiment(experiment, rounds))
   return (
     <ActionDialog
       label="Extend"

@@ -8,14 +8,14 @@ import { experimentKey } from '@/api/queries'
 import type { Experiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 
-import { useMove } from './use-lifecycle-action'
+import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment
 }
 
 export function CancelButton({ experiment }: Props) {
-  const cancel = useMove(experiment.id, () => cancelExperiment(experiment))
+  const cancel = useLifecycleAction(experiment.id, () => cancelExperiment(experiment))
   return (
     <ActionDialog
       label="Cancel"

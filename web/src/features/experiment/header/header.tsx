@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 
+import { useRename } from '@/api/experiment-edit'
 import { meQuery, onlyReads } from '@/api/people'
 import { type Experiment, shownState } from '@/api/types'
-import { useRename } from '@/api/use-rename'
 import { LiveBadge } from '@/features/experiment/live/live-badge'
 import type { LiveStatus } from '@/features/experiment/live/use-live'
 import { CopyButton } from '@/lib/ui/copy-button'
@@ -11,7 +11,7 @@ import { EditInPlace } from '@/lib/ui/edit-in-place'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import { Actions } from './actions'
-import { Remarks } from './tags-and-notes'
+import { TagsAndNotes } from './tags-and-notes'
 
 /** What an experiment is called and where it stands. */
 export function Header({ experiment, live }: { experiment: Experiment; live: LiveStatus }) {
@@ -44,7 +44,7 @@ export function Header({ experiment, live }: { experiment: Experiment; live: Liv
             </>
           )}
         </p>
-        <Remarks experiment={experiment} reads={reads !== false} />
+        <TagsAndNotes experiment={experiment} reads={reads !== false} />
       </div>
       <div className="page-actions">
         <div className="page-status">

@@ -1,14 +1,13 @@
 import { Link } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 
-import { editExperiment, readForEdit, type ReadExperiment } from '@/api/experiment-edit'
+import { editExperiment, type ReadExperiment, readForEdit, requireSame } from '@/api/experiment-edit'
 import type { Experiment, ExperimentChange } from '@/api/types'
-import { requireSame } from '@/api/use-edit'
-import { words } from '@/lib/split-list'
+import { splitList } from '@/lib/split-list'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { useMove } from './use-lifecycle-action'
+import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment
@@ -19,7 +18,7 @@ interface Props {
 const PRIORITY_HINT = 'How many trainings it gets for each one of an experiment of priority 1, up to 8.'
 
 /** The tags, each a way to the experiments that have it too, and the notes as they were written. */
-export function Remarks({ experiment, reads }: Props) {
+export function TagsAndNotes({ experiment, reads }: Props) {
   const { tags, notes, priority } = experiment
   return (
     <div className="remarks" data-testid="remarks">
@@ -33,17 +32,17 @@ export function Remarks({ experiment, reads }: Props) {
           priority {priority}
         </span>
       )}
-      {!reads && <RemarksButton experiment={experiment} />}
+      {!reads && <TagsAndNotesButton experiment={experiment} />}
       {notes !== '' && <p className="notes">{notes}</p>}
     </div>
   )
 }
 
-function RemarksButton({ experiment }: { experiment: Experiment }) {
+function TagsAndNotesButton({ experiment }: { experiment: Experiment }) {
   const { id, name } = experiment
   const read = useRef<Promise<ReadExperiment>>(undefined)
   const [begun, setBegun] = useState(experiment)
-  const { run, pending, problem } = useMove(id, async (change: ExperimentChange) => {
+  const { run, pending, problem } = useLifecycleAction(id, async (change: ExperimentChange) => {
     const { experiment: now, etag } = await (read.current ?? readForEdit(id))
     requireSame(now, { tags: begun.tags, notes: begun.notes, priority: begun.priority })
     return editExperiment(id, change, etag)
@@ -51,7 +50,7 @@ function RemarksButton({ experiment }: { experiment: Experiment }) {
   const submit = (form: FormData) => {
     const notes = form.get('notes')
     return run({
-      tags: words(form.get('tags')),
+      tags: splitList(form.get('tags')),
       notes: typeof notes === 'string' ? notes : '',
       priority: Number(form.get('priority')),
     })
@@ -72,7 +71,7 @@ function RemarksButton({ experiment }: { experiment: Experiment }) {
     >
       {/* Made anew where somebody else has edited them meanwhile. */}
       <div key={JSON.stringify([begun.tags, begun.notes, begun.priority])}>
-        <Field label="Tags" hint="Several by comma, each a few words.">
+        <Field label="Tags" hint="Several by comma, each a few splitList.">
           <input name="tags" type="text" defaultValue={begun.tags.join(', ')} autoComplete="off" />
         </Field>
         <Field label="Notes" hint="Shown as they are written.">

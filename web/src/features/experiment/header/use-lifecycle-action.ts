@@ -5,7 +5,7 @@ import type { Experiment } from '@/api/types'
 import { useAction } from '@/api/use-action'
 
 /** Changes an experiment; the page then shows it as the server answered. A failure is told as {@link useAction} says. */
-export function useMove<In = void>(id: string, move: (input: In) => Promise<Experiment>, toasted?: string) {
+export function useLifecycleAction<In = void>(id: string, move: (input: In) => Promise<Experiment>, toasted?: string) {
   const queryClient = useQueryClient()
   const options = { changes: experimentKey(id), ...(toasted !== undefined && { toasted }) }
   return useAction(async (input: In) => {

@@ -2,10 +2,8 @@ import { invitationsKey, revokeInvitation } from '@/api/invitations'
 import type { EnrolmentInfo } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/relative-time'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
-
-import { invitationState } from './state'
 
 export function InvitationRow({ experiment, code, now }: { experiment: string; code: EnrolmentInfo; now: number }) {
   const { id, group, approval, created_at: created, expires_at: expires, used_by: usedBy, refused } = code
@@ -35,9 +33,9 @@ export function InvitationRow({ experiment, code, now }: { experiment: string; c
       </td>
       <td>{approval ? 'is asked for' : 'at once'}</td>
       <td className="nowrap">
-        <Ago at={created} now={now} />
+        <RelativeTime at={created} now={now} />
       </td>
-      <td className="nowrap">{state === 'open' ? <Ago at={expires} now={now} /> : '–'}</td>
+      <td className="nowrap">{state === 'open' ? <RelativeTime at={expires} now={now} /> : '–'}</td>
       <td>{state === 'open' && <Revoke experiment={experiment} id={id} />}</td>
     </tr>
   )
@@ -58,4 +56,13 @@ function Revoke({ experiment, id }: { experiment: string; id: string }) {
       <p>Nobody joins with it any more. This cannot be undone; a new code can be made.</p>
     </ActionDialog>
   )
+}
+
+type InvitationState = 'open' | 'used' | 'revoked' | 'expired'
+
+/** What became of a code. */
+export function invitationState(code: EnrolmentInfo, now: number): InvitationState {
+  if (code.used_at !== null) return 'used'
+  if (code.revoked_at !== null) return 'revoked'
+  return Date.parse(code.expires_at) <= now ? 'expired' : 'open'
 }

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import { partKey } from '@/api/queries'
 
-import { burstRefresher } from './debounced-invalidation'
+import { debouncedInvalidation } from './debounced-invalidation'
 
 const SLOW_MILLISECONDS = 1000
 let begun: number
@@ -35,7 +35,7 @@ function shown() {
 }
 
 test('where events never pause and the server is slow, each fetch comes to its end, and the last event is answered', async () => {
-  const refresh = burstRefresher(queryClient, 'exp_1')
+  const refresh = debouncedInvalidation(queryClient, 'exp_1')
   for (let passed = 0; passed < 3000; passed += 100) {
     refresh.mark(['rounds'])
     await vi.advanceTimersByTimeAsync(100)
@@ -48,14 +48,14 @@ test('where events never pause and the server is slow, each fetch comes to its e
 })
 
 test('a burst is one fetch', async () => {
-  const refresh = burstRefresher(queryClient, 'exp_1')
+  const refresh = debouncedInvalidation(queryClient, 'exp_1')
   for (let event = 0; event < 20; event += 1) refresh.mark(['rounds'])
   await vi.advanceTimersByTimeAsync(3 * SLOW_MILLISECONDS)
   expect(begun).toBe(2)
 })
 
 test('at the end nothing waits', () => {
-  const refresh = burstRefresher(queryClient, 'exp_1')
+  const refresh = debouncedInvalidation(queryClient, 'exp_1')
   refresh.mark(['rounds'])
   refresh.end()
   expect(begun).toBe(2)

@@ -6,7 +6,7 @@ import { type Part, partKey } from '@/api/queries'
 const BURST_MILLISECONDS = 200
 
 /** Fetches anew what events made stale. A fetch that is under way is not cut off: what changes meanwhile is fetched after it. */
-export function burstRefresher(queryClient: QueryClient, id: string) {
+export function debouncedInvalidation(queryClient: QueryClient, id: string) {
   const stale = new Set<Part>()
   const busy = new Set<Part>()
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -7,7 +7,7 @@ import { type Experiment, isFinished } from '@/api/types'
 import { formatClock } from '@/lib/format'
 import { openEventStream, type StreamStatus } from '@/lib/stream/event-stream'
 
-import { burstRefresher } from './debounced-invalidation'
+import { debouncedInvalidation } from './debounced-invalidation'
 
 export type LiveStatus = StreamStatus | 'finished' | `stale since ${string}`
 
@@ -22,7 +22,7 @@ export function useLive(experiment: Experiment): LiveStatus {
 
   useEffect(() => {
     if (finished) return
-    const refresh = burstRefresher(queryClient, id)
+    const refresh = debouncedInvalidation(queryClient, id)
     let lost = false
     const close = openEventStream({
       url,

@@ -8,7 +8,7 @@ import type { Experiment } from '@/api/types'
 import { formatBytes, formatCount, formatRatio } from '@/lib/format'
 
 import { type Change, changes, traffic, uploadCost, type UploadCost } from './result'
-import { Facts } from './summary-list'
+import { SummaryList } from './summary-list'
 
 /** Less than this is not worth a claim. */
 const WORTH_SAYING = 1.5
@@ -29,7 +29,7 @@ export function ResultStrip({ experiment }: { experiment: Experiment }) {
           {cost && <UploadFigure cost={cost} />}
         </div>
       )}
-      <Facts experiment={experiment} traffic={traffic(metrics?.series ?? [], experiment)} />
+      <SummaryList experiment={experiment} traffic={traffic(metrics?.series ?? [], experiment)} />
     </section>
   )
 }

@@ -4,7 +4,7 @@ import { Notice } from '@/lib/ui/notice'
 import { useNow } from '@/lib/use-now'
 
 /** Why an unfinished experiment does not move, and what to do. */
-export function Standstill({ experiment: { state, stalled } }: { experiment: Experiment }) {
+export function StallNotice({ experiment: { state, stalled } }: { experiment: Experiment }) {
   const now = useNow(10_000)
   if (state === 'paused') {
     return (

@@ -1,29 +1,29 @@
 import type { Experiment } from '@/api/types'
 import { formatBytes, formatSeconds, formatTime, secondsBetween } from '@/lib/format'
-import { Fact } from '@/lib/ui/definition-item'
+import { DefinitionItem } from '@/lib/ui/definition-item'
 import { RoundProgress } from '@/lib/ui/round-progress'
 import { useNow } from '@/lib/use-now'
 
 import type { Traffic } from './result'
 
-export function Facts({ experiment, traffic }: { experiment: Experiment; traffic: Traffic }) {
+export function SummaryList({ experiment, traffic }: { experiment: Experiment; traffic: Traffic }) {
   const { algorithm, dataset, participants, round, rounds } = experiment
   return (
     <dl className="facts">
-      <Fact term="Rounds">
+      <DefinitionItem term="Rounds">
         <RoundProgress round={round} rounds={rounds} />
-      </Fact>
-      <Fact term="Participants">{participants}</Fact>
-      <Fact term="Elapsed">
+      </DefinitionItem>
+      <DefinitionItem term="Participants">{participants}</DefinitionItem>
+      <DefinitionItem term="Elapsed">
         <Elapsed experiment={experiment} />
-      </Fact>
-      <Fact term="Sent / received">
+      </DefinitionItem>
+      <DefinitionItem term="Sent / received">
         <span title={trafficTitle(traffic)}>
           {formatBytes(traffic.sent)} / {formatBytes(traffic.received)}
         </span>
-      </Fact>
-      <Fact term="Algorithm">{algorithm}</Fact>
-      <Fact term="Dataset">{dataset}</Fact>
+      </DefinitionItem>
+      <DefinitionItem term="Algorithm">{algorithm}</DefinitionItem>
+      <DefinitionItem term="Dataset">{dataset}</DefinitionItem>
     </dl>
   )
 }

@@ -24,7 +24,7 @@ test('by loss there is a shade for a number, and a mark of its own for what is n
   expect(cells.colours).toHaveLength(NO_NUMBER + 1)
 })
 
-test('a measure that nobody tells has no scale', () => {
+test('a metric that nobody tells has no scale', () => {
   const silent = matrixOf({ rounds: TWO_ROUNDS.rounds.slice(0, 0), displayNames: {} })
   expect(coloured(silent, 'duration', true).domain).toBeUndefined()
 })

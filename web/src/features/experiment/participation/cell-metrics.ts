@@ -4,17 +4,20 @@ import { type Domain, domainOf, type Rgb, shadeOf, shades, SHADES } from '@/lib/
 
 import { type Figures, isNotANumber, type Matrix, type PartState, STATES } from './participation-matrix'
 
-export const MEASURES = [
+export const CELL_METRICS = [
   ['state', 'State'],
   ['bytes', 'Bytes'],
   ['duration', 'Duration'],
   ['loss', 'Loss'],
 ] as const
-export type Measure = (typeof MEASURES)[number][0]
-export type NumberMeasure = Exclude<Measure, 'state'>
-export const NUMBER_MEASURES = MEASURES.map(([measure]) => measure).filter((measure) => measure !== 'state')
+export type CellMetric = (typeof CELL_METRICS)[number][0]
+export type NumericCellMetric = Exclude<CellMetric, 'state'>
+export const NUMERIC_CELL_METRICS = CELL_METRICS.map(([metric]) => metric).filter((metric) => metric !== 'state')
 
-export const FIGURES: Record<NumberMeasure, { figures: Figures; format: (value: number) => string; title: string }> = {
+export const FIGURES: Record<
+  NumericCellMetric,
+  { figures: Figures; format: (value: number) => string; title: string }
+> = {
   bytes: { figures: 'sizes', format: formatBytes, title: 'Bytes sent' },
   duration: { figures: 'seconds', format: formatSeconds, title: 'Time of local training' },
   loss: { figures: 'losses', format: formatLoss, title: 'Train loss' },
@@ -52,20 +55,20 @@ export function notANumberColour(dark: boolean): Rgb {
 
 export interface Coloured {
   cells: Cells
-  /** Of a measure that is a number, unless there is none. */
+  /** Of a metric that is a number, unless there is none. */
   domain: Domain | undefined
 }
 
-/** The matrix, coloured by a measure. */
-export function coloured(matrix: Matrix, measure: Measure, dark: boolean): Coloured {
+/** The matrix, coloured by a metric. */
+export function coloured(matrix: Matrix, metric: CellMetric, dark: boolean): Coloured {
   const shape = { rows: matrix.names.length, columns: matrix.rounds.length }
   const states = stateColours(dark)
-  if (measure === 'state') {
+  if (metric === 'state') {
     const colours = STATES.map((state) => states[state])
     const signs = STATES.map((state) => SIGNS[state])
     return { cells: { ...shape, places: matrix.states, colours, signs }, domain: undefined }
   }
-  const values = matrix[FIGURES[measure].figures]
+  const values = matrix[FIGURES[metric].figures]
   const domain = domainOf(values)
   const signs: (Sign | undefined)[] = []
   signs[REJECTED] = 'cross'
@@ -73,7 +76,7 @@ export function coloured(matrix: Matrix, measure: Measure, dark: boolean): Colou
   return {
     cells: {
       ...shape,
-      places: Uint8Array.from(values, (value, place) => placeOf(matrix, place, value, domain, measure)),
+      places: Uint8Array.from(values, (value, place) => placeOf(matrix, place, value, domain, metric)),
       colours: [...shades(dark), states.pending, states.rejected, notANumberColour(dark)],
       signs,
     },
@@ -81,11 +84,11 @@ export function coloured(matrix: Matrix, measure: Measure, dark: boolean): Colou
   }
 }
 
-function placeOf(matrix: Matrix, place: number, value: number, domain: Domain | undefined, measure: Measure): number {
+function placeOf(matrix: Matrix, place: number, value: number, domain: Domain | undefined, metric: CellMetric): number {
   const state = matrix.states[place] ?? NOTHING
   if (state === NOTHING) return NOTHING
   if (!Number.isNaN(value) && domain !== undefined) return shadeOf(value, domain)
-  if (measure === 'loss' && isNotANumber(matrix, place)) return NO_NUMBER
+  if (metric === 'loss' && isNotANumber(matrix, place)) return NO_NUMBER
   return STATES[state] === 'rejected' ? REJECTED : UNTOLD
 }
 

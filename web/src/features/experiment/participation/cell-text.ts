@@ -1,7 +1,7 @@
 import { formatBytes, formatLoss, formatSeconds } from '@/lib/format'
 import type { Place } from '@/lib/heat-map/layout'
 
-import { isNotANumber, type Matrix, stateAt, WORDS } from './participation-matrix'
+import { isNotANumber, type Matrix, STATE_LABELS, stateAt } from './participation-matrix'
 
 /** What a cell holds, in the order in which it is read. */
 export interface CellText {
@@ -26,7 +26,7 @@ export function cellText(matrix: Matrix, { row, column }: Place): CellText {
     name: matrix.names[row] ?? '',
     displayName: matrix.displayNames[row] ?? '',
     round: matrix.rounds[column] ?? 0,
-    state: state === undefined ? 'not asked' : WORDS[state],
+    state: state === undefined ? 'not asked' : STATE_LABELS[state],
     bytes: told(matrix.sizes[place], formatBytes),
     duration: told(matrix.seconds[place], formatSeconds),
     loss: isNotANumber(matrix, place) ? 'not a number' : told(matrix.losses[place], formatLoss),

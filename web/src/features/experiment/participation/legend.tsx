@@ -1,10 +1,10 @@
 import { type Domain, shades } from '@/lib/heat-map/scale'
 
-import { css, FIGURES, type Measure, notANumberColour, stateColours } from './cell-metrics'
-import { STATES, WORDS } from './participation-matrix'
+import { type CellMetric, css, FIGURES, notANumberColour, stateColours } from './cell-metrics'
+import { STATE_LABELS, STATES } from './participation-matrix'
 
 interface Props {
-  measure: Measure
+  metric: CellMetric
   domain: Domain | undefined
   dark: boolean
 }
@@ -12,19 +12,19 @@ interface Props {
 const MARKS = { accepted: '', leased: '•', pending: '', expired: '−', rejected: '×' }
 
 /** What the colours say. */
-export function Legend({ measure, domain, dark }: Props) {
+export function Legend({ metric, domain, dark }: Props) {
   const colours = stateColours(dark)
-  if (measure === 'state') {
+  if (metric === 'state') {
     return (
       <ul className="legend" aria-label="Legend">
         {STATES.map((state) => (
-          <Entry key={state} colour={css(colours[state])} mark={MARKS[state]} text={WORDS[state]} />
+          <Entry key={state} colour={css(colours[state])} mark={MARKS[state]} text={STATE_LABELS[state]} />
         ))}
         <Entry colour="transparent" mark="" text="not asked" />
       </ul>
     )
   }
-  const { title, format } = FIGURES[measure]
+  const { title, format } = FIGURES[metric]
   return (
     <ul className="legend" aria-label="Legend">
       <li>
@@ -33,7 +33,7 @@ export function Legend({ measure, domain, dark }: Props) {
       </li>
       <Entry colour={css(colours.pending)} mark="" text="not told" />
       <Entry colour={css(colours.rejected)} mark="×" text="rejected" />
-      {measure === 'loss' && <Entry colour={css(notANumberColour(dark))} mark="−" text="not a number" />}
+      {metric === 'loss' && <Entry colour={css(notANumberColour(dark))} mark="−" text="not a number" />}
     </ul>
   )
 }

@@ -27,7 +27,7 @@ export function ParticipantHead({ order, onOrder }: Props) {
     <thead>
       <tr>
         {cell(name)}
-        <th scope="col">Standing</th>
+        <th scope="col">ParticipantSummary</th>
         {others.map(cell)}
       </tr>
     </thead>

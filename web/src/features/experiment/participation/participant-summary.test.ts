@@ -3,7 +3,13 @@ import { expect, test } from 'vitest'
 import type { Participant } from '@/api/types'
 
 import { round } from './matrix.fixture'
-import { passes, QUIET_MILLISECONDS, sorted, type Standing, standings } from './participant-summary'
+import {
+  participantSummaries,
+  type ParticipantSummary,
+  passes,
+  QUIET_MILLISECONDS,
+  sorted,
+} from './participant-summary'
 import { matrixOf } from './participation-matrix'
 
 const NOW = Date.parse('2026-11-21T12:30:00Z')
@@ -57,10 +63,10 @@ const SITES = [
   site('d'),
   site('waits', { state: 'pending', seen_at: new Date(NOW - 1000).toISOString() }),
 ]
-const EVERYONE = standings(MATRIX, SITES, NOW)
+const EVERYONE = participantSummaries(MATRIX, SITES, NOW)
 
-function of(name: string): Standing {
-  const found = EVERYONE.find((standing) => standing.name === name)
+function of(name: string): ParticipantSummary {
+  const found = EVERYONE.find((summary) => summary.name === name)
   if (found === undefined) throw new Error(name)
   return found
 }
@@ -78,13 +84,13 @@ test('what became of a participant is summed up', () => {
 test('who is behind, and why', () => {
   expect(of('d').behind).toBe('round 2 waits for it: 2 of 4 have delivered')
   expect(of('b').behind).toBeUndefined() // it was removed
-  const still = standings(MATRIX, [], NOW).find(({ name }) => name === 'b')
+  const still = participantSummaries(MATRIX, [], NOW).find(({ name }) => name === 'b')
   expect(still?.behind).toBe('missed its last 2 rounds')
 })
 
 test('one that holds a lease is online, however long ago it asked', () => {
   expect(of('d').online).toBe(true)
-  expect(standings(MATRIX, [site('a')], NOW).find(({ name }) => name === 'a')?.online).toBe(false)
+  expect(participantSummaries(MATRIX, [site('a')], NOW).find(({ name }) => name === 'a')?.online).toBe(false)
 })
 
 test.each([
@@ -94,7 +100,7 @@ test.each([
   ['pending', ['waits']],
   ['removed', ['b']],
 ] as const)('only those %s', (filter, names) => {
-  expect(EVERYONE.filter((standing) => passes(standing, filter)).map(({ name }) => name)).toEqual(names)
+  expect(EVERYONE.filter((summary) => passes(summary, filter)).map(({ name }) => name)).toEqual(names)
 })
 
 test('sorted by any column, who has nothing there last', () => {

@@ -7,7 +7,7 @@ export const FILTERS = ['online', 'behind', 'rejected', 'pending', 'removed'] as
 export type Filter = (typeof FILTERS)[number]
 
 /** One participant over the rounds that are loaded. */
-export interface Standing {
+export interface ParticipantSummary {
   name: string
   displayName: string
   /** What has joined; undefined of one that the server simulates. */
@@ -33,10 +33,14 @@ export interface Standing {
 /** One that trains, or asked for work so recently, is online. The server notes once a minute who waits. */
 export const QUIET_MILLISECONDS = 180_000
 
-export function standings(matrix: Matrix, participants: readonly Participant[], now: number): Standing[] {
+export function participantSummaries(
+  matrix: Matrix,
+  participants: readonly Participant[],
+  now: number,
+): ParticipantSummary[] {
   const known = new Map(participants.map((participant) => [participant.name, participant]))
   const delivered = matrix.rounds.map((_, column) => share(matrix, column))
-  const seen = matrix.names.map((name, row) => standing(matrix, row, known.get(name), delivered, now))
+  const seen = matrix.names.map((name, row) => summary(matrix, row, known.get(name), delivered, now))
   const names = new Set(matrix.names)
   const unseen = participants.filter(({ name }) => !names.has(name))
   return [...seen, ...unseen.map((participant) => unasked(participant, now))]
@@ -59,7 +63,7 @@ function share({ states, names, rounds }: Matrix, column: number): Share {
   return found
 }
 
-function unasked(participant: Participant, now: number): Standing {
+function unasked(participant: Participant, now: number): ParticipantSummary {
   return {
     name: participant.name,
     displayName: participant.display_name,
@@ -79,18 +83,18 @@ function unasked(participant: Participant, now: number): Standing {
   }
 }
 
-function standing(
+function summary(
   matrix: Matrix,
   row: number,
   participant: Participant | undefined,
   delivered: readonly Share[],
   now: number,
-): Standing {
+): ParticipantSummary {
   const { rounds, states, sizes, seconds, losses, reasons } = matrix
   const counts: Record<PartState, number> = { accepted: 0, leased: 0, pending: 0, expired: 0, rejected: 0 }
   let [asked, bytes, time, timed, missedInARow] = [0, 0, 0, 0, 0]
   let [loss, last]: (number | undefined)[] = []
-  let refused: Standing['refused']
+  let refused: ParticipantSummary['refused']
   for (let column = 0; column < rounds.length; column += 1) {
     const place = row * rounds.length + column
     const state = STATES[states[place] ?? 255]
@@ -151,15 +155,15 @@ function behindWhy(
 }
 
 /** Whether a participant belongs to the ones that a filter shows. */
-export function passes(standing: Standing, filter: Filter): boolean {
-  const state = standing.participant?.state
+export function passes(summary: ParticipantSummary, filter: Filter): boolean {
+  const state = summary.participant?.state
   switch (filter) {
     case 'online':
-      return standing.online
+      return summary.online
     case 'behind':
-      return standing.behind !== undefined
+      return summary.behind !== undefined
     case 'rejected':
-      return standing.refused !== undefined && standing.refused.round === standing.lastRound
+      return summary.refused !== undefined && summary.refused.round === summary.lastRound
     case 'pending':
       return state === 'pending'
     case 'removed':
@@ -176,7 +180,7 @@ export const ORDERS: readonly Order[] = COLUMNS.flatMap((column) => [column, `-$
 
 const COLLATOR = new Intl.Collator('en', { numeric: true })
 
-const KEYS: Record<Exclude<Column, 'name'>, (standing: Standing) => number | undefined> = {
+const KEYS: Record<Exclude<Column, 'name'>, (summary: ParticipantSummary) => number | undefined> = {
   last: ({ lastRound }) => lastRound,
   accepted: ({ accepted }) => accepted,
   rejected: ({ rejected }) => rejected,
@@ -188,14 +192,14 @@ const KEYS: Record<Exclude<Column, 'name'>, (standing: Standing) => number | und
 }
 
 /** Whoever has nothing in the column is last, whichever way it is sorted. */
-export function sorted(standings: readonly Standing[], order: Order): Standing[] {
+export function sorted(participantSummaries: readonly ParticipantSummary[], order: Order): ParticipantSummary[] {
   const descending = order.startsWith('-')
   const column = (descending ? order.slice(1) : order) as Column
-  const byName = (a: Standing, b: Standing) => COLLATOR.compare(a.displayName, b.displayName)
+  const byName = (a: ParticipantSummary, b: ParticipantSummary) => COLLATOR.compare(a.displayName, b.displayName)
   const sign = descending ? -1 : 1
-  if (column === 'name') return [...standings].sort((a, b) => sign * byName(a, b))
+  if (column === 'name') return [...participantSummaries].sort((a, b) => sign * byName(a, b))
   const key = KEYS[column]
-  return [...standings].sort((a, b) => {
+  return [...participantSummaries].sort((a, b) => {
     const [left, right] = [key(a), key(b)]
     if (left === undefined || right === undefined)
       return Number(left === undefined) - Number(right === undefined) || byName(a, b)

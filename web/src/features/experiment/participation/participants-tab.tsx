@@ -9,20 +9,19 @@ import { toProblem } from '@/api/problem'
 import { participantsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { InvitationsSection } from '@/features/experiment/invitations/invitations-section'
-import type { ChangeView, View } from '@/features/experiment/url-state'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
 import { HeatMapSection } from './heat-map-section'
 import { ParticipantsSection } from './participants-section'
-import { matrixOf } from './participation-matrix'
+import { firstRound, matrixOf, windowOf } from './participation-matrix'
 import { RejectionsSection } from './rejections-section'
-import { firstRound, windowOf } from './rounds-window'
 import { TimelineDrawer } from './timeline-drawer'
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
 const NOBODY = { rounds: [], displayNames: {} }

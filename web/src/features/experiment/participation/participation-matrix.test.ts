@@ -5,7 +5,7 @@ import { NOTHING } from '@/lib/heat-map/draw'
 import { cellText, spoken } from './cell-text'
 import { csvOf, partsOf } from './cells-csv'
 import { ARABIC, TWO_ROUNDS } from './matrix.fixture'
-import { matrixOf, STATES } from './participation-matrix'
+import { firstRound, matrixOf, STATES, windowOf } from './participation-matrix'
 
 const MATRIX = matrixOf(TWO_ROUNDS)
 
@@ -43,4 +43,10 @@ test('a file holds every part with its digits, the newest round first', () => {
     'client-2,7,expired,,,,',
   ])
   expect(csvOf(MATRIX)).toContain('client-2,6,rejected,,,NaN,training.non_finite\r\n')
+})
+
+test('a thousand participants over two hundred rounds are loaded whole, and many more in parts', () => {
+  expect(windowOf(1000)).toBeGreaterThanOrEqual(200)
+  expect([windowOf(0), windowOf(1_000_000)]).toEqual([2000, 5])
+  expect([firstRound(5000, 400), firstRound(7, 400)]).toEqual([4600, 0])
 })

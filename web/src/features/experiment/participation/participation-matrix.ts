@@ -5,7 +5,7 @@ import { NOTHING } from '@/lib/heat-map/draw'
 export const STATES = ['accepted', 'leased', 'pending', 'expired', 'rejected'] as const
 export type PartState = (typeof STATES)[number]
 
-export const WORDS: Record<PartState, string> = {
+export const STATE_LABELS: Record<PartState, string> = {
   accepted: 'accepted',
   leased: 'training',
   pending: 'waiting',
@@ -91,4 +91,17 @@ export function stateAt(matrix: Matrix, place: number): PartState | undefined {
 /** Whether what was refused there were numbers that are none. */
 export function isNotANumber(matrix: Matrix, place: number): boolean {
   return matrix.reasons.get(place)?.some((code) => code.endsWith('.non_finite')) ?? false
+}
+
+const MOST_CELLS = 400_000
+const [FEWEST, MOST] = [5, 2000]
+
+/** How many rounds are loaded at once: fewer where each has very many participants. */
+export function windowOf(participants: number): number {
+  return Math.min(MOST, Math.max(FEWEST, Math.floor(MOST_CELLS / Math.max(1, participants))))
+}
+
+/** After which round the newest `step` begin. */
+export function firstRound(last: number, step: number): number {
+  return Math.max(0, last - step)
 }

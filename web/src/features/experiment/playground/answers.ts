@@ -56,7 +56,7 @@ function changed(answer: Answer, kind: SaidKind, said: Said): Partial<Answer> {
 const ENDS: Record<string, string> = { length: 'cut at the longest answer', context: 'cut: the context is full' }
 
 /** In words where an answer stands; `over`: no more will come of it. */
-export function standing(answer: Answer, waited: number | undefined, over: boolean): string {
+export function progressText(answer: Answer, waited: number | undefined, over: boolean): string {
   if (answer.state === 'done') {
     const { tokens = 0, seconds = 0, ended = '' } = answer
     const length = `${tokens} ${tokens === 1 ? 'token' : 'tokens'} in ${formatSeconds(seconds)}`

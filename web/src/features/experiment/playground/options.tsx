@@ -1,12 +1,12 @@
-import type { ChangeView, View } from '@/features/experiment/url-state'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { numberWithin, positiveInteger, wholeNumber } from '@/lib/search-params'
 import { Field } from '@/lib/ui/field'
 
 export const TOKENS = 128
 
 interface Props {
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
   models: { round: number; name: string }[]
   chosen: number
 }

@@ -6,7 +6,7 @@ import { type KeyboardEvent, type SubmitEvent, useRef, useState } from 'react'
 import { artifactsQuery } from '@/api/queries'
 import type { Experiment, HeldOutExample } from '@/api/types'
 import { checkpoints } from '@/features/experiment/checkpoints/checkpoint'
-import type { ChangeView, View } from '@/features/experiment/url-state'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { Field } from '@/lib/ui/field'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
@@ -18,8 +18,8 @@ import { useAnswers } from './use-answers'
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
 /** Asks the model of any checkpoint, beside the base model. */

@@ -7,7 +7,7 @@ import { formatBytes, formatSeconds } from '@/lib/format'
 import { formatMetric } from '@/lib/metrics'
 import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { Digest } from '@/lib/ui/short-digest'
+import { ShortDigest } from '@/lib/ui/short-digest'
 import { SiteName } from '@/lib/ui/site-name'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
@@ -91,7 +91,7 @@ function ContributionRow({ contribution }: { contribution: Contribution }) {
       <td className="number">{size === null ? '–' : formatBytes(size)}</td>
       <td className="number">{down === null ? '–' : formatBytes(down)}</td>
       <td>
-        <Digest value={digest} />
+        <ShortDigest value={digest} />
       </td>
     </tr>
   )

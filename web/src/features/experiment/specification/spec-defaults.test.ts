@@ -6,7 +6,7 @@ import { isTable } from '@/lib/toml'
 
 import { SPEC_DEFAULTS, specDefaults } from './spec-defaults'
 
-const TEXTS = import.meta.glob<string>('../../../../openapi.json', { query: '?raw', import: 'default', eager: true })
+const TEXTS = import.meta.glob<string>('../../../../../openapi.json', { query: '?raw', import: 'default', eager: true })
 
 interface Document {
   components: { schemas: Record<string, JsonSchema & { required?: string[] }> }

@@ -5,7 +5,7 @@ import type { Experiment } from '@/api/types'
 import { withoutDefaults } from '@/lib/defaults'
 import { toToml } from '@/lib/toml'
 import { Command } from '@/lib/ui/command'
-import { Digest } from '@/lib/ui/short-digest'
+import { ShortDigest } from '@/lib/ui/short-digest'
 import { Toggles } from '@/lib/ui/toggles'
 
 import { CHOICES, type Section, specDefaults } from './spec-defaults'
@@ -34,7 +34,7 @@ export function SpecSection({ experiment, all, onAll }: Props) {
         />
       </header>
       <p className="muted small spec-note">
-        As TOML, for <code>ferret submit</code>. Base model <Digest value={experiment.base_digest} />
+        As TOML, for <code>ferret submit</code>. Base model <ShortDigest value={experiment.base_digest} />
       </p>
       {all ? <Toml spec={experiment.spec} /> : <Differences spec={experiment.spec} />}
     </section>

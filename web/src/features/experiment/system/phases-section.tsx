@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 
 import { roundsQuery } from '@/api/queries'
 import { formatSeconds } from '@/lib/format'
-import { Fact } from '@/lib/ui/definition-item'
+import { DefinitionItem } from '@/lib/ui/definition-item'
 
 import { phasesOf } from './phases'
 
@@ -21,11 +21,11 @@ export function PhasesSection({ id }: { id: string }) {
       ) : (
         <dl className="facts boxed">
           {phases.map(({ term, usual, longest }) => (
-            <Fact key={term} term={term}>
+            <DefinitionItem key={term} term={term}>
               <span title={`Longest: ${formatSeconds(longest.seconds)}, round ${longest.round}`}>
                 {formatSeconds(usual)}
               </span>
-            </Fact>
+            </DefinitionItem>
           ))}
         </dl>
       )}

@@ -1,7 +1,7 @@
 import type { Experiment } from '@/api/types'
 import { COST } from '@/features/experiment/charts/chart-definitions'
 import { Charts } from '@/features/experiment/charts/charts'
-import type { ChangeView, View } from '@/features/experiment/url-state'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 
 import { CostSection } from './cost-section'
 import { PhasesSection } from './phases-section'
@@ -9,8 +9,8 @@ import { WorkersSection } from './workers-section'
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
 /** What the experiment takes: time, memory and machines. */

@@ -1,7 +1,7 @@
 import type { Agreement } from '@/api/update-statistics'
 import { download } from '@/lib/download'
 
-import { pairsOf } from './cosine-pairs'
+import { cosinePairs } from './cosine-pairs'
 import { agreementOf, cosineText } from './noise-assessment'
 
 /** Beyond it, a cell is a colour alone, which a pointer or a reader makes speak. */
@@ -15,7 +15,7 @@ interface Props {
 /** Who pulls with whom: one cell for each two participants. */
 export function CosineMatrix({ agreement, file }: Props) {
   const { participants, display_names: shown } = agreement
-  const { cosineOf } = pairsOf(agreement)
+  const { cosineOf } = cosinePairs(agreement)
   const written = participants.length <= WRITTEN
   const name = (participant: string) => shown[participant] ?? participant
   return (
@@ -27,7 +27,7 @@ export function CosineMatrix({ agreement, file }: Props) {
           className="copy-button"
           aria-label="Cosines as CSV"
           onClick={() => {
-            download(`${file}.csv`, new Blob([pairsOf(agreement).csv()], { type: 'text/csv' }))
+            download(`${file}.csv`, new Blob([cosinePairs(agreement).csv()], { type: 'text/csv' }))
           }}
         >
           CSV

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 
-import { pairsOf } from './cosine-pairs'
+import { cosinePairs } from './cosine-pairs'
 
 const agreement = {
   participants: ['a', 'b', 'c', 'd'],
@@ -10,7 +10,7 @@ const agreement = {
 }
 
 it('finds each pair, whichever comes first', () => {
-  const { cosineOf } = pairsOf(agreement)
+  const { cosineOf } = cosinePairs(agreement)
   expect(cosineOf(0, 1).cosine).toBe(0.12)
   expect(cosineOf(3, 0).cosine).toBe(0.14)
   expect(cosineOf(2, 1).cosine).toBe(0.23)
@@ -19,7 +19,7 @@ it('finds each pair, whichever comes first', () => {
 })
 
 it('writes each pair once', () => {
-  const lines = pairsOf(agreement).csv().trim().split('\r\n')
+  const lines = cosinePairs(agreement).csv().trim().split('\r\n')
   expect(lines).toHaveLength(7)
   expect(lines[0]).toBe('participant,other,cosine,standard_error')
   expect(lines[4]).toBe('b,c,0.23,0.1')

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 
 import type { RoundUpdate } from '@/api/update-statistics'
 
-import { agreementOf, cosineText, errorOf, verdictOf } from './noise-assessment'
+import { agreementOf, assessNoise, cosineText, errorOf } from './noise-assessment'
 
 const NOISE = { percent: 3.21, advised_percent: 10, most_percent: 50, advice: [] as string[] }
 const update: RoundUpdate = {
@@ -19,28 +19,28 @@ const update: RoundUpdate = {
   agreement: null,
 }
 
-describe('verdictOf', () => {
+describe('assessNoise', () => {
   it('says that K suffices, with the number', () => {
-    const found = verdictOf(update)
+    const found = assessNoise(update)
     expect(found?.suffices).toBe(true)
     expect(found?.answer).toContain('3.2 % of the weights')
     expect(found?.ways).toEqual([])
   })
   it('says what to change where it does not', () => {
-    const found = verdictOf({ ...update, weight_noise: { ...NOISE, percent: 42, advice: ['algorithm.K = 9000'] } })
+    const found = assessNoise({ ...update, weight_noise: { ...NOISE, percent: 42, advice: ['algorithm.K = 9000'] } })
     expect(found?.suffices).toBe(false)
     expect(found?.answer).toMatch(/^K is smaller than advised: /)
     expect(found?.ways).toEqual(['algorithm.K = 9000'])
   })
   it('does not blame K where more of it would not help', () => {
-    const found = verdictOf({
+    const found = assessNoise({
       ...update,
       weight_noise: { ...NOISE, percent: 42, advice: ['server.learning_rate = 0.1'] },
     })
     expect(found?.answer).toMatch(/^The noise is larger than advised/)
   })
   it('has nothing to say of algorithms without K', () => {
-    expect(verdictOf({ ...update, weight_noise: null })).toBeNull()
+    expect(assessNoise({ ...update, weight_noise: null })).toBeNull()
     expect(errorOf({ ...update, error: null })).toBeNull()
   })
 })

@@ -1,7 +1,7 @@
 import type { Agreement, RoundUpdate } from '@/api/update-statistics'
 
 /** A plain answer to "does K suffice?", and what to read it by. */
-export interface Verdict {
+export interface NoiseAssessment {
   suffices: boolean
   answer: string
   /** Changes each of which would do; none where nothing need be changed. */
@@ -9,7 +9,7 @@ export interface Verdict {
 }
 
 /** Null where nothing is projected: there is no K then. */
-export function verdictOf({ weight_noise: noise }: RoundUpdate): Verdict | null {
+export function assessNoise({ weight_noise: noise }: RoundUpdate): NoiseAssessment | null {
   if (noise === null) return null
   const percent = shownPercent(noise.percent)
   const advised = `at most ${shownPercent(noise.advised_percent)} is advised`

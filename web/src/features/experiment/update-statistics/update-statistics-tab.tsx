@@ -4,29 +4,29 @@ import { useQuery } from '@tanstack/react-query'
 
 import { toProblem } from '@/api/problem'
 import type { Experiment } from '@/api/types'
-import { roundUpdateQuery, type RoundUpdate } from '@/api/update-statistics'
-import type { ChangeView, View } from '@/features/experiment/url-state'
+import { type RoundUpdate, updateStatisticsQuery } from '@/api/update-statistics'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { formatCount } from '@/lib/format'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
 import { BlockChart } from './block-chart'
 import type { BlockLine } from './block-options'
 import { CosineMatrix } from './cosine-matrix'
-import { errorOf, verdictOf } from './noise-assessment'
+import { assessNoise, errorOf } from './noise-assessment'
 import { RoundChooser } from './round-chooser'
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
 /** What was inside a round's update, and whether K suffices; the newest round unless one is chosen. */
-export default function UpdateTab({ experiment, view, onView }: Props) {
+export default function UpdateStatisticsTab({ experiment, view, onView }: Props) {
   const { id, round: newest } = experiment
   const round = Math.min(view.round ?? newest, Math.max(newest, 1))
   const { data, error } = useQuery({
-    ...roundUpdateQuery(id, round),
+    ...updateStatisticsQuery(id, round),
     enabled: newest > 0,
     placeholderData: (before) => before,
   })
@@ -85,18 +85,18 @@ function Inside({ update, file }: { update: RoundUpdate; file: string }) {
 }
 
 function Answer({ update }: { update: RoundUpdate }) {
-  const verdict = verdictOf(update)
-  if (verdict === null) return <p>Nothing is projected: the update has no noise of random directions.</p>
+  const assessment = assessNoise(update)
+  if (assessment === null) return <p>Nothing is projected: the update has no noise of random directions.</p>
   return (
-    <div className="update-answer" data-testid="update-answer" data-suffices={verdict.suffices}>
+    <div className="update-answer" data-testid="update-answer" data-suffices={assessment.suffices}>
       <p>
-        <strong>{verdict.answer}</strong>
+        <strong>{assessment.answer}</strong>
       </p>
-      {verdict.ways.length > 0 && (
+      {assessment.ways.length > 0 && (
         <>
           <p>Any one of these brings it there:</p>
           <ul>
-            {verdict.ways.map((way) => (
+            {assessment.ways.map((way) => (
               <li key={way}>
                 <code>{way}</code>
               </li>

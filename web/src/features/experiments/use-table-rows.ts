@@ -2,11 +2,11 @@ import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-
 
 import { experimentsQuery, groupMembersQuery, groupsQuery } from '@/api/experiment-list'
 
-import { experimentLines, groupLines, type Line } from './table-rows'
-import { openGroups, type View, wantedOf } from './url-state'
+import { experimentRows, groupRows, type TableRow } from './table-rows'
+import { type ExperimentListUrlState, openGroups, wantedOf } from './url-state'
 
 /** The rows of the table as the server gives them, and the list that has more of them. */
-export function useLines(view: View) {
+export function useTableRows(view: ExperimentListUrlState) {
   const wanted = wantedOf(view)
   const grouped = view.group === 'seed'
   const alone = useInfiniteQuery({ ...experimentsQuery(wanted), placeholderData: keepPreviousData, enabled: !grouped })
@@ -15,9 +15,9 @@ export function useLines(view: View) {
   const inside = useQueries({ queries: open.map((key) => groupMembersQuery(wanted, key)) })
 
   if (!grouped) {
-    const lines: Line[] = experimentLines(alone.data?.pages.flatMap(({ items }) => items) ?? [])
-    return { list: alone, lines }
+    const rows: TableRow[] = experimentRows(alone.data?.pages.flatMap(({ items }) => items) ?? [])
+    return { list: alone, rows }
   }
   const members = Object.fromEntries(open.map((key, index) => [key, inside[index]?.data ?? []]))
-  return { list: groups, lines: groupLines(groups.data?.pages.flatMap(({ items }) => items) ?? [], open, members) }
+  return { list: groups, rows: groupRows(groups.data?.pages.flatMap(({ items }) => items) ?? [], open, members) }
 }

@@ -1,14 +1,60 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 
+import { toProblem } from '@/api/problem'
+import { roundsQuery } from '@/api/queries'
 import type { Round } from '@/api/types'
 import { formatBytes, formatSeconds, secondsBetween } from '@/lib/format'
 import { formatMetric } from '@/lib/metrics'
-import { Digest } from '@/lib/ui/short-digest'
+import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ShortDigest } from '@/lib/ui/short-digest'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 import { type RowPlace, VirtualTable } from '@/lib/ui/virtual-table'
 
+import { NoiseSection } from './noise-section'
+import { ParticipantsTable } from './participants-table'
+
 interface Props {
+  id: string
+  chosen: number | undefined
+}
+
+/** The rounds, and below them the noise of the projection. */
+export function RoundsTab({ id, chosen }: Props) {
+  return (
+    <>
+      <Rounds id={id} chosen={chosen} />
+      <NoiseSection id={id} />
+    </>
+  )
+}
+
+/** All rounds, and the participants of the chosen one, which is the newest by default. */
+function Rounds({ id, chosen }: Props) {
+  const { data: rounds = [], error, isPending } = useQuery(roundsQuery(id))
+  const selected = rounds.findLast((round) => round.number === chosen) ?? rounds.at(-1)
+
+  return (
+    <section aria-labelledby="rounds">
+      <header className="section-header">
+        <h2 id="rounds">Rounds</h2>
+        {rounds.length > 1 && <span className="muted small">Press a round to see who took part</span>}
+      </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {rounds.length === 0 && !isPending && <p className="muted">No round has opened yet.</p>}
+      {selected && (
+        <>
+          <RoundsTable id={id} rounds={rounds} selected={selected} />
+          <h3 className="subheading">Participants in round {selected.number}</h3>
+          <ParticipantsTable id={id} round={selected.number} />
+        </>
+      )}
+    </section>
+  )
+}
+
+interface TableProps {
   id: string
   rounds: Round[]
   selected: Round
@@ -32,7 +78,7 @@ const NUMBERS = COLUMNS.slice(2, -1)
 const ROW_HEIGHT = 48
 
 /** The newest round comes first. */
-export function RoundsTable({ id, rounds, selected }: Props) {
+function RoundsTable({ id, rounds, selected }: TableProps) {
   const last = rounds.length - 1
   return (
     <VirtualTable
@@ -104,7 +150,7 @@ function RoundRow({ id, round, place, selected }: RowProps) {
       <td className="number">{formatMetric('eval_loss', metrics.eval_loss)}</td>
       <td className="number">{formatMetric('rouge_l', metrics.rouge_l)}</td>
       <td>
-        <Digest value={round.digest} />
+        <ShortDigest value={round.digest} />
       </td>
     </tr>
   )

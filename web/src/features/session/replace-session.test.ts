@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 
 import type { Me } from '@/api/types'
 
-import { followLink } from './follow-link'
+import { followLink } from './replace-session'
 
 const ADA = { name: 'ada' } as Me
 

@@ -1,7 +1,8 @@
+// @vitest-environment jsdom
 import { expect, test } from 'vitest'
 
-import { detailText } from './detail-text'
-import { parseView } from './url-state'
+import { detailText } from './audit-tab'
+import { parseAdminUrl } from './url-state'
 
 test('a detail is one line, whatever it holds', () => {
   expect(detailText({ name: 'ada', enabled: false, tags: ['a'] })).toBe('name: ada, enabled: false, tags: ["a"]')
@@ -9,6 +10,6 @@ test('a detail is one line, whatever it holds', () => {
 })
 
 test('an address typed wrongly shows users, and filters nothing', () => {
-  expect(parseView({ tab: 'nonsense', actor: '' })).toEqual({})
-  expect(parseView({ tab: 'audit', action: 'user.changed' })).toEqual({ tab: 'audit', action: 'user.changed' })
+  expect(parseAdminUrl({ tab: 'nonsense', actor: '' })).toEqual({})
+  expect(parseAdminUrl({ tab: 'audit', action: 'user.changed' })).toEqual({ tab: 'audit', action: 'user.changed' })
 })
