@@ -31,7 +31,8 @@ export class ApiProblem extends Error {
 export function toProblem(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error
   // Browsers give no reason: "Failed to fetch", "Load failed", "NetworkError when attempting to fetch resource".
-  const detail = error instanceof TypeError ? 'No answer came: the server or the network to it is down.' : String(error)
+  const detail =
+    error instanceof TypeError ? 'The server did not answer. The server or the network may be down.' : String(error)
   return new ApiProblem({ code: 'server.unreachable', title: 'The server cannot be reached', detail }, 0)
 }
 

@@ -141,7 +141,7 @@ test('a name that somebody else changed is not overwritten', async () => {
   await waitFor(() => {
     expect(screen.getByTestId('toasts').textContent).toContain('Rename failed')
   })
-  expect(screen.getByTestId('toasts').textContent).toContain('shown as it is now')
+  expect(screen.getByTestId('toasts').textContent).toContain('as it is now')
 })
 
 test('seeds are one row with mean and deviation, which opens', async () => {

@@ -105,7 +105,7 @@ test('without experiments the list says what to type', async () => {
 test('without experiments a viewer is told whom to wait for', async () => {
   serve([], 'viewer')
   visit('/')
-  expect(await screen.findByText(/what a researcher submits/)).toBeTruthy()
+  expect(await screen.findByText(/that a researcher submits/)).toBeTruthy()
   expect(screen.queryByText('ferret submit examples/quickstart.toml')).toBeNull()
 })
 

@@ -16,14 +16,14 @@ const DOES = {
 /** Those of the list, which runs them itself. */
 const DOES_IN_LIST = {
   j: 'In the list: go to the next row',
-  k: 'In the list: go to the row before',
+  k: 'In the list: go to the previous row',
   x: 'In the list: select the row',
   X: 'In the list: select all from the last selected row to this one',
 }
 
 /** Those of what has the focus: a chart, the tabs, the heat-map. */
 const DOES_IN_FOCUS = {
-  'ArrowLeft|ArrowRight': 'In a chart, the tabs or the heat-map: go to the round, tab or cell beside',
+  'ArrowLeft|ArrowRight': 'In a chart, the tabs or the heat-map: go to the next or previous round, tab or cell',
   'ArrowUp|ArrowDown': 'In the heat-map: go to the participant above or below',
   'PageUp|PageDown': 'In the heat-map: go ten participants up or down',
   'Home|End': 'In a chart, the tabs or the heat-map: go to the first or the last',

@@ -55,14 +55,16 @@ function SessionRow({ session, now }: { session: BrowserSession; now: number }) 
         {!current && (
           <ActionDialog
             label="End"
-            title={link ? 'Make this link useless?' : 'Sign this browser out?'}
+            title={link ? 'Revoke this sign-in link?' : 'Sign this browser out?'}
             dismiss="Keep it"
             danger
             pending={end.pending}
             problem={end.problem}
             onSubmit={() => end.run()}
           >
-            <p>{link ? 'It opens nothing from now on.' : 'Its next request is refused.'} This cannot be undone.</p>
+            <p>
+              {link ? 'The link stops working.' : 'The next request of this browser is refused.'} This cannot be undone.
+            </p>
           </ActionDialog>
         )}
       </td>

@@ -51,7 +51,7 @@ function NotForYou({ role }: { role: string }) {
       <section className="empty">
         <h1>For administrators</h1>
         <p className="muted">
-          You are a {role}. Users, projects and the audit log are looked after by administrators: ask one of them.
+          You are a {role}. Administrators manage users, projects and the audit log: ask one of them.
         </p>
       </section>
     </main>

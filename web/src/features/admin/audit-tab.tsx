@@ -16,11 +16,11 @@ interface Props {
   onView: ChangeAdminUrl
 }
 
-const COLUMNS = ['Number', 'Time', 'Who', 'Did', 'To', 'Detail']
+const COLUMNS = ['Number', 'Time', 'Actor', 'Action', 'Subject', 'Detail']
 const FILTERS = [
-  ['actor', 'Who', 'admin'],
-  ['action', 'Did', 'user.changed'],
-  ['subject', 'To', 'exp_…'],
+  ['actor', 'Actor', 'admin'],
+  ['action', 'Action', 'user.changed'],
+  ['subject', 'Subject', 'exp_…'],
 ] as const
 
 /** Who did what, when: the newest first. */
@@ -35,7 +35,7 @@ export function AuditTab({ view, onView }: Props) {
         <Filter key={[actor, action, subject].join()} view={view} onView={onView} />
       </header>
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}
-      {entries?.length === 0 && <p className="muted">No entry matches: these words are compared as a whole.</p>}
+      {entries?.length === 0 && <p className="muted">No entry matches. Each filter is compared with the whole word.</p>}
       {entries && entries.length > 0 && <Entries entries={entries} onView={onView} />}
       <MoreButton list={list} />
     </section>

@@ -11,7 +11,7 @@ export function CreateUserButton() {
     <ActionDialog
       label="New user"
       confirm="Create"
-      title="An account for somebody"
+      title="Create an account"
       dismiss="Close"
       primary
       pending={create.pending}
@@ -32,7 +32,7 @@ export function CreateUserButton() {
       </Field>
       <Field
         label="Password"
-        hint={`At least ${LEAST_PASSWORD} characters; empty: it has tokens only. Hand it over yourself.`}
+        hint={`At least ${LEAST_PASSWORD} characters. Leave it empty for a user with tokens only. You pass the password on yourself.`}
       >
         <input name="password" type="password" autoComplete="new-password" minLength={LEAST_PASSWORD} maxLength={200} />
       </Field>

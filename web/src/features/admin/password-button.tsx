@@ -14,14 +14,14 @@ export function PasswordButton({ user }: { user: User }) {
     <ActionDialog
       label="Password"
       confirm="Set"
-      title={`Another password for “${user.name}”`}
+      title={`New password for “${user.name}”`}
       dismiss="Close"
       pending={change.pending}
       problem={change.problem}
       onSubmit={change.run}
     >
-      <p>It is signed out everywhere, and its tokens stay good.</p>
-      <Field label="Password" hint={`At least ${LEAST_PASSWORD} characters. Hand it over yourself.`}>
+      <p>The user is signed out everywhere. The user's tokens stay valid.</p>
+      <Field label="Password" hint={`At least ${LEAST_PASSWORD} characters. You pass the password on yourself.`}>
         <input
           name="password"
           type="password"

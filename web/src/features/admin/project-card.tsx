@@ -31,7 +31,9 @@ export function ProjectCard({ project: { name, description }, everybody }: Props
         {data && others.length > 0 && <AddButton project={name} others={others} />}
       </header>
       {error && <ProblemNotice problem={toProblem(error)} />}
-      {data?.items.length === 0 && <p className="muted">No members yet: only administrators see it.</p>}
+      {data?.items.length === 0 && (
+        <p className="muted">This project has no members yet. Only administrators see it.</p>
+      )}
       {data && data.items.length > 0 && (
         <table>
           <TableHead columns={['Member', 'Role', '']} />
@@ -65,7 +67,7 @@ function MemberRow({ project, member }: { project: string; member: Member }) {
             problem={remove.problem}
             onSubmit={() => remove.run(undefined)}
           >
-            <p>From the next request on it sees nothing of {project}. Its account and tokens stay.</p>
+            <p>The user loses access to {project} with the next request. The account and its tokens stay.</p>
           </ActionDialog>
         </span>
       </td>
@@ -85,13 +87,13 @@ function AddButton({ project, others }: { project: string; others: readonly User
     <ActionDialog
       label="Add a member"
       confirm="Add"
-      title={`Who is to see ${project}?`}
+      title={`Add a member to ${project}`}
       dismiss="Close"
       pending={add.pending}
       problem={add.problem}
       onSubmit={add.run}
     >
-      <Field label="User" hint="Its role is the same in every project.">
+      <Field label="User" hint="A user has the same role in every project.">
         <select name="user" required>
           {others.map(({ id, name, role }) => (
             <option key={id} value={id}>

@@ -14,13 +14,13 @@ export function RoleButton({ user }: { user: Member }) {
     <ActionDialog
       label="Role"
       confirm="Change"
-      title={`What may “${user.name}” do?`}
+      title={`Role of “${user.name}”`}
       dismiss="Close"
       pending={change.pending}
       problem={change.problem}
       onSubmit={change.run}
     >
-      <Field label="Role" hint="In every project, from the next request on.">
+      <Field label="Role" hint="The role applies to every project from the next request on.">
         <select name="role" defaultValue={user.role} key={user.role}>
           {ROLES.map((role) => (
             <option key={role} value={role}>

@@ -40,7 +40,7 @@ export function UserRow({ user, self, now }: Props) {
       <td>
         <span className="row-actions">
           <Link to="/people" search={{ tab: 'audit', actor: id }}>
-            What {self ? 'you' : name} did
+            {self ? 'Your actions' : `Actions of ${name}`}
           </Link>
           <Link to="/people" search={{ user: id }}>
             Tokens
@@ -70,7 +70,9 @@ function Buttons({ user }: { user: User }) {
           problem={disable.problem}
           onSubmit={() => disable.run(undefined)}
         >
-          <p>It is signed out everywhere at once, and its tokens are refused until it is enabled again.</p>
+          <p>
+            The user is signed out everywhere at once. The user's tokens are refused until the account is enabled again.
+          </p>
         </ActionDialog>
       ) : (
         <button type="button" className="button" disabled={enable.pending} onClick={() => void enable.run(undefined)}>

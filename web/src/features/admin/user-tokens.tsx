@@ -20,7 +20,7 @@ export function UserTokens({ user, name, now }: { user: string; name: string; no
         </Link>
       </header>
       {error && <ProblemNotice problem={toProblem(error)} />}
-      {data?.items.length === 0 && <p className="muted">It has none.</p>}
+      {data?.items.length === 0 && <p className="muted">This user has no tokens.</p>}
       {data && data.items.length > 0 && (
         <TokenTable>
           {data.items.map((token) => (

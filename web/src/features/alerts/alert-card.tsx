@@ -36,7 +36,7 @@ export function AlertCard({ alert, changes, now }: Props) {
         {changes && <Buttons alert={alert} />}
       </header>
       {deliveries.length === 0 ? (
-        <p className="muted">No message yet. A test shows whether they arrive.</p>
+        <p className="muted">No message was sent yet. A test shows whether messages arrive.</p>
       ) : (
         <DeliveryTable deliveries={deliveries} now={now} />
       )}
@@ -71,21 +71,21 @@ function Buttons({ alert }: { alert: Alert }) {
         type="button"
         className="button"
         disabled={toggle.pending}
-        title={enabled ? 'Nobody is told until it is on again; what is still to be sent is given up' : undefined}
+        title={enabled ? 'No message is sent while the alert is off. Messages that still wait are dropped' : undefined}
         onClick={() => void toggle.run()}
       >
         {enabled ? 'Switch off' : 'Switch on'}
       </button>
       <ActionDialog
         label="Delete"
-        title={`Tell ${alert.address} no more?`}
+        title={`Delete the alert to ${alert.address}?`}
         dismiss="Keep it"
         danger
         pending={remove.pending}
         problem={remove.problem}
         onSubmit={() => remove.run()}
       >
-        <p>Messages that are still to be sent are dropped too. A new alert has a new key.</p>
+        <p>Messages that still wait are dropped too. A new alert gets a new key.</p>
       </ActionDialog>
     </div>
   )

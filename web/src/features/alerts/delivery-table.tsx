@@ -3,7 +3,7 @@ import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
-const COLUMNS = ['Message', 'State', 'Answer', 'Attempts', 'Made', 'Last tried', 'Next attempt']
+const COLUMNS = ['Message', 'State', 'Answer', 'Attempts', 'Created', 'Last tried', 'Next attempt']
 
 /** The last messages of an alert, the newest first. */
 export function DeliveryTable({ deliveries, now }: { deliveries: readonly Delivery[]; now: number }) {

@@ -7,7 +7,7 @@ import type { CompareAxis } from './url-state'
 
 export const X_AXES: Record<CompareAxis, { name: string; label: string }> = {
   round: { name: 'Round', label: 'Round' },
-  time: { name: 'Time', label: 'Time since its start' },
+  time: { name: 'Time', label: 'Time since the start' },
   bytes: { name: 'Bytes', label: 'Sent by participants so far' },
 }
 

@@ -157,8 +157,8 @@ test('one run without metrics, still running', async () => {
   visit('/compare?ids=a&y=log')
   expect((await screen.findByTestId('compare-overlay')).dataset.points).toBe('0')
   expect(screen.getByText(/has a value of this metric yet/)).toBeTruthy()
-  expect(screen.getByTestId('compare-live').textContent).toContain('1 unfinished, asked every 5 s')
-  expect(screen.getByTestId('compare-same').textContent).toContain('One run has nothing to differ from')
+  expect(screen.getByTestId('compare-live').textContent).toContain('1 unfinished, refreshed every 5 s')
+  expect(screen.getByTestId('compare-same').textContent).toContain('There is only one run, so nothing differs')
 })
 
 test('a hidden run leaves the charts and stays in the table', async () => {

@@ -70,7 +70,7 @@ function Nothing() {
     <section className="empty">
       <h2>Nothing to compare yet</h2>
       <p className="muted">
-        Tick rows in the <Link to="/">list of experiments</Link>, or find them by name above.
+        Select rows in the <Link to="/">list of experiments</Link>, or find experiments by name above.
       </p>
     </section>
   )
@@ -119,7 +119,7 @@ function Live({ runs }: { runs: readonly Run[] }) {
   if (unfinished === 0) return null
   return (
     <p className="muted small" data-testid="compare-live">
-      {unfinished} unfinished, asked every {pollMilliseconds(runs.length) / 1000} s
+      {unfinished} unfinished, refreshed every {pollMilliseconds(runs.length) / 1000} s
     </p>
   )
 }

@@ -100,7 +100,7 @@ function Frontier({ points, metric, log, xLabel }: FrontierProps) {
     <figure className="compare-chart" data-testid="compare-frontier" data-points={points.length}>
       <figcaption>
         <h3>{title}</h3>
-        <p className="muted small">Full points are on the Pareto front: nothing here is better for fewer bytes.</p>
+        <p className="muted small">Filled points are on the Pareto front: no other run is better with fewer bytes.</p>
       </figcaption>
       <div
         className="compare-plot"
@@ -108,7 +108,7 @@ function Frontier({ points, metric, log, xLabel }: FrontierProps) {
         role="img"
         aria-label={`${title} against bytes; the table below holds the values`}
       />
-      {points.length === 0 && <p className="compare-empty muted">No run that is shown has both figures yet.</p>}
+      {points.length === 0 && <p className="compare-empty muted">No visible run has both values yet.</p>}
       {points.length > 0 && (
         <details className="data-table">
           <summary>Values</summary>

@@ -154,7 +154,7 @@ function OverlayChart({ lines, metric, view, onView }: OverlayProps) {
         role="img"
         aria-label={`${metric.label} of ${lines.length} runs; the table below holds the values`}
       />
-      {points === 0 && <p className="compare-empty muted">No run that is shown has a value of this metric yet.</p>}
+      {points === 0 && <p className="compare-empty muted">No visible run has a value of this metric yet.</p>}
       {points > 0 && <DataTable caption={metric.label} data={table.data} lines={table.names} format={metric.format} />}
     </figure>
   )

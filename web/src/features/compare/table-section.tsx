@@ -64,7 +64,9 @@ export function TableSection({ entries, baseline, view, onView }: Props) {
       </div>
       {shown.length === 0 && (
         <p className="muted small compare-note" data-testid="compare-same">
-          {entries.length > 1 ? 'The specifications are equal in every field.' : 'One run has nothing to differ from.'}
+          {entries.length > 1
+            ? 'The specifications are equal in every field.'
+            : 'There is only one run, so nothing differs.'}
         </p>
       )}
     </section>

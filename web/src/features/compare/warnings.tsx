@@ -38,7 +38,7 @@ export function TooManyNotice({ over }: { over: readonly string[] }) {
   return (
     <Notice title={`The first ${MOST_RUNS} runs are shown`} testId="compare-over">
       <p>
-        More cannot be told apart. {over.length === 1 ? 'One is' : `${over.length} are`} left out:{' '}
+        More lines would be hard to distinguish. {over.length === 1 ? 'One is' : `${over.length} are`} left out:{' '}
         <code>{over.join(', ')}</code>
       </p>
     </Notice>

@@ -63,7 +63,7 @@ export function togetherProblem(failures: readonly [Failure, ...Failure[]], tota
   const [{ problem }] = failures
   return {
     code: problem.code,
-    title: total === 1 ? problem.title : `Not done for ${failures.length} of ${total}`,
+    title: total === 1 ? problem.title : `Failed for ${failures.length} of ${total}`,
     detail: '',
     requestId: problem.requestId,
     errors: failures.map((failure) => ({ field: failure.experiment.name, message: reason(failure.problem) })),

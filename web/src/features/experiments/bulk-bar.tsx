@@ -60,7 +60,7 @@ function Changes({ ticks }: { ticks: Ticks }) {
         stay.
       </Asked>
       <Asked action={DELETE} fitting={offered(DELETE)} pending={running !== undefined} onRun={perform}>
-        Their rounds, curves, ledgers and checkpoints are gone for good. To keep them out of sight only, archive them.
+        Their rounds, curves, ledgers and checkpoints are deleted permanently. To hide them instead, archive them.
       </Asked>
       <span role="status" className="muted small">
         {running && `${running}…`}

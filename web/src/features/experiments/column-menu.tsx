@@ -51,7 +51,7 @@ export function ColumnMenu({ shown, onChoose }: Props) {
             onChoose(undefined)
           }}
         >
-          Usual columns
+          Default columns
         </button>
       </div>
     </div>

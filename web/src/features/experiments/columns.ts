@@ -36,12 +36,12 @@ function measured(name: Measured, label: string, bestLabel: string, usual: boole
 
 export const COLUMNS: readonly Column[] = [
   { id: 'state', label: 'State', sorts: ['state', '-state'], usual: true },
-  { id: 'round', label: 'Round', hint: 'Committed, of all', sorts: ['-round', 'round'], usual: true },
+  { id: 'round', label: 'Round', hint: 'Committed rounds of all rounds', sorts: ['-round', 'round'], usual: true },
   { id: 'project', label: 'Project', sorts: ['project', '-project'] },
   { id: 'algorithm', label: 'Algorithm', sorts: ['algorithm', '-algorithm'], usual: true },
   { id: 'dataset', label: 'Data', sorts: ['dataset', '-dataset'] },
   { id: 'participants', label: 'Participants', sorts: ['-participants', 'participants'], number: true },
-  { id: 'K', label: 'K', hint: 'Coordinates, or bytes for each round', sorts: ['-K', 'K'], number: true, usual: true },
+  { id: 'K', label: 'K', hint: 'Coordinates, or bytes per round', sorts: ['-K', 'K'], number: true, usual: true },
   {
     id: 'learning_rate',
     label: 'Rate',

@@ -31,12 +31,12 @@ export function TagButton({ selected, pending, onRun }: Props) {
       problem={undefined}
       onSubmit={submit}
     >
-      <Field label="Add" hint="Several by comma, each a few splitList.">
+      <Field label="Add" hint="Separate tags by commas.">
         <input name="more" type="text" placeholder="hearts, K search" autoComplete="off" />
       </Field>
       {present.length > 0 && (
         <fieldset className="tag-choice">
-          <legend>Take away</legend>
+          <legend>Remove</legend>
           {present.map((tag) => (
             <label key={tag}>
               <input type="checkbox" name="fewer" value={tag} /> {tag}

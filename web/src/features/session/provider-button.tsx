@@ -29,7 +29,7 @@ export function ProviderButton() {
         Sign in with {ways.provider}
       </button>
       {begin.error && <ProblemNotice problem={toProblem(begin.error)} />}
-      <p className="sign-in-or muted small">or, with an account of this service</p>
+      <p className="sign-in-or muted small">or with an account on this server</p>
     </>
   )
 }

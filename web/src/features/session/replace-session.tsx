@@ -22,7 +22,7 @@ export function ReplaceSession({ me, onChosen }: Props) {
       >
         <h1>You are signed in as {me.name}</h1>
         <p>
-          The address that you opened has a sign-in link, perhaps into another account. Use it only if you asked for it
+          The address that you opened is a sign-in link, perhaps for another account. Use it only if you requested it
           yourself: you would work in that account, and {me.name} would be signed out here.
         </p>
         <button type="submit" className="button primary" autoFocus>

@@ -9,7 +9,7 @@ export function ChangesPanel({ original, filled }: { original: Experiment; fille
     <section aria-labelledby="changes" className="spec-panel" data-testid="changes">
       <h2 id="changes">Changed</h2>
       {changes.length === 0 ? (
-        <p className="muted small">Nothing yet: the clone would be the same experiment again.</p>
+        <p className="muted small">There are no changes yet. The clone would repeat the same experiment.</p>
       ) : (
         <div className="spec-scroll" tabIndex={0} role="group" aria-labelledby="changes">
           <table>

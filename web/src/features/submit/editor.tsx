@@ -108,11 +108,11 @@ export function Editor({ catalog, original, beginning, afresh, projects, view, o
       </header>
       {original && (
         <p className="muted small">
-          A copy of{' '}
+          This is a copy of{' '}
           <Link to="/experiments/$id" params={{ id: original.id }}>
             {original.name}
           </Link>
-          . Another algorithm keeps the local options that it knows.
+          . If you choose another algorithm, it keeps the local options that it supports.
         </p>
       )}
       <div className="spec-columns">
@@ -160,7 +160,7 @@ export function Editor({ catalog, original, beginning, afresh, projects, view, o
             />
           ))}
         </div>
-        <aside className="spec-beside" aria-label="What comes of it">
+        <aside className="spec-beside" aria-label="Plan and snippets">
           {original && planned && <ChangesPanel original={original} filled={filled} />}
           <PlanPanel
             planned={planned}

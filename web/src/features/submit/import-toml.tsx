@@ -39,7 +39,7 @@ export function ImportToml({ onRead }: { onRead: (spec: Tree) => void }) {
             }}
           >
             <h2 id="import-toml">Import a specification</h2>
-            <Field label="TOML" hint="It takes the place of what is in the form.">
+            <Field label="TOML" hint="The imported specification replaces the values in the form.">
               <textarea
                 rows={12}
                 spellCheck={false}

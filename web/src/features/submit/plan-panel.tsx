@@ -39,7 +39,7 @@ export function PlanPanel({ planned, waiting, missing, shape, examples, onShape,
       {plan && <Facts plan={plan} />}
       {plan?.local_seconds === null && (
         <label className="spec-inline small">
-          <span>Examples of a participant</span>
+          <span>Examples per participant</span>
           <input
             type="number"
             min={1}
@@ -56,13 +56,13 @@ export function PlanPanel({ planned, waiting, missing, shape, examples, onShape,
         </p>
       ))}
       {!plan && unplanned && (
-        <p className="muted small">{unplanned.detail} Above you can choose a model of about its size.</p>
+        <p className="muted small">{unplanned.detail} You can choose a model of about its size above.</p>
       )}
       {planned?.problem && (
         <p className="muted small">
           {missing.length > 0
-            ? `The plan follows once there is: ${missing.join(', ')}.`
-            : 'The plan follows once the specification is right.'}
+            ? `The plan appears once these are set: ${missing.join(', ')}.`
+            : 'The plan appears once the specification is valid.'}
         </p>
       )}
     </section>
@@ -87,24 +87,28 @@ function facts(plan: Plan): [name: string, value: string, hint?: string][] {
   return [
     ['Weights tuned, d', formatCount(plan.d)],
     ['Coordinates, K', K === null ? 'none' : formatCount(K)],
-    ['Up, each in a round', bytes(plan.bytes_up)],
-    ['Down, each in a round', bytes(plan.bytes_down)],
-    ['In all', bytes(plan.total_bytes), `${plan.rounds} rounds of ${plan.participants} participants, both ways`],
+    ['Sent per participant and round', bytes(plan.bytes_up)],
+    ['Received per participant and round', bytes(plan.bytes_down)],
     [
-      'Noise expected',
+      'Total',
+      bytes(plan.total_bytes),
+      `${plan.rounds} rounds of ${plan.participants} participants, in both directions`,
+    ],
+    [
+      'Expected noise',
       noise ? `${noise.percent.toPrecision(2)} % of the weights` : 'none',
       noise ? `At most ${noise.largest.percent.toPrecision(2)} %, in ${noise.largest.block}` : undefined,
     ].filter((part) => part !== undefined) as [string, string, string?],
     ['Memory, participant', plan.memory_bytes === null ? 'unknown' : `about ${formatBytes(plan.memory_bytes)}`],
     [
-      'Training, in a round',
+      'Training per round',
       plan.local_seconds === null ? 'depends on the examples' : `about ${formatSeconds(plan.local_seconds)}`,
       'On a machine as fast as the server',
     ],
-    ['Aggregation, in a round', `about ${formatSeconds(plan.aggregate_seconds)}`],
+    ['Aggregation per round', `about ${formatSeconds(plan.aggregate_seconds)}`],
   ]
 }
 
 function bytes(count: number | null): string {
-  return count === null ? 'known once it is loaded' : formatBytes(count)
+  return count === null ? 'known once the model is loaded' : formatBytes(count)
 }

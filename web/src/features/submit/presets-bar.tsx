@@ -7,7 +7,7 @@ export function PresetsBar({ disabled, onChoose }: { disabled: boolean; onChoose
   const { data } = useQuery(presetsQuery)
   return (
     <section aria-labelledby="presets" className="spec-presets">
-      <h2 id="presets">Begin with</h2>
+      <h2 id="presets">Start from</h2>
       <ul>
         {data?.items.map(({ name, description }) => (
           <li key={name}>

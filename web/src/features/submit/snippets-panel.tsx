@@ -21,7 +21,7 @@ export function SnippetsPanel({ spec, original, project, chosen, onChoose }: Pro
   const text = { toml: () => toToml(spec), cli: () => commandLine(wanted), python: () => python(wanted) }[chosen]()
   return (
     <section aria-labelledby="same" className="spec-panel" data-testid="snippets">
-      <h2 id="same">The same elsewhere</h2>
+      <h2 id="same">Use it elsewhere</h2>
       <Toggles
         label="Written as"
         options={[
@@ -39,7 +39,8 @@ export function SnippetsPanel({ spec, original, project, chosen, onChoose }: Pro
       )}
       {chosen !== 'toml' && (
         <p className="muted small">
-          On the server as it stands; elsewhere set <code>FERRET_URL</code> and <code>FERRET_TOKEN</code> first.
+          This works on the server as it is. On another machine, set <code>FERRET_URL</code> and{' '}
+          <code>FERRET_TOKEN</code> first.
         </p>
       )}
     </section>

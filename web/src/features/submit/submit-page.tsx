@@ -36,8 +36,8 @@ export function SubmitPage({ view, onView }: Props) {
 
 function OnlyReads() {
   return (
-    <Notice title="You look on as a viewer" testId="only-reads">
-      <p>Submitting an experiment takes a researcher. Ask an administrator of the server for that role.</p>
+    <Notice title="You are a viewer" testId="only-reads">
+      <p>Only researchers can submit experiments. Ask an administrator of the server for that role.</p>
     </Notice>
   )
 }

@@ -31,12 +31,12 @@ export function healthIssues({ parts, queues, disk, given_up: givenUp }: System)
     })
   }
   if (disk.free < NEEDED_BYTES) {
-    const detail = `${formatBytes(disk.free)} are free. Make room, or delete experiments and then let go of their files:`
+    const detail = `${formatBytes(disk.free)} are free. Free some space, or delete experiments and then remove their files:`
     found.push({ title: 'The disk is nearly full', detail, command: 'ferret storage gc' })
   }
   if (givenUp > 0) {
     const tasks = givenUp === 1 ? 'One task was' : `${formatCount(givenUp)} tasks were`
-    const detail = `${tasks} given up after too many failures. The pages of their experiments say why.`
+    const detail = `${tasks} given up after too many failures. The pages of their experiments show why.`
     found.push({ title: 'Tasks that were given up', detail })
   }
   return found

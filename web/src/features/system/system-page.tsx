@@ -51,7 +51,7 @@ export function SystemPage({ view, onView }: Props) {
 
 function Health({ system }: { system: System }) {
   const found = healthIssues(system)
-  if (found.length === 0) return <p role="status">All parts can be used, and every queue has a worker.</p>
+  if (found.length === 0) return <p role="status">All components work, and every queue has a worker.</p>
   return found.map(({ title, detail, command }) => (
     <Notice key={title} title={title} testId="trouble">
       <p>{detail}</p>
@@ -69,7 +69,7 @@ function Parts({ system }: { system: System }) {
       </DefinitionItem>
       <DefinitionItem term="Schema">
         {database.revision ?? 'none'}
-        {!parts.migrations.ready && ', not as this version needs it'}
+        {!parts.migrations.ready && ', not the one that this version needs'}
       </DefinitionItem>
       <DefinitionItem term="Broker">{parts.broker.ready ? 'answers' : 'does not answer'}</DefinitionItem>
       <DefinitionItem term="Storage">
@@ -82,7 +82,7 @@ function Parts({ system }: { system: System }) {
       <DefinitionItem term="Experiments">
         {formatCount(experiments.running ?? 0)} running, {formatCount(experiments.queued ?? 0)} queued
       </DefinitionItem>
-      <DefinitionItem term="Calls not at the broker">{formatCount(unsent.waiting)}</DefinitionItem>
+      <DefinitionItem term="Calls not yet at the broker">{formatCount(unsent.waiting)}</DefinitionItem>
     </dl>
   )
 }

@@ -8,7 +8,7 @@ import { Toggles } from '@/lib/ui/toggles'
 
 import { QUEUES, shownWorkers, type SystemUrlState } from './url-state'
 
-const COLUMNS = ['State', 'Queue', 'Host', 'Process', 'Device', 'Works at', 'Runs for', 'Last sign of life']
+const COLUMNS = ['State', 'Queue', 'Host', 'Process', 'Device', 'Task', 'Uptime', 'Last seen']
 const CHOICES = [['all', 'all'] as const, ...QUEUES.map((queue) => [queue, queue] as const)]
 
 interface Props {
@@ -42,13 +42,14 @@ export function WorkersSection({ system, view, onView }: Props) {
                 onView((before) => ({ ...before, silent: target.checked ? '1' : undefined }))
               }}
             />{' '}
-            with {silent} silent
+            include {silent} silent
           </label>
         </div>
       </header>
       {shown.length === 0 ? (
         <p className="muted">
-          None{view.queue && ` for ${view.queue}`}. <code>ferret worker {view.queue ?? 'train'}</code> starts one.
+          There are no workers{view.queue && ` for ${view.queue}`}. <code>ferret worker {view.queue ?? 'train'}</code>{' '}
+          starts one.
         </p>
       ) : (
         <div className="table-scroll" tabIndex={0} role="region" aria-label="Workers">

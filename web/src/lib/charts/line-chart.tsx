@@ -109,7 +109,9 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
           point(null)
         }}
       />
-      {points === 1 && <p className="plot-single muted small">One point so far: a line comes with the next.</p>}
+      {points === 1 && (
+        <p className="plot-single muted small">There is one point so far. The next one starts a line.</p>
+      )}
       <div className="chart-foot">
         <DataTable caption={title} data={data} lines={lines} format={format} />
         <ChartDownloads {...{ title, spoken, file, canvas }} csv={() => csvOf(data, axis, columns)} />

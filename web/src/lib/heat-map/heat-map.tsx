@@ -102,8 +102,8 @@ function Sized({ width, ...props }: Props & { width: number }) {
         </div>
       </div>
       <p id={help} className="visually-hidden">
-        Arrow keys move from cell to cell, with Ctrl by ten, Home and End to the ends, Enter opens. The table below
-        holds the values.
+        Arrow keys move from cell to cell, and with Ctrl by ten cells. Home and End go to the ends. Enter opens a cell.
+        The table below holds the values.
       </p>
       <p className="visually-hidden" role="status">
         {said}

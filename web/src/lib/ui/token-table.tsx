@@ -5,7 +5,7 @@ import type { Problem } from './problem-notice'
 import { RelativeTime } from './relative-time'
 import { TableHead } from './table-head'
 
-const COLUMNS = ['Token', 'Good for', 'Expires', 'Last used', '']
+const COLUMNS = ['Token', 'Scope', 'Expires', 'Last used', '']
 
 /** A table of tokens; its rows are `TokenRow`s. */
 export function TokenTable({ children }: { children: ReactNode }) {

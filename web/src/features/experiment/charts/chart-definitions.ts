@@ -42,24 +42,24 @@ export const CONVERGENCE: ChartDefinition[] = [
     total: true,
     empty: 'the first point comes with round 1',
   }),
-  kind('weight_noise', { title: 'Noise of the projection', unit: 'percent of the weights' }),
+  kind('weight_noise', { title: 'Projection noise', unit: 'percent of the weights' }),
 ]
 
 /** What the rounds take of the machines. */
 export const COST: ChartDefinition[] = [
   kind('local_seconds', {
     testId: 'chart-seconds',
-    title: 'Work of a round',
-    unit: 'a participant, and the server',
+    title: 'Time per round',
+    unit: 'one participant, and the server',
     metrics: ['local_seconds', 'aggregate_seconds'],
     lines: ['local update', 'aggregation'],
     tick: formatSeconds,
   }),
-  kind('sequences_per_second', { title: 'Speed of training', unit: 'sequences per second' }),
+  kind('sequences_per_second', { title: 'Training speed', unit: 'sequences per second' }),
   kind('peak_memory_bytes', {
     testId: 'chart-memory',
     title: 'Peak memory',
-    unit: 'of the process that trains',
+    unit: 'of the training process',
     metrics: ['peak_memory_bytes', 'peak_device_bytes'],
     lines: ['host', 'device'],
     tick: formatBytes,

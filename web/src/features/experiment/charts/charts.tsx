@@ -74,11 +74,11 @@ export function Charts({ title, kinds, experiment, view, onView }: Props) {
 function NothingMeasured({ experiment: { state } }: { experiment: Experiment }) {
   return (
     <section className="empty" data-testid="no-measurements">
-      <h2>{isFinished(state) ? 'Nothing was measured' : 'Nothing is measured yet'}</h2>
+      <h2>{isFinished(state) ? 'No measurements' : 'No measurements yet'}</h2>
       <p className="muted">
         {isFinished(state)
-          ? `It was ${state === 'failed' ? 'over' : state} before the base model had been evaluated. The tab Events says what happened.`
-          : 'The first point is the base model, before round 1. It appears here by itself.'}
+          ? `The experiment ${state === 'failed' ? 'failed' : `was ${state}`} before the base model was evaluated. The Events tab shows what happened.`
+          : 'The first point is the base model, before round 1. It appears here automatically.'}
       </p>
     </section>
   )

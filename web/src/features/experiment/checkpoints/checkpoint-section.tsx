@@ -26,7 +26,9 @@ export function CheckpointSection({ id, better }: { id: string; better: Experime
       </header>
       {newest === undefined ? (
         !isPending && (
-          <p className="muted">No checkpoint yet: checkpoint.every in the specification says when one is written.</p>
+          <p className="muted">
+            There is no checkpoint yet. checkpoint.every in the specification sets when one is written.
+          </p>
         )
       ) : (
         <div className="checkpoint">
@@ -43,24 +45,26 @@ export function CheckpointSection({ id, better }: { id: string; better: Experime
             ))}
           </div>
           <div>
-            <p className="muted small">All files of the newest into one folder, digests checked:</p>
+            <p className="muted small">
+              Export all files of the newest checkpoint into one folder and check their digests:
+            </p>
             <Command text={exportCommand(id)} label="export command" />
             {older.some(({ files }) => isBest(files)) && (
               <>
-                <p className="muted small">Or of the best:</p>
+                <p className="muted small">Or export the best checkpoint:</p>
                 <Command text={`${exportCommand(id)} --best`} label="export command of the best" />
               </>
             )}
             {better && (
               <>
                 <p className="muted small">
-                  Or the average of the last rounds
+                  Or export the average of the last rounds
                   {better === 'average' && <span className="best">better than the last round</span>}
                 </p>
                 <Command text={`${exportCommand(id)} --average`} label="export command of the average" />
               </>
             )}
-            <p className="muted small">Then, with transformers:</p>
+            <p className="muted small">Then load it with transformers:</p>
             <Command text={LOAD_SNIPPET} label="Python snippet" />
           </div>
         </div>

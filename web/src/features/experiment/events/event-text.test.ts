@@ -19,7 +19,7 @@ test.each<[string, Record<string, unknown>, string]>([
   ],
   ['round.evaluated', { metrics: { rouge_l: 91.1, eval_loss: 0.25 } }, 'Evaluation loss 0.2500 · Rouge-L 91.1 %'],
   ['contribution.rejected', { participant: 'a', code: 'x.y', detail: 'holds NaN' }, 'From a: x.y: holds NaN'],
-  ['round.abandoned', {}, 'Without a result'],
+  ['round.abandoned', {}, 'No result'],
   ['experiment.completed', {}, 'All rounds are committed'],
   [
     'experiment.completed',

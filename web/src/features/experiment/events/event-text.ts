@@ -27,15 +27,15 @@ const TEXTS: Record<EventType, (event: Event) => string> = {
   'experiment.queued': (event) => `Queued as “${word(event, 'name')}”`,
   'experiment.running': (event) => `Base model loaded: ${shortDigest(word(event, 'base_digest'))}`,
   'experiment.paused': () => 'Paused: no work is handed out',
-  'experiment.resumed': () => 'Goes on',
-  'experiment.extended': (event) => `Now ${count(event, 'rounds')} rounds in all${patience(event)}`,
+  'experiment.resumed': () => 'Resumed',
+  'experiment.extended': (event) => `Now ${count(event, 'rounds')} rounds in total${patience(event)}`,
   'experiment.completed': ending,
   'experiment.failed': failure,
-  'experiment.cancelled': () => 'Cancelled by hand',
+  'experiment.cancelled': () => 'Cancelled by a user',
   'participant.joined': (event) => `${word(event, 'participant')} joined`,
-  'participant.approved': (event) => `${word(event, 'participant')} was let in`,
+  'participant.approved': (event) => `${word(event, 'participant')} was approved`,
   'participant.refused': (event) => `${word(event, 'participant')} was refused`,
-  'participant.revoked': (event) => `${word(event, 'participant')} was shut out`,
+  'participant.revoked': (event) => `${word(event, 'participant')} was revoked`,
   'round.opened': (event) => `Opened for ${count(event, 'participants')} participants${attempt(event)}`,
   'round.frozen': (event) => `Closed with ${count(event, 'accepted')} contributions`,
   'round.committed': (event) => [`Model ${shortDigest(word(event, 'digest'))}`, ...metrics(event)].join(' · '),
@@ -79,7 +79,7 @@ function attempt({ data: { attempt: number } }: Event): string {
 
 function failure(event: Event): string {
   const said = ['code', 'detail'].filter((name) => name in event.data).map((name) => word(event, name))
-  return said.length > 0 ? said.join(': ') : 'Without a result'
+  return said.length > 0 ? said.join(': ') : 'No result'
 }
 
 function checkpoint(event: Event): string {

@@ -61,7 +61,7 @@ export function EventsTab({ experiment, kinds, onKinds }: Props) {
             setAfter(Math.max(0, after - STEP))
           }}
         >
-          {formatCount(after)} earlier ones: show more
+          Show more of {formatCount(after)} earlier events
         </button>
       )}
     </section>
@@ -94,7 +94,7 @@ function EventTable({ events }: { events: Event[] }) {
   return (
     <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Events">
       <table className="events">
-        <TableHead columns={['Time', 'Round', 'Event', 'What']} numbers={['Round']} />
+        <TableHead columns={['Time', 'Round', 'Event', 'Details']} numbers={['Round']} />
         <tbody>
           {events.map((event) => (
             <tr key={event.seq}>

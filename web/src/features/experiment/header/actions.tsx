@@ -24,7 +24,7 @@ export function Actions({ experiment }: Props) {
 function OnlyReads() {
   return (
     <p className="muted small" data-testid="only-reads">
-      You look on as a viewer: a researcher can change this experiment.
+      You are a viewer: a researcher can change this experiment.
     </p>
   )
 }

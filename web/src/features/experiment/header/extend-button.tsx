@@ -19,7 +19,7 @@ export function ExtendButton({ experiment, primary = false }: { experiment: Expe
     >
       <p>
         {experiment.stopped
-          ? `It stopped early after round ${experiment.round} of ${experiment.rounds}. It goes on from there, with new patience.`
+          ? `It stopped early after round ${experiment.round} of ${experiment.rounds}. It continues from there with new patience.`
           : `It has ${experiment.rounds} rounds now.`}
         {experiment.state === 'completed' && ' It runs again, starting from its last model.'}
       </p>

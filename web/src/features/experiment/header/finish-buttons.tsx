@@ -61,8 +61,8 @@ export function DeleteButton({ experiment }: Props) {
       onSubmit={remove}
     >
       <p>
-        Its rounds, curves, ledger and checkpoints are gone for good. To keep them out of sight only, archive it. This
-        cannot be undone.
+        Its rounds, curves, ledger and checkpoints are deleted permanently. This cannot be undone. To hide the
+        experiment instead, archive it.
       </p>
     </ActionDialog>
   )

@@ -15,7 +15,7 @@ interface Props {
   reads: boolean
 }
 
-const PRIORITY_HINT = 'How many trainings it gets for each one of an experiment of priority 1, up to 8.'
+const PRIORITY_HINT = 'From 1 to 8. Priority 4 gets four training tasks for each one of an experiment with priority 1.'
 
 /** The tags, each a way to the experiments that have it too, and the notes as they were written. */
 export function TagsAndNotes({ experiment, reads }: Props) {
@@ -23,7 +23,7 @@ export function TagsAndNotes({ experiment, reads }: Props) {
   return (
     <div className="remarks" data-testid="remarks">
       {tags.map((tag) => (
-        <Link key={tag} to="/" search={{ tag: [tag] }} className="tag" title={`All with the tag ${tag}`}>
+        <Link key={tag} to="/" search={{ tag: [tag] }} className="tag" title={`All experiments with the tag ${tag}`}>
           {tag}
         </Link>
       ))}
@@ -71,10 +71,10 @@ function TagsAndNotesButton({ experiment }: { experiment: Experiment }) {
     >
       {/* Made anew where somebody else has edited them meanwhile. */}
       <div key={JSON.stringify([begun.tags, begun.notes, begun.priority])}>
-        <Field label="Tags" hint="Several by comma, each a few splitList.">
+        <Field label="Tags" hint="Separate tags by commas.">
           <input name="tags" type="text" defaultValue={begun.tags.join(', ')} autoComplete="off" />
         </Field>
-        <Field label="Notes" hint="Shown as they are written.">
+        <Field label="Notes" hint="Notes are shown as plain text.">
           <textarea name="notes" rows={8} maxLength={20_000} defaultValue={begun.notes} />
         </Field>
         <Field label="Priority" hint={PRIORITY_HINT}>

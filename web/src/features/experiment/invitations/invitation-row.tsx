@@ -28,10 +28,10 @@ export function InvitationRow({ experiment, code, now }: { experiment: string; c
           </span>
         )}
         {refused > 0 && (
-          <span className="row-warning">shown {refused} more times after that: somebody else has it too</span>
+          <span className="row-warning">presented {refused} more times since: somebody else has the code too</span>
         )}
       </td>
-      <td>{approval ? 'is asked for' : 'at once'}</td>
+      <td>{approval ? 'required' : 'not required'}</td>
       <td className="nowrap">
         <RelativeTime at={created} now={now} />
       </td>
@@ -53,7 +53,7 @@ function Revoke({ experiment, id }: { experiment: string; id: string }) {
       problem={revoke.problem}
       onSubmit={() => revoke.run()}
     >
-      <p>Nobody joins with it any more. This cannot be undone; a new code can be made.</p>
+      <p>Nobody can join with this code any more. This cannot be undone, but you can create a new code.</p>
     </ActionDialog>
   )
 }

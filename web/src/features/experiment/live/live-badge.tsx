@@ -3,10 +3,10 @@ import type { LiveStatus } from './use-live'
 const EXPLANATION = {
   connecting: 'Connecting to the server',
   live: 'This page updates as the experiment runs',
-  reconnecting: 'The live connection is lost and tried again; until it is back this page asks every few seconds',
-  polling: 'No live connection for now: this page asks the server every few seconds',
+  reconnecting: 'The live connection is lost. The page reconnects, and until then it refreshes every few seconds',
+  polling: 'There is no live connection for now. The page refreshes every few seconds',
   finished: 'The experiment has ended',
-  stale: 'The server cannot be reached: this page is of that time, and goes on by itself once the server is back',
+  stale: 'The server cannot be reached. The page shows the state of that time, and refreshes once the server is back',
 }
 
 export function LiveBadge({ status }: { status: LiveStatus }) {

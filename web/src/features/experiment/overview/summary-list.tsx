@@ -39,7 +39,7 @@ function Elapsed({ experiment: { started_at: started, finished_at: finished } }:
   if (started === null) return <span className="muted">not started</span>
   const seconds = secondsBetween(started, finished ?? new Date(now).toISOString())
   return (
-    <span title={`Started ${formatTime(started)}; pauses count`}>
+    <span title={`Started ${formatTime(started)}; pauses are included`}>
       {formatSeconds(finished === null ? Math.floor(seconds) : seconds)}
     </span>
   )

@@ -26,7 +26,7 @@ export function cellText(matrix: Matrix, { row, column }: Place): CellText {
     name: matrix.names[row] ?? '',
     displayName: matrix.displayNames[row] ?? '',
     round: matrix.rounds[column] ?? 0,
-    state: state === undefined ? 'not asked' : STATE_LABELS[state],
+    state: state === undefined ? 'not selected' : STATE_LABELS[state],
     bytes: told(matrix.sizes[place], formatBytes),
     duration: told(matrix.seconds[place], formatSeconds),
     loss: isNotANumber(matrix, place) ? 'not a number' : told(matrix.losses[place], formatLoss),

@@ -36,7 +36,7 @@ export function HeatMapSection({ id, matrix, pending, view, onView, onOpen, earl
         {!empty && <Toolbar view={view} onView={onView} earlier={earlier} />}
       </header>
       {empty ? (
-        <p className="muted">{pending ? 'Loading…' : 'Nobody has been asked to take part in a round yet.'}</p>
+        <p className="muted">{pending ? 'Loading…' : 'No participant has been selected for a round yet.'}</p>
       ) : (
         <Filled id={id} matrix={matrix} view={view} onOpen={onOpen} />
       )}

@@ -20,7 +20,7 @@ export function Legend({ metric, domain, dark }: Props) {
         {STATES.map((state) => (
           <Entry key={state} colour={css(colours[state])} mark={MARKS[state]} text={STATE_LABELS[state]} />
         ))}
-        <Entry colour="transparent" mark="" text="not asked" />
+        <Entry colour="transparent" mark="" text="not selected" />
       </ul>
     )
   }
@@ -29,9 +29,9 @@ export function Legend({ metric, domain, dark }: Props) {
     <ul className="legend" aria-label="Legend">
       <li>
         {title}
-        {domain === undefined ? ': none is told' : <Ramp domain={domain} dark={dark} format={format} />}
+        {domain === undefined ? ': no values' : <Ramp domain={domain} dark={dark} format={format} />}
       </li>
-      <Entry colour={css(colours.pending)} mark="" text="not told" />
+      <Entry colour={css(colours.pending)} mark="" text="not reported" />
       <Entry colour={css(colours.rejected)} mark="×" text="rejected" />
       {metric === 'loss' && <Entry colour={css(notANumberColour(dark))} mark="−" text="not a number" />}
     </ul>

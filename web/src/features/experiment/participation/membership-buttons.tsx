@@ -26,8 +26,8 @@ export function ApprovalButtons({ id, participant }: { id: string; participant: 
         problem={refuse.problem}
         onSubmit={refuse.run}
       >
-        <p>It takes no part in this experiment, and its place is free for another. This cannot be undone.</p>
-        <Field label="Why: it is told this">
+        <p>The participant does not take part, and its place is free for another one. This cannot be undone.</p>
+        <Field label="Reason, shown to the participant">
           <input name="reason" maxLength={500} />
         </Field>
       </ActionDialog>
@@ -52,10 +52,9 @@ export function RevokeButton({ id, participant }: { id: string; participant: Par
       onSubmit={revoke.run}
     >
       <p>
-        Its next request is refused, and rounds go on without it. What was accepted from it stays. This cannot be
-        undone.
+        Its next request is refused, and rounds continue without it. Accepted contributions stay. This cannot be undone.
       </p>
-      <Field label="Why: it is told this">
+      <Field label="Reason, shown to the participant">
         <input name="reason" maxLength={500} />
       </Field>
     </ActionDialog>

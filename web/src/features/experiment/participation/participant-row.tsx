@@ -72,7 +72,7 @@ function StateAndProblems({
   const reason = participant?.revoked_for ?? null
   return (
     <>
-      <span className="summary">
+      <span className="participant-state">
         {state === 'active' ? <StateChip state={online ? 'online' : 'quiet'} /> : <StateChip state={state} />}
         {lastState !== undefined && lastState !== 'accepted' && (
           <span className="muted small">{`${STATE_LABELS[lastState]} in round ${lastRound ?? 0}`}</span>

@@ -70,7 +70,7 @@ export function ParticipantsSection({ experiment, matrix, participants, view, on
       </div>
       {shown.length === 0 ? (
         <p className="muted">
-          {everyone.length === 0 ? 'Nobody has joined yet, and no round has opened.' : 'Nobody matches.'}
+          {everyone.length === 0 ? 'Nobody has joined yet, and no round has opened.' : 'No participant matches.'}
         </p>
       ) : (
         <VirtualTable
@@ -116,7 +116,7 @@ function isShown(summary: ParticipantSummary, who: Filter | undefined, text: str
 
 function asked({ participants, spec }: Experiment): string {
   const { simulated } = spec.participants
-  if (simulated === 0) return `${formatCount(participants)} real ones are asked for`
+  if (simulated === 0) return `${formatCount(participants)} edge participants are required`
   return `${formatCount(simulated)} of ${formatCount(participants)} are simulated by the server`
 }
 

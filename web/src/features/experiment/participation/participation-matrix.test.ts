@@ -31,7 +31,7 @@ test('a cell is read as a sentence', () => {
   expect(read(3, 0)).toBe('client-10, round 6: accepted, sent 8.19 kB, trained for 1.5 s, train loss 2.500')
   expect(read(3, 1)).toContain('refused: contribution.malformed')
   expect(read(1, 0)).toBe('client-2, round 6: rejected, train loss not a number, refused: training.non_finite')
-  expect(read(0, 0)).toBe(`${ARABIC}, round 6: not asked`)
+  expect(read(0, 0)).toBe(`${ARABIC}, round 6: not selected`)
   expect(read(0, 1)).toBe(`${ARABIC}, round 7: training`)
 })
 

@@ -6,7 +6,7 @@ import { formatCount, formatTime } from '@/lib/format'
 import { SiteName } from '@/lib/ui/site-name'
 import { TableHead } from '@/lib/ui/table-head'
 
-const COLUMNS = ['Round', 'Participant', 'Refused', 'Reason', 'Detail of the last', 'Last']
+const COLUMNS = ['Round', 'Participant', 'Refused', 'Reason', 'Latest detail', 'Latest']
 
 /** Uploads that were refused, if there were any: none of them moved the model. */
 export function RejectionsSection({ experiment: { id, state } }: { experiment: Experiment }) {
@@ -17,7 +17,7 @@ export function RejectionsSection({ experiment: { id, state } }: { experiment: E
     <section aria-labelledby="rejections" data-testid="rejections">
       <header className="section-header">
         <h2 id="rejections">Refused uploads</h2>
-        <span className="muted small">{formatCount(total)} in all; none of them moved the model</span>
+        <span className="muted small">{formatCount(total)} in all; none of them changed the model</span>
       </header>
       <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Refused uploads">
         <table>

@@ -22,12 +22,12 @@ test('where an answer stands is said in words', () => {
   expect(progressText(tuned, undefined, false)).toBe('waiting')
   expect(progressText(tuned, 3.2, false)).toBe('waiting for a worker, 3 s')
   expect(progressText({ ...tuned, state: 'loading' }, undefined, false)).toBe('loading the model')
-  expect(progressText({ ...tuned, state: 'answering', text: 'a' }, undefined, true)).toBe('broken off')
+  expect(progressText({ ...tuned, state: 'answering', text: 'a' }, undefined, true)).toBe('interrupted')
   expect(progressText(tuned, undefined, true)).toBe('no answer')
   const done = { ...tuned, state: 'done' as const, text: 'a', tokens: 1, seconds: 0.5 }
   expect(progressText({ ...done, text: '' }, undefined, true)).toBe('an empty answer · 1 token in 0.50 s')
   expect(progressText({ ...done, ended: 'model' }, undefined, true)).toBe('1 token in 0.50 s')
   expect(progressText({ ...done, ended: 'length' }, undefined, true)).toBe(
-    '1 token in 0.50 s · cut at the longest answer',
+    '1 token in 0.50 s · cut off at the maximum length',
   )
 })

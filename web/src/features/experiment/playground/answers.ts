@@ -53,7 +53,10 @@ function changed(answer: Answer, kind: SaidKind, said: Said): Partial<Answer> {
   }
 }
 
-const ENDS: Record<string, string> = { length: 'cut at the longest answer', context: 'cut: the context is full' }
+const ENDS: Record<string, string> = {
+  length: 'cut off at the maximum length',
+  context: 'cut off: the context is full',
+}
 
 /** In words where an answer stands; `over`: no more will come of it. */
 export function progressText(answer: Answer, waited: number | undefined, over: boolean): string {
@@ -62,7 +65,7 @@ export function progressText(answer: Answer, waited: number | undefined, over: b
     const length = `${tokens} ${tokens === 1 ? 'token' : 'tokens'} in ${formatSeconds(seconds)}`
     return [answer.text === '' && 'an empty answer', length, ENDS[ended]].filter(Boolean).join(' · ')
   }
-  if (over) return answer.text === '' ? 'no answer' : 'broken off'
+  if (over) return answer.text === '' ? 'no answer' : 'interrupted'
   if (answer.state === 'waiting')
     return waited === undefined ? 'waiting' : `waiting for a worker, ${waited.toFixed(0)} s`
   return answer.state === 'loading' ? 'loading the model' : 'answering'

@@ -29,7 +29,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           ))}
         </select>
       </Field>
-      <Field label="Temperature" hint="0: the most probable answer">
+      <Field label="Temperature" hint="0 gives the most probable answer">
         <input
           type="number"
           min={0}
@@ -41,7 +41,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           }}
         />
       </Field>
-      <Field label="Longest answer" hint="tokens">
+      <Field label="Longest answer" hint="in tokens">
         <input
           type="number"
           min={1}
@@ -52,7 +52,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           }}
         />
       </Field>
-      <Field label="Seed" hint="the same seed, the same answer">
+      <Field label="Seed" hint="the same seed gives the same answer">
         <input
           type="number"
           min={0}

@@ -28,7 +28,9 @@ export default function Playground({ experiment: { id }, view, onView }: Props) 
   const found = checkpoints(data ?? [])
   const chosen = view.model ?? firstChoice(found)
   if (chosen === undefined) {
-    return isPending ? null : <p className="muted">No checkpoint yet: the first can be asked when it is written.</p>
+    return isPending ? null : (
+      <p className="muted">There is no checkpoint yet. You can ask the first one once it is written.</p>
+    )
   }
   const models = found.map((model) => ({ round: model.round, name: modelName(model, found) }))
   return <Asking id={id} view={view} onView={onView} models={models} chosen={chosen} />
@@ -79,7 +81,7 @@ function Asking({ id, view, onView, models, chosen }: AskingProps) {
             }}
           />
         </Field>
-        <Field label="Input" hint="What the question is about, where that stands apart; may be empty.">
+        <Field label="Input" hint="Optional: a text that the question is about.">
           <textarea
             value={input}
             rows={2}
@@ -108,7 +110,7 @@ function Asking({ id, view, onView, models, chosen }: AskingProps) {
               setInput(drawn.input)
             }}
           />
-          <span className="muted small">Ctrl + Enter asks.</span>
+          <span className="muted small">Press Ctrl + Enter to ask.</span>
         </div>
       </form>
       {problem && <ProblemNotice problem={problem} />}

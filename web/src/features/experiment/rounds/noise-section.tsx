@@ -15,10 +15,10 @@ export function NoiseSection({ id }: { id: string }) {
   return (
     <section aria-labelledby="noise" data-testid="noise">
       <header className="section-header">
-        <h2 id="noise">Noise of the projection</h2>
+        <h2 id="noise">Projection noise</h2>
         <span className="muted small">In percent of the block's weights (RMS); the worst blocks first</span>
       </header>
-      <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Noise of the projection">
+      <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Projection noise">
         <table>
           <TableHead columns={COLUMNS} numbers={COLUMNS.slice(1)} />
           <tbody>

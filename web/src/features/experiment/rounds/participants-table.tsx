@@ -77,7 +77,7 @@ function ContributionRow({ contribution }: { contribution: Contribution }) {
       <td>
         <StateChip state={state} />
         {factor !== null && (
-          <span className="muted small"> clipped to {(100 * factor).toPrecision(3)} % of its length</span>
+          <span className="muted small"> clipped to {(100 * factor).toPrecision(3)} % of its norm</span>
         )}
         {error && (
           <span className="row-error">

@@ -39,7 +39,7 @@ function Rounds({ id, chosen }: Props) {
     <section aria-labelledby="rounds">
       <header className="section-header">
         <h2 id="rounds">Rounds</h2>
-        {rounds.length > 1 && <span className="muted small">Press a round to see who took part</span>}
+        {rounds.length > 1 && <span className="muted small">Select a round to see its participants</span>}
       </header>
       {error && <ProblemNotice problem={toProblem(error)} />}
       {rounds.length === 0 && !isPending && <p className="muted">No round has opened yet.</p>}

@@ -13,7 +13,7 @@ export function PhasesSection({ id }: { id: string }) {
   return (
     <section aria-labelledby="phases" data-testid="phases">
       <header className="section-header">
-        <h2 id="phases">Where a round's time goes</h2>
+        <h2 id="phases">Time per phase of a round</h2>
         {phases.length > 0 && <span className="muted small">Medians</span>}
       </header>
       {phases.length === 0 ? (

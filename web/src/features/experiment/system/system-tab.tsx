@@ -20,7 +20,7 @@ export default function SystemTab({ experiment, view, onView }: Props) {
     <>
       <PhasesSection id={id} />
       <CostSection id={id} />
-      <Charts title="Over the rounds" kinds={COST} experiment={experiment} view={view} onView={onView} />
+      <Charts title="By round" kinds={COST} experiment={experiment} view={view} onView={onView} />
       <WorkersSection id={id} />
     </>
   )

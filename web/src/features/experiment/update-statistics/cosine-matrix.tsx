@@ -33,7 +33,7 @@ export function CosineMatrix({ agreement, file }: Props) {
           CSV
         </button>
       </header>
-      <p>{agreementOf(agreement) ?? 'No two participants have moved.'}</p>
+      <p>{agreementOf(agreement) ?? 'No two participants changed the model.'}</p>
       <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Cosine between participants">
         <table className={written ? 'cosine-table' : 'cosine-table dense'}>
           <thead>

@@ -20,7 +20,7 @@ const update: RoundUpdate = {
 }
 
 describe('assessNoise', () => {
-  it('says that K suffices, with the number', () => {
+  it('reports that K is large enough, with the number', () => {
     const found = assessNoise(update)
     expect(found?.suffices).toBe(true)
     expect(found?.answer).toContain('3.2 % of the weights')
@@ -60,7 +60,7 @@ describe('agreementOf', () => {
   })
   it('has no error where nothing is estimated', () => {
     const text = agreementOf({ participants, display_names: {}, cosines: [0.5, 0.5, 0.5], errors: [0, 0, 0] })
-    expect(text).toBe("Two participants' updates have a cosine of 0.5 in the mean.")
+    expect(text).toBe("Two participants' updates have a cosine of 0.5 on average.")
   })
   it('says nothing of participants that did not move', () => {
     expect(agreementOf({ participants: ['a', 'b'], display_names: {}, cosines: [null], errors: [null] })).toBeNull()
@@ -71,6 +71,6 @@ describe('cosineText', () => {
   it('shows the error beside the cosine', () => {
     expect(cosineText(0.2, 0.41)).toBe('0.20 ± 0.41')
     expect(cosineText(0.2, 0)).toBe('0.20')
-    expect(cosineText(null, null)).toBe('did not move')
+    expect(cosineText(null, null)).toBe('no change')
   })
 })

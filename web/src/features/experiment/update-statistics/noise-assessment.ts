@@ -14,7 +14,7 @@ export function assessNoise({ weight_noise: noise }: RoundUpdate): NoiseAssessme
   const percent = shownPercent(noise.percent)
   const advised = `at most ${shownPercent(noise.advised_percent)} is advised`
   if (noise.advice.length === 0) {
-    const answer = `K suffices: the projection put noise of ${percent} of the weights into this round, and ${advised}.`
+    const answer = `K is large enough: the projection added noise of ${percent} of the weights to this round; ${advised}.`
     return { suffices: true, answer, ways: [] }
   }
   const refused = `beyond ${shownPercent(noise.most_percent)} a round is refused`
@@ -22,7 +22,7 @@ export function assessNoise({ weight_noise: noise }: RoundUpdate): NoiseAssessme
   const fault = helps
     ? 'K is smaller than advised'
     : 'The noise is larger than advised, and more coordinates alone would not help'
-  const answer = `${fault}: the projection put noise of ${percent} of the weights into this round; ${advised}, ${refused}.`
+  const answer = `${fault}: the projection added noise of ${percent} of the weights to this round; ${advised}, ${refused}.`
   return { suffices: false, answer, ways: noise.advice }
 }
 
@@ -34,7 +34,7 @@ export function errorOf({ error }: RoundUpdate): string | null {
   const range = low === high ? '' : ` (between ${digits(low)} and ${digits(high)})`
   return (
     `The noise in the rebuilt mean update is ${digits(expected)} times as long as the update${range}; ` +
-    `their cosine is about ${digits(cosine)}. It points everywhere alike, and averages out over rounds.`
+    `their cosine is about ${digits(cosine)}. The noise has no preferred direction and averages out over rounds.`
   )
 }
 
@@ -49,13 +49,13 @@ export function agreementOf({ cosines, errors }: Agreement): string | null {
   const pairs =
     unsure === 0
       ? ''
-      : ` Of ${told.length} pairs, K is too small to tell ${unsure} from participants that have nothing in common.`
-  return `Two participants' updates have a cosine of ${shown} in the mean.${pairs}`
+      : ` Of ${told.length} pairs, K is too small to distinguish ${unsure} from participants that have nothing in common.`
+  return `Two participants' updates have a cosine of ${shown} on average.${pairs}`
 }
 
 /** "0.2 ± 0.4", or no error where nothing is estimated. */
 export function cosineText(cosine: number | null, error: number | null): string {
-  if (cosine === null) return 'did not move'
+  if (cosine === null) return 'no change'
   return error ? `${cosine.toFixed(2)} ± ${digits(error)}` : cosine.toFixed(2)
 }
 

@@ -14,7 +14,7 @@ export function RoundChooser({ round, newest, onChoose }: Props) {
       <button
         type="button"
         className="button"
-        aria-label="Round before"
+        aria-label="Previous round"
         disabled={round <= 1}
         onClick={() => {
           choose(round - 1)
@@ -38,7 +38,7 @@ export function RoundChooser({ round, newest, onChoose }: Props) {
       <button
         type="button"
         className="button"
-        aria-label="Round after"
+        aria-label="Next round"
         disabled={round >= newest}
         onClick={() => {
           choose(round + 1)

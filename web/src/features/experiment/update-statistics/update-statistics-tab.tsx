@@ -30,7 +30,7 @@ export default function UpdateStatisticsTab({ experiment, view, onView }: Props)
     enabled: newest > 0,
     placeholderData: (before) => before,
   })
-  if (newest === 0) return <p className="muted">No round is committed yet: its update is shown here when it is.</p>
+  if (newest === 0) return <p className="muted">No round is committed yet. The update of the first one appears here.</p>
   return (
     <>
       <RoundChooser
@@ -76,8 +76,8 @@ function Inside({ update, file }: { update: RoundUpdate; file: string }) {
         <CosineMatrix agreement={agreement} file={`${file}-cosines`} />
       ) : (
         <p className="muted small">
-          There are no cosines of this round: fewer than two participants, one-bit coordinates of fewer than eight
-          weights each, or an algorithm whose uploads do not tell the update.
+          This round has no cosines. It had fewer than two participants, one-bit coordinates of fewer than eight weights
+          each, or an algorithm whose uploads do not contain the update.
         </p>
       )}
     </div>
@@ -86,7 +86,7 @@ function Inside({ update, file }: { update: RoundUpdate; file: string }) {
 
 function Answer({ update }: { update: RoundUpdate }) {
   const assessment = assessNoise(update)
-  if (assessment === null) return <p>Nothing is projected: the update has no noise of random directions.</p>
+  if (assessment === null) return <p>The update is not projected, so it has no projection noise.</p>
   return (
     <div className="update-answer" data-testid="update-answer" data-suffices={assessment.suffices}>
       <p>
@@ -94,7 +94,7 @@ function Answer({ update }: { update: RoundUpdate }) {
       </p>
       {assessment.ways.length > 0 && (
         <>
-          <p>Any one of these brings it there:</p>
+          <p>Any one of these changes is enough:</p>
           <ul>
             {assessment.ways.map((way) => (
               <li key={way}>
@@ -113,7 +113,7 @@ function linesOf({ step, noise, weights, update }: RoundUpdate): BlockLine[] {
   return [
     { name: 'weights', column: 'weights', colour: '--muted', dash: [2, 4], values: weights },
     { name: 'step', column: 'step', colour: '--accent', dash: [], values: step },
-    ...(noise ? [{ name: 'noise in it', column: 'noise', colour: '--second', dash: [6, 4], values: noise }] : []),
+    ...(noise ? [{ name: 'noise', column: 'noise', colour: '--second', dash: [6, 4], values: noise }] : []),
     ...(update ? [{ name: 'own update', column: 'update', colour: '--text', dash: [1, 3], values: update }] : []),
   ]
 }
