@@ -13,7 +13,7 @@ function at(id: string) {
   return { path: { experiment_id: id } }
 }
 
-/** An experiment and the tag of what can be edited of it. */
+/** An experiment and the entity tag of its editable fields. */
 export interface ReadExperiment {
   experiment: Experiment
   etag: string | null
@@ -25,14 +25,14 @@ export async function readForEdit(id: string): Promise<ReadExperiment> {
   return { experiment, etag: (await call).response.headers.get('ETag') }
 }
 
-/** Refused with `experiment.changed` if somebody edited it since it was read with `etag`. */
+/** The server refuses with `experiment.changed` if somebody edited the experiment after it was read with `etag`. */
 export function editExperiment(id: string, change: ExperimentChange, etag: string | null): Promise<Experiment> {
   const params = { ...at(id), ...(etag !== null && { header: { 'If-Match': etag } }) }
   const headers = { 'Content-Type': 'application/merge-patch+json' }
   return answer(client.PATCH('/api/v1/experiments/{experiment_id}', { params, body: change, headers }))
 }
 
-/** Reads it and gives it those tags in addition, without others. */
+/** Reads an experiment, adds some tags and removes others. */
 export async function retagExperiment(id: string, more: readonly string[], fewer: readonly string[]) {
   const { experiment, etag } = await readForEdit(id)
   const gone = fewer.map(tagKey)
@@ -40,7 +40,7 @@ export async function retagExperiment(id: string, more: readonly string[], fewer
   return editExperiment(id, { tags }, etag)
 }
 
-/** Upper and lower case are the same tag. */
+/** Tags that differ only in upper and lower case have the same key. */
 function tagKey(tag: string): string {
   return tag.trim().toLowerCase()
 }
@@ -48,8 +48,8 @@ function tagKey(tag: string): string {
 type Editable = Pick<Experiment, 'name' | 'tags' | 'notes' | 'priority'>
 
 /**
- * Edits an experiment that was `read` when the editing began, and that the reader had seen as `seen`. What fails is
- * told in a toast that names the action; whatever happens, the page then shows the experiment as it is.
+ * Edits an experiment that was `read` when the editing began, and that the page showed as `seen`. A toast that names
+ * the action reports a failure. In every case the page then shows the current experiment.
  */
 function useEdit(id: string) {
   const queryClient = useQueryClient()
@@ -75,7 +75,7 @@ function useEdit(id: string) {
   }
 }
 
-/** Throws what the server says of an edit that is late, where the reader had seen what is past. */
+/** Throws the server's error for a late edit if the page showed an older version. */
 export function requireSame(now: Editable, seen: Partial<Editable>): void {
   const parts = ['name', 'tags', 'notes', 'priority'] as const
   if (parts.every((part) => seen[part] === undefined || String(seen[part]) === String(now[part]))) return
@@ -83,7 +83,7 @@ export function requireSame(now: Editable, seen: Partial<Editable>): void {
   throw new ApiProblem({ code: 'experiment.changed', title }, 412)
 }
 
-/** What a field needs that renames the experiment; it is read when the editing begins. */
+/** Props of a field that renames the experiment. The experiment is read when the editing begins. */
 export function useRename({ id, name }: { id: string; name: string }) {
   const read = useRef<Promise<ReadExperiment>>(undefined)
   const edit = useEdit(id)

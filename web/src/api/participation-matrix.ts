@@ -18,15 +18,15 @@ export interface PartsOfRounds {
   displayNames: Record<string, string>
 }
 
-/** What is committed stays as it is. */
+/** Committed rounds never change. */
 function settled(rounds: readonly RoundParts[]): RoundParts[] {
   const open = rounds.findIndex(({ parts }) => parts.state !== 'committed')
   return open === -1 ? [...rounds] : rounds.slice(0, open)
 }
 
 /**
- * Who did what in the rounds after `after`; those that are settled are not asked for again. A lease is no event: while
- * the experiment is live, what is not settled is asked for again and again.
+ * The participants of the rounds after `after`; settled rounds are not requested again. No event reports a lease, so
+ * rounds that are not settled are refetched at an interval while the experiment is live.
  */
 export function participationQuery(id: string, after: number, live: boolean) {
   const queryKey = [...partKey(id, 'participation'), after]
@@ -46,7 +46,7 @@ export function participationQuery(id: string, after: number, live: boolean) {
         rounds.push(...page.rounds.map((parts) => ({ participants, states, parts })))
         Object.assign(displayNames, page.display_names)
         next = page.next_after_round
-        // What has come is shown, and is not asked for again by who starts anew.
+        // Pages that have arrived are shown, and a restarted query does not request them again.
         if (next !== null)
           cache.setQueryData<PartsOfRounds>(queryKey, { rounds: [...rounds], displayNames: { ...displayNames } })
       }

@@ -7,7 +7,7 @@ import type { components } from './schema'
 export type RoundUpdate = components['schemas']['RoundUpdate']
 export type Agreement = components['schemas']['UpdateAgreement']
 
-/** What was inside a committed round's update, which does not change any more. */
+/** Statistics of a committed round's update, which never change. */
 export function updateStatisticsQuery(id: string, number: number) {
   return queryOptions({
     queryKey: [...experimentKey(id), 'update', number],

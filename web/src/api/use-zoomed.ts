@@ -18,7 +18,7 @@ interface Asked extends Known {
   rounds: Rounds | undefined
 }
 
-/** The curves of experiments; where they are thinned out, with finer points in the part of the axis that is shown. */
+/** The curves of experiments. Downsampled curves get finer points in the visible part of the axis. */
 export function useZoomed(
   known: readonly Known[],
   axis: XAxis,

@@ -59,7 +59,7 @@ beforeEach(() => {
   me = { name: 'ada', role: 'researcher' }
   FakeEventSource.install()
   vi.stubGlobal('scrollTo', vi.fn())
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 
 import { dismissToast, shownToasts } from '@/lib/toasts'
 
-// uPlot asks for it at import; jsdom has none.
+// uPlot calls it at import, and jsdom does not have it.
 vi.hoisted(() => {
   vi.stubGlobal('matchMedia', () => new EventTarget())
 })

@@ -22,7 +22,7 @@ import { parseSearch, stringifySearch } from '@/lib/search-params'
 import { BrokenPage } from './broken-page'
 import { Shell } from './shell'
 
-// Few visits need these, so their code comes with the first that does.
+// Few visits need these pages, so their code loads with the first visit that does.
 const AccountPage = lazyRouteComponent(() => import('@/features/account/account-page'), 'AccountPage')
 const ComparePage = lazyRouteComponent(() => import('@/features/compare/compare-page'), 'ComparePage')
 const SubmitPage = lazyRouteComponent(() => import('@/features/submit/submit-page'), 'SubmitPage')
@@ -92,7 +92,7 @@ const submit = createRoute({
   },
 })
 
-/** Who looks after the service sees these pages, and most others never do. */
+/** Pages for operators, which most users never open. */
 const SystemPage = lazyRouteComponent(() => import('@/features/system/system-page'), 'SystemPage')
 
 const system = createRoute({

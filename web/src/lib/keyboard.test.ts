@@ -22,7 +22,7 @@ test('another key breaks a sequence off, and counts itself', () => {
   expect(press('', 'e', KNOWN)).toEqual({ completed: undefined, begun: '' })
 })
 
-/** Whether a key pressed in the only element of `html` is a shortcut's. */
+/** True if a key pressed in the only element of `html` belongs to a shortcut. */
 function pressedIn(html: string, init: KeyboardEventInit = { key: '/' }): boolean | undefined {
   document.body.innerHTML = html
   let answer: boolean | undefined

@@ -1,11 +1,11 @@
 export interface Pressed {
   /** The keys that were completed, as their shortcut names them: "g e". */
   completed: string | undefined
-  /** What has begun and waits for its next key. */
+  /** The keys of a shortcut that is not complete yet. */
   begun: string
 }
 
-/** What `key` makes of what has `begun`, where `known` are the keys of all shortcuts. */
+/** The state after `key`, where `begun` are the keys so far and `known` the keys of all shortcuts. */
 export function press(begun: string, key: string, known: readonly string[]): Pressed {
   const keys = begun === '' ? key : `${begun} ${key}`
   if (known.includes(keys)) return { completed: keys, begun: '' }
@@ -16,7 +16,7 @@ export function press(begun: string, key: string, known: readonly string[]): Pre
 /** Where keys are text; a box to tick takes the blank alone. */
 const FIELDS = 'input:not([type="checkbox"]), textarea, select, [contenteditable]:not([contenteditable="false"])'
 
-/** Whether a key is a shortcut's: no text that somebody types, no key of the browser's, nothing below an open dialog. */
+/** True if a key belongs to a shortcut: not to typed text, not to the browser, and not below an open dialog. */
 export function isForPage(event: KeyboardEvent): boolean {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false
   if (document.querySelector('dialog[open]') !== null) return false

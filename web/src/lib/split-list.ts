@@ -1,4 +1,4 @@
-/** What a field holds by comma, without blanks around and without nothing between. */
+/** The items of a list separated by commas, trimmed and without empty ones. */
 export function splitList(text: FormDataEntryValue | null): string[] {
   if (typeof text !== 'string') return []
   return text

@@ -39,7 +39,7 @@ test.each<[Theme, boolean, boolean]>([
   expect(painted()).toBe(dark ? 'dark' : 'light')
 })
 
-/** What index.html runs before the first paint. */
+/** The script that index.html runs before the first paint. */
 function runEarly() {
   if (EARLY === undefined) throw new Error('public/theme.js is gone')
   // eslint-disable-next-line @typescript-eslint/no-implied-eval -- as the browser runs the file

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** The value once it has stayed the same for a while: what is typed is not asked about letter by letter. */
+/** The value once it has stayed the same for a while, so that typing does not cause a request per letter. */
 export function useDebounced<T>(value: T, milliseconds: number): T {
   const [settled, setSettled] = useState(value)
   useEffect(() => {

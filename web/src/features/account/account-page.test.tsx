@@ -19,7 +19,7 @@ const ADA = {
   projects: ['hearts'],
 }
 
-/** A server that knows one password; what it was asked to change it to is in the list. */
+/** A server with one password. The list holds the passwords that it was asked to set. */
 function open(me = ADA): string[] {
   const changed: string[] = []
   vi.stubGlobal('fetch', async (request: Request) => {

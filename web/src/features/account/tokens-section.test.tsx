@@ -22,7 +22,7 @@ let asked: unknown[]
 beforeEach(() => {
   tokens = []
   asked = []
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }

@@ -17,7 +17,7 @@ interface Props {
   onView: (change: (view: AdminUrlState) => AdminUrlState) => void
 }
 
-/** Who has an account, who sees which project, and what everybody did: for administrators. */
+/** Users, projects and the audit log, for administrators. */
 export function AdminPage({ view, onView }: Props) {
   const { data: me } = useQuery(meQuery)
   useTitle('People')

@@ -23,7 +23,7 @@ const FILTERS = [
   ['subject', 'Subject', 'exp_…'],
 ] as const
 
-/** Who did what, when: the newest first. */
+/** The audit log, the newest entry first. */
 export function AuditTab({ view, onView }: Props) {
   const { actor, action, subject } = view
   const list = useInfiniteQuery(auditQuery({ actor, action, subject }))
@@ -117,7 +117,7 @@ function Only({ name, word, onView }: { name: 'actor' | 'action' | 'subject'; wo
   )
 }
 
-/** What an entry of the audit log tells more, on one line: "name: ada, role: admin". */
+/** The detail of an entry of the audit log on one line: "name: ada, role: admin". */
 export function detailText(detail: Record<string, unknown>): string {
   return Object.entries(detail)
     .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)

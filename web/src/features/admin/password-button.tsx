@@ -5,7 +5,7 @@ import { LEAST_PASSWORD } from '@/lib/passwords'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-/** Gives a user another password. */
+/** Sets a user's password. */
 export function PasswordButton({ user }: { user: User }) {
   const change = useAction((form: FormData) => changeUser(user, { password: passwordOf(form) }), {
     changes: USERS_KEY,

@@ -7,7 +7,7 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 
 import { ProjectCard } from './project-card'
 
-/** Who sees the experiments of which project. */
+/** All projects with their members. */
 export function ProjectsTab() {
   const projects = useQuery(projectsQuery)
   const everybody = useQuery(everybodyQuery)

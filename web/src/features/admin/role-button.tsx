@@ -5,7 +5,7 @@ import { MAY, roleOf, ROLES } from '@/lib/roles'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-/** Gives a user another role. */
+/** Changes a user's role. */
 export function RoleButton({ user }: { user: Member }) {
   const change = useAction((form: FormData) => changeUser(user, { role: roleOf(form.get('role')) }), {
     changes: USERS_KEY,

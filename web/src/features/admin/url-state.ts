@@ -8,10 +8,10 @@ export const TABS = [
 ] as const
 export const OTHER_TABS = ['projects', 'audit'] as const
 
-/** What the address holds: `?tab=audit&actor=usr_1&action=user.changed`. */
+/** The state in the address: `?tab=audit&actor=usr_1&action=user.changed`. */
 export interface AdminUrlState extends AuditFilter {
   tab?: (typeof OTHER_TABS)[number] | undefined
-  /** Whose tokens are shown below the users. */
+  /** The user whose tokens are shown below the users. */
   user?: string | undefined
 }
 

@@ -12,12 +12,12 @@ import { RoleButton } from './role-button'
 
 interface Props {
   user: User
-  /** Whether it is who looks: nobody shuts oneself out. */
+  /** True for the signed-in user, who cannot disable the own account. */
   self: boolean
   now: number
 }
 
-/** Who has the admin token: always an administrator, always enabled. */
+/** The user of the admin token, who is always an enabled administrator. */
 const INSTALLATION = 'admin'
 
 const changes = USERS_KEY

@@ -8,7 +8,7 @@ import { revokeUserToken, userTokensQuery } from '@/api/users'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { TokenRow, TokenTable } from '@/lib/ui/token-table'
 
-/** What programs sign in with as a user. */
+/** The tokens of a user. */
 export function UserTokens({ user, name, now }: { user: string; name: string; now: number }) {
   const { data, error } = useQuery(userTokensQuery(user))
   return (

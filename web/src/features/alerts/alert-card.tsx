@@ -12,12 +12,12 @@ import { EVENTS } from './events'
 
 interface Props {
   alert: Alert
-  /** Whether the user may change it. */
+  /** True if the user may change the alert. */
   changes: boolean
   now: number
 }
 
-/** Who is told of what, and what became of the last messages. */
+/** One alert: its address, its events and its last messages. */
 export function AlertCard({ alert, changes, now }: Props) {
   const { id, kind, address, events, deliveries, enabled, created_at: created } = alert
   return (

@@ -22,7 +22,7 @@ interface Props {
   onView: (change: (view: AlertsUrlState) => AlertsUrlState) => void
 }
 
-/** Who is told, by webhook or e-mail, what happens to a project's experiments. */
+/** A project's alerts, which report by webhook or e-mail what happens to its experiments. */
 export function AlertsPage({ view, onView }: Props) {
   const { data: me, error } = useQuery(meQuery)
   useTitle('Alerts')

@@ -37,7 +37,7 @@ export function axis(ink: Ink, { label, tick, steps, size, log = false }: Wanted
   }
 }
 
-/** The range of values with room at both ends, from 0 on where asked for. */
+/** The range of the values with room at both ends; it starts at 0 with `fromZero`. */
 export function linearRange(values: readonly number[], fromZero: boolean): [number, number] {
   if (values.length === 0) return [0, 1]
   const [low, high] = [fromZero ? 0 : Math.min(...values), Math.max(...values)]

@@ -102,7 +102,7 @@ function dot({ entry, onFront }: FrontierPoint, ink: Ink): uPlot.Series {
   return { stroke, width: 0, points: { show: true, size: SIZE, width: 2, stroke, fill } }
 }
 
-/** The run's number beside its point, and a group's deviation as a bar. */
+/** Draws the run's number next to its point, and a group's deviation as a bar. */
 function annotate(plot: uPlot, { entry, bytes, best }: FrontierPoint, ink: Ink): void {
   const { ctx } = plot
   const ratio = devicePixelRatio

@@ -31,7 +31,7 @@ function ranked(metric: Metric): Ranked {
   return better === undefined ? { ...metricOf('eval_loss'), better: 'low' } : { ...metric, better }
 }
 
-/** What quality costs: best value against bytes. */
+/** The best value of each run against its bytes. */
 export function FrontierSection({ entries, metric, view, onView }: Props) {
   const way = view.way ?? 'up'
   const total = view.bytes === 'total'

@@ -18,7 +18,7 @@ export interface Line {
   place: number
 }
 
-/** What the cursor is next to. */
+/** The point next to the cursor. */
 export interface Pointed {
   label: string
   round: number
@@ -30,9 +30,9 @@ export interface Overlay {
   columns: Columns
   axis: CompareAxis
   log: boolean
-  /** The unit, written beside the values. */
+  /** The unit of the vertical axis. */
   unit: string
-  /** What is shown of the axis; everything unless given. */
+  /** The visible part of the axis; everything unless given. */
   zoom: Range | undefined
   onPoint: (pointed: Pointed | undefined) => void
   onZoom: OnZoom
@@ -40,7 +40,7 @@ export interface Overlay {
 
 /** How near the cursor has to be to a line, in pixels. */
 const NEAR = 30
-/** So many points stand too close for a dot each. */
+/** Beyond this number the points are too close for dots. */
 const MANY = 200
 
 /** Charts of the same kind differ in their data and in what part of it they show. */
@@ -101,7 +101,7 @@ function wholeRange({ columns, axis }: Overlay): Range {
   return [0, Math.max(columns.x.at(-1) ?? 0, axis === 'round' ? 1 : 10)]
 }
 
-/** Of what is shown; without any value uPlot asks too, and has none. */
+/** The range of the visible values. uPlot also calls it without any value. */
 function yRange(low: number | null, high: number | null, log: boolean): Range {
   if (log) return logRange(low ?? 1, high ?? 1)
   return low === null || high === null ? [0, 1] : linearRange([low, high], false)

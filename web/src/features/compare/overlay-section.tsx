@@ -23,7 +23,7 @@ interface Props {
   /** Those that are shown. */
   entries: readonly Entry[]
   metric: Metric
-  /** What can be chosen. */
+  /** The metrics to choose from. */
   names: readonly string[]
   view: CompareUrlState
   onView: (change: (view: CompareUrlState) => CompareUrlState) => void

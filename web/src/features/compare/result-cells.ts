@@ -12,7 +12,7 @@ function pointsOf(run: Run, name: string): Point[] {
   return run.series.find((series) => series.name === name)?.points ?? []
 }
 
-/** Where curves are thinned out, their last point is a mean: the experiment knows the value itself. */
+/** The last value of a metric. The last point of a downsampled curve is a mean, so the experiment's own value is used. */
 export function lastOf(run: Run, name: string): number | undefined {
   const last = pointsOf(run, name).at(-1)
   const value = last && isThinned(last) ? run.experiment.metrics[name]?.last : last?.value
@@ -29,8 +29,8 @@ export function bestOf(run: Run, { name, better }: { name: string; better: Bette
 }
 
 /**
- * What one participant sends or receives in a round. The metric is a round's sum over the ⌈fraction · participants⌉ that it
- * asks; of the rounds the median, because nothing is received in the first.
+ * Bytes that one participant sends or receives in a round. The metric is a round's sum over its ⌈fraction · participants⌉
+ * participants. The median over rounds is used, because nothing is received in the first.
  */
 export function bytesEach({ experiment, series }: Run, way: Way): number | undefined {
   const { participants, spec } = experiment

@@ -19,7 +19,7 @@ interface Props {
   onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
-/** The legend: which line is whose, how it stands, and what can be done with it. */
+/** The legend: each run with its line, its state and its buttons. */
 export function RunsSection({ entries, metric, baseline, view, onView }: Props) {
   const last = statsOf(entries, (run) => lastOf(run, metric.name))
   const best = statsOf(entries, (run) => bestOf(run, metric))

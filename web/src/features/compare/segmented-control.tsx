@@ -1,5 +1,5 @@
 interface Props<T extends string> {
-  /** What is chosen, for screen readers. */
+  /** Names the choice for screen readers. */
   label: string
   options: readonly (readonly [T, string])[]
   value: T

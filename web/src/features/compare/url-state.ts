@@ -6,7 +6,7 @@ import { oneOf, type Search } from '@/lib/search-params'
 /** Experiments that ran at different times have no time of day in common. */
 export type CompareAxis = Exclude<XAxis, 'clock'>
 
-/** What the address holds: `?ids=exp_a,,exp_c&baseline=exp_a&metric=rouge_l&x=bytes`. What is the rule is not mentioned. */
+/** The state in the address: `?ids=exp_a,,exp_c&baseline=exp_a&metric=rouge_l&x=bytes`. Defaults are left out. */
 export interface CompareUrlState {
   /** Ids by place, since a place is a colour: one that is removed leaves its place empty. */
   ids?: string | undefined
@@ -25,7 +25,7 @@ export interface CompareUrlState {
   scale?: 'linear' | undefined
 }
 
-/** Lines that can be told apart, and questions that the server should be asked at once. */
+/** More lines would be hard to distinguish, and would cause too many requests at once. */
 export const MOST_RUNS = 20
 
 export interface Chosen {
@@ -35,7 +35,7 @@ export interface Chosen {
 }
 
 export function parseCompareUrl(search: Search): CompareUrlState {
-  // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
+  // Every key is named, even if undefined: the router keeps keys of the address that are missing here.
   return {
     ids: list(search.ids),
     baseline: word(search.baseline),

@@ -16,11 +16,11 @@ export interface Missing {
   problem: ApiProblem
 }
 
-/** What is known of the experiments so far, and which of them cannot be had. */
+/** The experiments that are loaded so far, and those that cannot be loaded. */
 export interface Runs {
   runs: Run[]
   missing: Missing[]
-  /** Whether some answer is still awaited. */
+  /** True while an answer is still missing. */
   pending: boolean
 }
 
@@ -35,7 +35,7 @@ export function useRuns(chosen: readonly Chosen[], axis: CompareAxis, zoom: Rang
     })),
     combine: dataAndErrors,
   })
-  // Curves are asked for after their experiment: so they are never older than what it says of them.
+  // Curves are requested after their experiment, so they are never older than it.
   const curves = useQueries({
     queries: chosen.map(({ id }, index) => ({ ...metricsQuery(id), enabled: shown.data[index] !== undefined })),
     combine: dataAndErrors,
@@ -74,7 +74,7 @@ function dataAndErrors<T>(results: UseQueryResult<T>[]): { data: (T | undefined)
   return { data: results.map(({ data }) => data), errors: results.map(({ error }) => error) }
 }
 
-/** Asks for curves again when the experiment says that they have grown, and not otherwise. */
+/** Refetches curves only when the experiment shows that they have grown. */
 function useFreshCurves(experiments: readonly (Experiment | undefined)[]): void {
   const queryClient = useQueryClient()
   const seen = useRef(new Map<string, string>())

@@ -10,7 +10,7 @@ import { RoundsTab } from './rounds/rounds-tab'
 import { SpecSection } from './specification/spec-section'
 import type { ChangeExperimentUrl, ExperimentUrlState } from './url-state'
 
-// Its canvas and tables are fetched by those who open it.
+// The code of these tabs loads when one is opened.
 const ParticipantsTab = lazy(async () => {
   const { ParticipantsTab } = await import('./participation/participants-tab')
   return { default: ParticipantsTab }
@@ -25,7 +25,7 @@ interface Props {
   onView: ChangeExperimentUrl
 }
 
-/** What the chosen tab shows. */
+/** The content of the chosen tab. */
 export function TabContent({ experiment, view, onView }: Props) {
   const { id } = experiment
   switch (view.tab) {

@@ -21,7 +21,7 @@ export const TABS = [
 ] as const
 export type Tab = (typeof TABS)[number][0]
 
-/** What the page's address holds: `?tab=rounds&round=7`. What is as usual is not mentioned; without a round the newest is shown. */
+/** The state in the address: `?tab=rounds&round=7`. Defaults are left out; without a round the newest is shown. */
 export interface ExperimentUrlState {
   tab?: Exclude<Tab, 'overview'> | undefined
   x?: Exclude<XAxis, 'round'> | undefined
@@ -31,21 +31,21 @@ export interface ExperimentUrlState {
   /** The part of the horizontal axis that is shown, in its unit: "12,40". */
   span?: string | undefined
   round?: number | undefined
-  /** What colours the participants over rounds; their state if nothing is named. */
+  /** The metric that colours the participation matrix; the state by default. */
   cells?: NumericCellMetric | undefined
-  /** By how many steps their cells are larger than fits. */
+  /** Steps by which the cells are larger than fits. */
   zoom?: number | undefined
-  /** Which participants are listed; all if nothing is named. */
+  /** The filter on participants; all by default. */
   who?: Filter | undefined
-  /** By which column they are sorted; by name if nothing is. */
+  /** The sort column of the participants; the name by default. */
   order?: Exclude<Order, 'name'> | undefined
-  /** Whose rounds are shown beside the page. */
+  /** The participant whose rounds the drawer shows. */
   participant?: string | undefined
-  /** Of which kinds events are shown; all if there are none. */
+  /** The kinds of events that are shown; all by default. */
   kind?: EventKind[] | undefined
-  /** The specification with what is as by default. */
+  /** Shows the specification with its defaults. */
   spec?: 'all' | undefined
-  /** Whose model is asked in the playground, 0 is the base model's; and how. What is asked is in no address. */
+  /** The playground's model (0 is the base model) and sampling options. Questions are never in the address. */
   model?: number | undefined
   temperature?: number | undefined
   tokens?: number | undefined
@@ -64,14 +64,14 @@ function zoomOf(value: unknown): number | undefined {
   return zoom === undefined ? undefined : Math.min(MOST_ZOOM, zoom)
 }
 
-/** As names in paths are. */
+/** A name as in paths; anything else is undefined. */
 function nameOf(value: unknown): string | undefined {
   return typeof value === 'string' && /^[a-z0-9][a-z0-9._-]{0,63}$/i.test(value) ? value : undefined
 }
 
 export function parseExperimentUrl(search: Search): ExperimentUrlState {
   const kind = someOf(EVENT_KINDS, search.kind)
-  // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
+  // Every key is named, even if undefined: the router keeps keys of the address that are missing here.
   return {
     tab: oneOf(OTHER_TABS, search.tab),
     x: oneOf(OTHER_AXES, search.x),

@@ -18,14 +18,14 @@ import type { Problem } from '@/lib/ui/problem-notice'
 
 export interface BulkAction {
   label: string
-  /** Whether an experiment is in a state for it; the server decides. */
+  /** True if the experiment's state allows the action; the server decides. */
   fits: (experiment: ListedExperiment) => boolean
   run: (experiment: ListedExperiment) => Promise<unknown>
 }
 
 const finished = ({ state }: ListedExperiment) => isFinished(state)
 
-/** What is done at once. */
+/** Actions without a confirmation. */
 export const MOVES: readonly BulkAction[] = [
   { label: 'Pause', fits: ({ state }) => state === 'running', run: pauseExperiment },
   { label: 'Resume', fits: ({ state }) => state === 'paused', run: resumeExperiment },
@@ -33,7 +33,7 @@ export const MOVES: readonly BulkAction[] = [
   { label: 'Unarchive', fits: (each) => each.archived_at !== null, run: unarchiveExperiment },
 ]
 
-/** What is asked about first. */
+/** Actions that need a confirmation. */
 export const CANCEL: BulkAction = { label: 'Cancel', fits: (each) => !finished(each), run: cancelExperiment }
 export const DELETE: BulkAction = { label: 'Delete', fits: finished, run: deleteExperiment }
 
@@ -44,7 +44,7 @@ export interface Failure {
 
 const AT_ONCE = 4
 
-/** Runs it for each, some at a time; gives those for which it failed. */
+/** Runs the action for each experiment, some at a time, and returns the failures. */
 export async function runForAll(experiments: readonly ListedExperiment[], run: BulkAction['run']): Promise<Failure[]> {
   const waiting = [...experiments]
   const failures: Failure[] = []
@@ -58,7 +58,7 @@ export async function runForAll(experiments: readonly ListedExperiment[], run: B
   return failures
 }
 
-/** All failures as one: which experiment, and why. */
+/** All failures as one problem: each experiment with its reason. */
 export function togetherProblem(failures: readonly [Failure, ...Failure[]], total: number): Problem {
   const [{ problem }] = failures
   return {
@@ -74,7 +74,7 @@ function reason({ title, detail }: ApiProblem): string {
   return detail === '' ? title : detail
 }
 
-/** Does something for many experiments; those for which it failed are told in one toast, each with its reason. */
+/** Runs an action for many experiments. One toast reports the failures, each with its reason. */
 export function useBulk() {
   const queryClient = useQueryClient()
   const [running, setRunning] = useState<string>()

@@ -7,7 +7,7 @@ import { type BulkAction, CANCEL, DELETE, MOVES, useBulk } from './bulk-actions'
 import type { Ticks } from './selection'
 import { TagButton } from './tag-button'
 
-/** What can be done with the selected rows. */
+/** Actions for the selected rows. */
 export function BulkBar({ ticks, reads }: { ticks: Ticks; reads: boolean }) {
   const { selected } = ticks
   if (selected.length === 0) return null
@@ -79,7 +79,7 @@ interface AskedProps {
 
 const MOST_NAMES = 8
 
-/** What cannot be undone: asks, with the names. */
+/** A button for an action that cannot be undone, which lists the names and needs a confirmation. */
 function Asked({ action, fitting, pending, onRun, children }: AskedProps) {
   if (fitting.length === 0) return null
   const many = fitting.length === 1 ? '1 experiment' : `${fitting.length} experiments`

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { meQuery, onlyReads } from '@/api/people'
 import { Command } from '@/lib/ui/command'
 
-/** No experiment at all: what to do depends on who looks. */
+/** Shown when there is no experiment at all; the next step depends on the user. */
 export function NoExperiment() {
   const { data: me } = useQuery(meQuery)
   if (me === undefined) return null
@@ -42,7 +42,7 @@ function FirstSteps() {
   )
 }
 
-/** There may be others than those asked for. */
+/** Shown when filters leave no experiment. */
 export function NoMatch({ onClear }: { onClear: () => void }) {
   return (
     <section className="empty">

@@ -12,11 +12,11 @@ interface Props {
   experiment: ListedExperiment
   columns: readonly Column[]
   context: CellContext
-  /** Whether it stands below the row of its group. */
+  /** True if the row is below the row of its group. */
   inside: boolean
   ticked: boolean
   onTick: (range: boolean) => void
-  /** Whether this user only looks. */
+  /** True if this user may only read. */
   reads: boolean
 }
 

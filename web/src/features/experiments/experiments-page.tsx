@@ -53,7 +53,7 @@ export function ExperimentsPage({ view, onView }: Props) {
   const now = useNow(10_000)
   const tickGroup = useTickGroup(view, ticks)
   useRowKeys(shown, ticks)
-  // Begins the field of the name anew, which the address does not steer.
+  // A new key resets the name field, which does not follow the address.
   const [cleared, setCleared] = useState(0)
   const clear = () => {
     setCleared(cleared + 1)

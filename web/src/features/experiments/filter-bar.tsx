@@ -19,11 +19,11 @@ interface Props {
   projects: string[]
   onView: ChangeExperimentListUrl
   onClear: () => void
-  /** What stands at the end of the bar. */
+  /** Content at the end of the bar. */
   children: ReactNode
 }
 
-/** What is listed and how; each choice is in the address. */
+/** Filters and options of the list, all of which are in the address. */
 export function FilterBar({ view, projects, onView, onClear, children }: Props) {
   const change = (next: (view: ExperimentListUrlState) => ExperimentListUrlState) => () => {
     onView(next)
@@ -84,7 +84,7 @@ function Toggle({ label, on, onToggle }: { label: string; on: boolean; onToggle:
   )
 }
 
-/** The address follows the typing; it does not steer it, or fast typists would lose letters. */
+/** The address follows the typed text but never changes it, or fast typists would lose letters. */
 function NameField({ name, onView }: { name: string | undefined; onView: ChangeExperimentListUrl }) {
   const [text, setText] = useState(name ?? '')
   return (

@@ -11,7 +11,7 @@ import { type CellContext, experimentCell } from './table-cells'
 
 type Spread = ExperimentGroup['metrics'][string]['last']
 
-/** What a column says of a group: mean ± sd of a metric, the sum of bytes, else what its experiments have in common. */
+/** A group's value in a column: mean ± sd of a metric, the sum of bytes, or else the value that its experiments share. */
 export function groupCell(column: Column, group: ExperimentGroup, context: CellContext): ReactNode {
   if (column.metric) {
     const { name, of } = column.metric

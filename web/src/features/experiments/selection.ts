@@ -32,12 +32,12 @@ export function withRange(
   return withAll(selection, rows.slice(begin, end + 1))
 }
 
-/** Those ticked, as they are now where they have a row. */
+/** The selected experiments; those with a row as they are now. */
 export function selectedOf(selection: Selection, rows: readonly ListedExperiment[]): ListedExperiment[] {
   return [...selection.values()].map((ticked) => rows.find(({ id }) => id === ticked.id) ?? ticked)
 }
 
-/** Which experiments are ticked; `rows` are those that can be seen, in their order. */
+/** The selected experiments; `rows` are the visible ones, in their order. */
 export function useSelection(rows: readonly ListedExperiment[]) {
   const [selection, setSelection] = useState<Selection>(NOTHING)
   /** Where a range begins: the last one ticked by itself. */

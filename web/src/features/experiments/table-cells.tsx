@@ -16,7 +16,7 @@ export interface CellContext {
   onTag: (tag: string) => void
 }
 
-/** A cell of the table; a dash where there is nothing to say. */
+/** A cell of the table, with a dash if it is empty. */
 export function Cell({ column, children }: { column: Column; children: ReactNode }) {
   const empty = children === undefined || children === null || children === false
   return (
@@ -26,7 +26,7 @@ export function Cell({ column, children }: { column: Column; children: ReactNode
   )
 }
 
-/** What a column says of an experiment; undefined or false where there is nothing to say. */
+/** An experiment's value in a column; undefined or false if there is none. */
 export function experimentCell(column: Column, experiment: ListedExperiment, context: CellContext): ReactNode {
   if (column.metric) {
     const { name, of } = column.metric
@@ -56,7 +56,7 @@ const CELLS: Record<string, (experiment: ListedExperiment, context: CellContext)
   finished: ({ finished_at: finished }, { now }) => finished !== null && <RelativeTime at={finished} now={now} />,
 }
 
-/** The chip, and of a failed one why in a few words. */
+/** The state, followed by the reason of a failure. */
 function State({ experiment }: { experiment: ListedExperiment }) {
   const { error } = experiment
   return (

@@ -12,7 +12,7 @@ interface Props {
   onRun: (label: string, experiments: readonly ListedExperiment[], run: BulkAction['run']) => Promise<unknown>
 }
 
-/** Gives tags to all that are ticked, or takes some of theirs away. */
+/** Adds tags to all selected experiments, or removes some. */
 export function TagButton({ selected, pending, onRun }: Props) {
   const present = [...new Set(selected.flatMap(({ tags }) => tags))].sort()
   const submit = async (form: FormData) => {

@@ -4,7 +4,7 @@ import { oneOf, type Search, someOf } from '@/lib/search-params'
 
 import { chosenColumns, SORTS } from './columns'
 
-/** What the list's address holds: `?state=running&tag=hearts&sort=-rouge_l&columns=state,seed&group=seed`. */
+/** The state in the address: `?state=running&tag=hearts&sort=-rouge_l&columns=state,seed&group=seed`. */
 export interface ExperimentListUrlState extends Wanted {
   /** Ids by comma, in the table's order; without them what this browser remembers is shown. */
   columns?: string | undefined
@@ -19,7 +19,7 @@ export type ChangeExperimentListUrl = (change: (view: ExperimentListUrlState) =>
 export function parseExperimentListUrl(search: Search): ExperimentListUrlState {
   const state = someOf(EXPERIMENT_STATES, search.state)
   const tag = [search.tag].flat().filter((word) => text(word) !== undefined)
-  // Named even if undefined: the router keeps what an address holds unless it is told otherwise.
+  // Every key is named, even if undefined: the router keeps keys of the address that are missing here.
   return {
     state: state.length > 0 ? state : undefined,
     name: text(search.name),
@@ -37,7 +37,7 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** What is asked of the server. */
+/** The part of the state that the server's list needs. */
 export function wantedOf({ state, name, project, tag, archived, sort }: ExperimentListUrlState): Wanted {
   return { state, name, project, tag, archived, sort }
 }
@@ -84,7 +84,7 @@ export function toggleOpen(view: ExperimentListUrlState, key: string): Experimen
   return { ...view, open: toggled(openGroups(view), key)?.join(',') }
 }
 
-/** What a press on a column's name leads to: its better end first, then the other, then the newest first. */
+/** The next order after a click on a column's name: the better end first, then the other, then the newest first. */
 export function nextSort(now: Sort | undefined, ends: readonly [Sort, Sort]): Sort | undefined {
   if (now === ends[0]) return ends[1]
   return now === ends[1] ? undefined : ends[0]

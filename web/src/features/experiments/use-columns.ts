@@ -13,7 +13,7 @@ export function useColumns(
   onView: ChangeExperimentListUrl,
 ) {
   const { columns: named } = view
-  // What is remembered goes into the address, so that a link to it shows the same.
+  // Remembered columns go into the address, so that a link shows the same columns.
   useEffect(() => {
     const remembered = rememberedColumns()
     if (named === undefined && remembered) onView((before) => ({ ...before, columns: remembered.join(',') }))
@@ -30,7 +30,7 @@ export function useColumns(
 
 const KEY = 'ferret.columns'
 
-/** Which columns this browser showed last, if anything but the usual was chosen. */
+/** The columns that this browser remembers; undefined for the defaults. */
 function rememberedColumns(): string[] | undefined {
   try {
     return chosenColumns(window.localStorage.getItem(KEY) ?? undefined)
@@ -39,7 +39,7 @@ function rememberedColumns(): string[] | undefined {
   }
 }
 
-/** Undefined: the usual ones again. */
+/** Undefined restores the default columns. */
 function rememberColumns(ids: readonly string[] | undefined): void {
   try {
     if (ids === undefined) window.localStorage.removeItem(KEY)

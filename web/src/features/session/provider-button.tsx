@@ -5,7 +5,7 @@ import { beginAtProvider, signInQuery } from '@/api/sign-in'
 import { noteReturn } from '@/lib/provider-callback'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
-/** Where the service has a provider: leaves for it, to come back to this very page. */
+/** A button to sign in at the service's provider, which leads back to this page. */
 export function ProviderButton() {
   const { data: ways } = useQuery(signInQuery)
   const begin = useMutation({

@@ -5,11 +5,11 @@ import type { Me } from '@/api/types'
 interface Props {
   /** The user whose session the browser has. */
   me: Pick<Me, 'name'>
-  /** Whether the link is to be used. */
+  /** Called with true to use the link. */
   onChosen: (use: boolean) => void
 }
 
-/** Asks before a sign-in link takes the place of a session: anybody can send somebody a link into the own account. */
+/** A confirmation before a sign-in link replaces a session, because anybody can send a link into their own account. */
 export function ReplaceSession({ me, onChosen }: Props) {
   return (
     <main className="sign-in">
@@ -45,12 +45,12 @@ export function ReplaceSession({ me, onChosen }: Props) {
 interface Steps {
   /** The user whose session the browser has; undefined without one. */
   signedIn: () => Promise<Me | undefined>
-  /** Whether the user wants the link to take the place of that session. */
+  /** Resolves to true if the user wants the link to replace that session. */
   ask: (me: Me) => Promise<boolean>
   signIn: () => Promise<unknown>
 }
 
-/** Signs in by a link, but never in place of a session without having asked. */
+/** Signs in with a link. If the browser has a session, the user has to agree first. */
 export async function followLink({ signedIn, ask, signIn }: Steps): Promise<void> {
   const me = await signedIn()
   if (me === undefined || (await ask(me))) await signIn()

@@ -2,7 +2,7 @@ import type { Experiment } from '@/api/types'
 
 import { changesBetween } from './spec-changes'
 
-/** What is different from the experiment that is cloned. */
+/** The differences from the experiment that is cloned. */
 export function ChangesPanel({ original, filled }: { original: Experiment; filled: object }) {
   const changes = changesBetween({ ...original.spec, name: original.name }, filled)
   return (

@@ -1,11 +1,11 @@
 import { isTable } from '@/lib/toml'
 import type { Tree } from '@/lib/tree'
 
-/** What somebody has written and not submitted yet. */
+/** A specification that is not submitted yet. */
 export interface Draft {
   spec: Tree
   project?: string | undefined
-  /** Examples of a participant, which only a plan asks for. */
+  /** Examples per participant, which only the plan needs. */
   examples?: number | undefined
 }
 

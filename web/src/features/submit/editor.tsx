@@ -29,7 +29,7 @@ interface Props {
   /** The experiment that is cloned. */
   original: Experiment | undefined
   beginning: Draft
-  /** What the form would begin with had nobody written in it. */
+  /** The draft that "Start over" restores. */
   afresh: Draft
   projects: string[]
   view: SubmitUrlState

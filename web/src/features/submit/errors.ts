@@ -7,7 +7,7 @@ export interface Wrong {
 
 export const MISSING = 'is required'
 
-/** Each error at the input that it is about, or else at the nearest table around it; '' is none of them. */
+/** Errors by the input that they are about, or else by the nearest table around it; '' collects the rest. */
 export function placed(errors: readonly Wrong[], places: ReadonlySet<string>): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const { field, message } of errors) {
@@ -26,12 +26,12 @@ function nearest(path: Path, places: ReadonlySet<string>): string {
   return ''
 }
 
-/** That something is missing is no news while the form is being filled in. */
+/** Missing values are not reported while the form is being filled in. */
 export function toldNow(errors: readonly Wrong[], asked: boolean): Wrong[] {
   return errors.filter(({ message }) => asked || message !== MISSING)
 }
 
-/** A table that is missing lacks the values in it that have no default. */
+/** Replaces the error for a missing table with errors for its required values. */
 export function spelledOut(errors: readonly Wrong[], required: readonly string[]): Wrong[] {
   return errors.flatMap((error) => {
     const below = required.filter((path) => path.startsWith(`${error.field}.`))

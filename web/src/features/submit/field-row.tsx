@@ -8,17 +8,17 @@ import { shown, typed, usualText } from './form-values'
 
 interface Props {
   field: FormField
-  /** As the specification has it; undefined where nobody chose it. */
+  /** The value in the specification; undefined if it is not set. */
   value: unknown
-  /** What it is then, as far as the server has said. */
+  /** The value that applies, as far as the server has reported it. */
   effective: unknown
   errors: readonly string[]
   onSet: (value: unknown) => void
-  /** For what others follow from. */
+  /** For values on which others depend. */
   onChoose: (value: string) => void
 }
 
-/** An input with its name, unit, what it means, its default, and what is wrong with it. */
+/** An input with its name, unit, description, default and errors. */
 export function FieldRow({ field, value, effective, errors, onSet, onChoose }: Props) {
   const id = inputId(field.path.join('.'))
   const described = `${id}-what${errors.length > 0 ? ` ${id}-wrong` : ''}`
@@ -106,7 +106,7 @@ function Choice({ field, value, effective, common, onChoose }: InputProps & { on
 }
 
 function TextInput({ field, value, effective, common, onSet }: InputProps & { onSet: (value: unknown) => void }) {
-  // What is typed stays as it is typed: 0.10 on the way to 0.105 is no 0.1.
+  // The text stays as typed: 0.10 on the way to 0.105 must not become 0.1.
   const [text, setText] = useState(shown(value))
   const same = JSON.stringify(typed(text, field)) === JSON.stringify(value)
   const words = `${common.id}-words`
@@ -141,7 +141,7 @@ function sentence(text: string): string {
   return text === '' || /[.!?…]$/.test(text) ? text : `${text}.`
 }
 
-/** What a field is by default: what follows from other values is known only where it is not set itself. */
+/** The default of a field. A default that depends on other values is known only while the field is not set. */
 export function effectiveValue(field: FormField, spec: object, filled: object): unknown {
   if (valueAt(spec, field.path) !== undefined) return field.usual
   return valueAt(filled, field.path) ?? field.usual

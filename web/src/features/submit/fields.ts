@@ -15,9 +15,9 @@ export interface FormField {
   description: string
   unit: string | undefined
   required: boolean
-  /** What it is when nobody chose it; null where it then is unset. */
+  /** The default; null if the value is then unset. */
   usual: unknown
-  /** Names beside it that it takes the place of. */
+  /** Sibling fields that it replaces. */
   excludes: string[]
 }
 

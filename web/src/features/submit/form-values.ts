@@ -2,14 +2,14 @@ import { isTable } from '@/lib/toml'
 
 import type { FormField } from './fields'
 
-/** What an input shows for a value. */
+/** The text of a value in an input. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.every((item) => typeof item === 'string') ? value.join(', ') : json(value)
   return typeof value === 'string' ? value : json(value)
 }
 
-/** What was typed, as the specification has it; what cannot be understood goes as it is, and the server says why. */
+/** The value of a typed text. Text that cannot be parsed is sent unchanged, and the server reports the error. */
 export function typed(text: string, field: Pick<FormField, 'kind' | 'options'>): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return undefined
@@ -28,7 +28,7 @@ export function typed(text: string, field: Pick<FormField, 'kind' | 'options'>):
   }
 }
 
-/** What it is by default, in words. */
+/** A default value in words. */
 export function usualText(value: unknown): string {
   if (value === null || value === undefined) return 'unset'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'

@@ -43,7 +43,7 @@ function chosenGroup(group: FormGroup, specification: JsonSchema, entries: Catal
   return { ...group, fields: [choice, ...options.fields], groups: options.groups }
 }
 
-/** What a section chooses where nothing is named; null where something has to be. */
+/** The default choice of a section; null if a choice is required. */
 function usualName(specification: JsonSchema, section: string): unknown {
   return valueAt(specification.properties?.[section]?.default, ['name']) ?? null
 }

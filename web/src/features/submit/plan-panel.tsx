@@ -5,7 +5,7 @@ import { type Shape, SHAPES } from './url-state'
 
 interface Props {
   planned: Planned | undefined
-  /** An answer to what is in the form now is under way. */
+  /** True while the plan for the current form is loading. */
   waiting: boolean
   /** Values that have no default and are not given yet. */
   missing: readonly string[]
@@ -15,7 +15,7 @@ interface Props {
   onExamples: (examples: number | undefined) => void
 }
 
-/** What the experiment will send, need and risk, as `ferret plan` tells it. */
+/** The traffic, memory, time and advice for the experiment, as `ferret plan` shows them. */
 export function PlanPanel({ planned, waiting, missing, shape, examples, onShape, onExamples }: Props) {
   const plan = planned?.plan
   const unplanned = planned?.unplanned

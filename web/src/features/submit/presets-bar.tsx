@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 
 import { presetsQuery } from '@/api/drafts'
 
-/** Beginnings for who has no reason to choose otherwise. */
+/** Presets to start from. */
 export function PresetsBar({ disabled, onChoose }: { disabled: boolean; onChoose: (name: string) => void }) {
   const { data } = useQuery(presetsQuery)
   return (

@@ -15,7 +15,7 @@ interface Props {
   onOpen: (open: boolean) => void
 }
 
-/** A table of the specification, which opens and closes; what is wrong in it keeps it open. */
+/** A collapsible table of the specification. Errors in it keep it open. */
 export function Section({ group, editing, filled, errors, open, onOpen }: Props) {
   const name = group.path.join('.')
   const fields = allFields(group)
@@ -78,7 +78,7 @@ export function Fields({ group, editing, filled, errors }: FieldsProps) {
   )
 }
 
-/** Whether other options follow from it: another algorithm, another local optimizer. */
+/** True if other options depend on the field: the algorithm, the local optimizer. */
 function leads({ path }: FormField): boolean {
   const [section = ''] = path
   return isChoosing(section) && ['name', 'optimizer'].includes(path.at(-1) ?? '')

@@ -1,7 +1,7 @@
 import { inline, isTable, key } from '@/lib/toml'
 import type { Tree } from '@/lib/tree'
 
-/** What the same experiment takes elsewhere: `original` is the id of the one that it is a changed copy of. */
+/** The input of a snippet. `original` is the id of the experiment that is cloned. */
 export interface Wanted {
   /** The specification, or with an original the JSON Merge Patch of it. */
   values: Tree
@@ -22,7 +22,7 @@ export function python({ values, original, project }: Wanted): string {
   return `from ferret_sdk import Service\n\nrun = ${call}(${literal(values, '')}${where})\nprint(run.id)`
 }
 
-/** A name with a dot in it cannot stand in `a.b=VALUE`: its table is given whole. */
+/** The options of a command. A name with a dot cannot be part of `a.b=VALUE`, so its table is given as one value. */
 function options(values: Tree, path: string[] = []): string[] {
   return Object.entries(values).flatMap(([name, value]) => {
     const place = [...path, name]

@@ -42,7 +42,7 @@ function OnlyReads() {
   )
 }
 
-/** Once there is all that the form is made of. */
+/** The form, once everything that it needs is loaded. */
 function Loaded({ view, onView, projects }: Props & { projects: string[] }) {
   const { catalog, error } = useCatalog()
   const { from } = view
@@ -80,7 +80,7 @@ function useCatalog(): { catalog: Catalog | undefined; error: Error | null } {
   return { catalog: { specification: schema, entries }, error }
 }
 
-/** Who sees one project need not name it. */
+/** A user with one project need not name it. */
 function only(projects: string[]): string | undefined {
   return projects.length > 1 ? projects[0] : undefined
 }

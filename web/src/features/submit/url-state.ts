@@ -5,7 +5,7 @@ export type Shape = (typeof SHAPES)[number]
 export const SNIPPETS = ['toml', 'cli', 'python'] as const
 export type Snippet = (typeof SNIPPETS)[number]
 
-/** What the address holds: `?from=exp_…&open=server,round&shape=llama2-7b&as=cli`. What is the rule is not mentioned. */
+/** The state in the address: `?from=exp_…&open=server,round&shape=llama2-7b&as=cli`. Defaults are left out. */
 export interface SubmitUrlState {
   /** Id of the experiment that is cloned. */
   from?: string | undefined
@@ -31,7 +31,7 @@ export function isOpen({ open = OPEN }: SubmitUrlState, section: string): boolea
   return open.split(',').includes(section)
 }
 
-/** With none open the address says so, for an empty value would leave it. */
+/** Opens or closes a section. The address holds `none` if all are closed, because empty values are dropped. */
 export function toggled(view: SubmitUrlState, section: string, open: boolean): SubmitUrlState {
   const others = (view.open ?? OPEN).split(',').filter((name) => name !== section && name !== 'none')
   const next = (open ? [...others, section] : others).join(',')

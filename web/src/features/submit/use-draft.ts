@@ -14,12 +14,12 @@ import { named } from './form'
 type Dropped = Record<string, unknown>
 type Edit = (spec: Tree) => Tree
 
-/** The draft, kept for this tab, and the ways to change it. */
+/** The draft, which the tab keeps, and the functions that change it. */
 export function useDraft(from: string | undefined, beginning: Draft, specification: JsonSchema) {
   const [draft, setDraft] = useState(beginning)
   const [dropped, setDropped] = useState<Dropped>({})
   const latest = useRef(beginning)
-  /** What was typed while the server worked at the draft, done again to what it sends. */
+  /** Edits made while the server revised the draft, which are applied again to its answer. */
   const meanwhile = useRef<Edit[]>([])
   const keep = (changed: Draft) => {
     const next = { ...changed, spec: named(specification, pruned(changed.spec)) }
@@ -50,10 +50,10 @@ export function useDraft(from: string | undefined, beginning: Draft, specificati
 
   return {
     draft,
-    /** The values that the last change took away without being asked to. */
+    /** The values that the last change removed as a side effect. */
     dropped,
     changing: revision.isPending,
-    /** One value, which takes the place of those that it excludes. */
+    /** Sets one value and removes those that it excludes. */
     set: (field: FormField, value: unknown) => {
       const beside = value === undefined ? [] : field.excludes
       edit((spec) =>
@@ -63,7 +63,7 @@ export function useDraft(from: string | undefined, beginning: Draft, specificati
         ),
       )
     },
-    /** What others follow from is changed by the server, which knows its rules. */
+    /** The server changes a value on which others depend, because it has the rules. */
     choose: (field: FormField, value: string) => {
       revision.mutate({ change: withValue({}, field.path, value === '' ? null : value) })
     },

@@ -11,8 +11,8 @@ import { dismissToast, toastFailure } from '@/lib/toasts'
 const ACTION = 'Submit'
 
 /**
- * Submits what was asked about, if the server has nothing against it, and opens what comes of it. The same draft is
- * sent under the same key, so that an answer that was lost makes no second experiment.
+ * Submits the draft if the server accepts it, and opens the new experiment. The same draft is sent under the same key,
+ * so that a lost answer creates no second experiment.
  */
 export function useSubmit(asked: Asked, project: string | undefined, onDone: () => void) {
   const queryClient = useQueryClient()

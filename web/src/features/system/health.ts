@@ -1,7 +1,7 @@
 import type { System } from '@/api/types'
 import { formatBytes, formatCount } from '@/lib/format'
 
-/** Below this, as `ferret doctor` says too, checkpoints soon find no room. */
+/** Less free space is reported, as in `ferret doctor`, because checkpoints would soon fill it. */
 const NEEDED_BYTES = 2e9
 
 export interface HealthIssue {
@@ -10,7 +10,7 @@ export interface HealthIssue {
   command?: string
 }
 
-/** What an operator should look at, the gravest first; empty where all is well. */
+/** Issues for an operator, the most serious first; empty if all is well. */
 export function healthIssues({ parts, queues, disk, given_up: givenUp }: System): HealthIssue[] {
   const found: HealthIssue[] = []
   for (const [name, { ready, detail }] of [

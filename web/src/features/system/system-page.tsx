@@ -22,7 +22,7 @@ interface Props {
   onView: (change: (view: SystemUrlState) => SystemUrlState) => void
 }
 
-/** How the whole service is, for who looks after it. */
+/** The state of the whole service, for operators. */
 export function SystemPage({ view, onView }: Props) {
   const { data: system, error } = useQuery(systemQuery)
   useTitle('System')

@@ -3,11 +3,11 @@ import { oneOf, type Search } from '@/lib/search-params'
 
 export const QUEUES = ['train', 'aggregate', 'playground'] as const satisfies readonly Queue[]
 
-/** What the address holds: `?queue=train&silent=1`. */
+/** The state in the address: `?queue=train&silent=1`. */
 export interface SystemUrlState {
   /** Only the workers of this queue. */
   queue?: Queue | undefined
-  /** Those too that gave no sign of life lately. */
+  /** Includes workers without a recent heartbeat. */
   silent?: '1' | undefined
 }
 

@@ -17,7 +17,7 @@ interface Props {
   onView: (change: (view: SystemUrlState) => SystemUrlState) => void
 }
 
-/** Every worker process, and what it works at. */
+/** Every worker process and its task. */
 export function WorkersSection({ system, view, onView }: Props) {
   const shown = shownWorkers(system.workers, view)
   const silent = system.workers.filter(({ alive }) => !alive).length
@@ -96,7 +96,7 @@ function seenAgo(seconds: number): string {
   return seconds < 1 ? 'now' : `${formatSeconds(seconds)} ago`
 }
 
-/** Its task, and the experiment's page where there is one: a question of the playground is of none. */
+/** The worker's task, and a link to its experiment; playground questions have none. */
 function Work({ worker: { task, experiment } }: { worker: WorkerFacts }) {
   if (task === null) return '–'
   const name = task.replace('ferret.', '')

@@ -25,7 +25,7 @@ export interface ChartData {
   x: number[]
   rounds: number[]
   lines: Value[][]
-  /** Where points stand for several rounds: the first of each, and what the lines' values lie between. */
+  /** For downsampled points: the first round of each, and the bounds of the lines' values. */
   thinned?: { firsts: number[]; least: Value[][]; greatest: Value[][] }
 }
 
@@ -69,7 +69,7 @@ export function isThinned({ count = 1 }: Point): boolean {
   return count > 1
 }
 
-/** "7", or "1–16" where a point stands for several rounds. */
+/** "7", or "1–16" if a point covers several rounds. */
 export function roundsAt({ rounds, thinned }: ChartData, index: number): string {
   const [first, last] = [thinned?.firsts[index], rounds[index]]
   return first === undefined || first === last ? String(last ?? 0) : `${first}–${last ?? 0}`
@@ -85,7 +85,7 @@ export function countOf(line: Value[] | undefined): number {
   return (line ?? []).filter((value) => value != null).length
 }
 
-/** What a point adds to a total: all the values that it stands for. */
+/** The sum of all values that a point covers. */
 export function sumOf({ value, count = 1 }: Pick<Point, 'value' | 'count'>): number {
   return (value ?? 0) * count
 }
@@ -98,7 +98,7 @@ export function cumulative(points: Point[]): Point[] {
     .map(({ round, time, bytes_up, ...point }) => ({ round, time, bytes_up, value: (total += sumOf(point)) }))
 }
 
-/** The range that all panels share, so that synced cursors stand one above the other. */
+/** The range that all panels share, so that synced cursors line up. */
 export function sharedRange(charts: ChartData[], axis: XAxis): Range {
   const first = axis === 'clock' ? Math.min(...charts.map((chart) => chart.x[0] ?? Infinity)) : 0
   const low = Number.isFinite(first) ? first : 0

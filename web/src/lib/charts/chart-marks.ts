@@ -54,7 +54,7 @@ function drawMark(plot: uPlot, { line, index, text }: Mark, scale: number): void
   ctx.fillText(text, textX, textY)
 }
 
-/** Whether the line goes up from there: its name then stands below. */
+/** True if the line rises after the point, so that the name fits below it. */
 function rises(values: uPlot.AlignedData[number] | undefined, index: number): boolean {
   const next = [...(values ?? [])].slice(index + 1).find((value) => value != null)
   return next != null && next > (values?.[index] ?? next)

@@ -9,15 +9,15 @@ import type { PlotOptions } from './use-plot'
 import { X_AXIS } from './x-axis'
 import { type OnZoom, zoomCursor, zoomTo } from './zoom-drag'
 
-/** What a chart shows besides its data. */
+/** The properties of a chart apart from its data. */
 export interface Panel {
   axis: XAxis
   /** Smallest and largest x, shared by the panels of a page. */
   range: Range
   log: boolean
-  /** Whether a smoothed line follows each line, which is then faint. */
+  /** True if a smoothed line follows each line, which is then faint. */
   smooth: boolean
-  /** Whether the edges of a band about each line come last. */
+  /** True if the edges of a band around each line come last. */
   banded: boolean
   lines: readonly string[]
   marks: readonly Mark[]
@@ -41,7 +41,7 @@ function xAxis(axis: XAxis): uPlot.Axis {
 function yAxis({ tick, log }: Panel): uPlot.Axis {
   return {
     ...LOOK,
-    // As wide as the longest text; there is none yet when uPlot asks for the first time.
+    // As wide as the longest text. uPlot's first call has no texts yet.
     size: (_, ticks: string[] | null) => 14 + 6.5 * Math.max(2, ...(ticks ?? []).map((text) => text.length)),
     gap: 6,
     space: 30,
@@ -52,7 +52,7 @@ function yAxis({ tick, log }: Panel): uPlot.Axis {
 
 function line(label: string, index: number, faint: boolean): uPlot.Series {
   const stroke = () => colour(LINE_COLOURS[index] ?? '--muted')
-  // Dashes tell the second line apart without colour.
+  // Dashes distinguish the second line without colour.
   const dash = index === 0 ? [] : [6, 4]
   const points = faint ? { show: false } : { size: 5, fill: stroke }
   return { label, stroke, width: faint ? 1 : 2, alpha: faint ? 0.4 : 1, dash, points }
@@ -77,11 +77,11 @@ function bands({ lines, smooth, banded }: Panel): uPlot.Band[] {
 
 const LOGARITHMIC: uPlot.Scale = {
   distr: distribution(true),
-  // Without any value uPlot asks too.
+  // uPlot also calls it without any value.
   range: (_, low, high) => logRange(low || 1, high || 1),
 }
 
-/** `panel` is asked again for what changes during a chart's life: its range, its marks and its listeners. */
+/** `panel` is called again for properties that change during a chart's life: its range, marks and listeners. */
 export function chartOptions(panel: () => Panel): PlotOptions {
   const start = panel()
   return {

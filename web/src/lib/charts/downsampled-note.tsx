@@ -1,4 +1,4 @@
-/** Says that the server has thinned out, and what a point then is. */
+/** A note that the server has downsampled the curves. */
 export function DownsampledNote({ rounds }: { rounds: number }) {
   if (rounds === 1) return null
   return (

@@ -1,6 +1,6 @@
 import type { Range, Value } from './chart-data'
 
-/** Whether a logarithmic axis can show all of it; not if there is nothing. */
+/** True if a logarithmic axis can show all values; false without any value. */
 export function allPositive(lines: Value[][]): boolean {
   const values = lines.flat().filter((value) => value != null)
   return values.length > 0 && values.every((value) => value > 0)

@@ -9,12 +9,12 @@ export type Ink = (colour: string) => string
 export type PlotOptions = Omit<uPlot.Options, 'width' | 'height'>
 
 interface Wanted<P> {
-  /** What is drawn besides the data; `options` ask for it again at every drawing. */
+  /** The chart's properties, which `options` read again at every drawing. */
   panel: P
   options: (panel: () => P, ink: Ink) => PlotOptions
-  /** A chart of another kind is made anew; one of the same kind is fed with new data. */
+  /** A change of kind creates a new chart; a chart of the same kind only gets new data. */
   kind: string
-  /** Changes with whatever of the panel asks for a drawing. */
+  /** Changes with every property of the panel that needs a redraw. */
   shown: string
   /** In pixels. */
   height: number
@@ -75,7 +75,7 @@ function inkOf(element: HTMLElement): Ink {
   }
 }
 
-/** uPlot takes a third argument that its types do not name: whether the charts that share the cursor are told. */
+/** uPlot takes a third argument that its types omit: true also moves the cursor of synced charts. */
 type Publishing = uPlot & { setCursor: (at: { left: number; top: number }, fire: boolean, publish: boolean) => void }
 
 function pointAt(plot: uPlot, index: number | null): void {

@@ -9,7 +9,7 @@ const TIMES = [
   ...[HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR, 120 * HOUR],
 ]
 
-/** How each horizontal axis is divided, and what its ticks say. */
+/** The steps and tick labels of each horizontal axis. */
 export const X_AXIS: Record<XAxis, { steps?: number[]; tick: (value: number) => string }> = {
   round: { steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5], tick: String },
   time: { steps: TIMES, tick: formatElapsedTick },

@@ -21,7 +21,7 @@ export function zoomCursor(onZoom: () => OnZoom): uPlot.Cursor {
   }
 }
 
-/** Of `setSelect`: tells what part of the axis was dragged over. */
+/** For `setSelect`: reports the part of the axis that was dragged over. */
 export function zoomTo(plot: uPlot, onZoom: OnZoom): void {
   const { left, width } = plot.select
   if (width < SHORTEST_DRAG) return

@@ -26,7 +26,7 @@ export function formatZoom(range: Range | null): string | undefined {
   return parseZoom(range?.map((end) => String(Math.round(end * 100) / 100)).join(','))
 }
 
-/** The rounds that thinned out curves stand for within a part of the axis; undefined where every round is there. */
+/** The rounds that downsampled curves cover within a part of the axis; undefined if every round has its point. */
 export function thinnedRounds(
   series: readonly Curve[],
   axis: XAxis,
@@ -35,7 +35,7 @@ export function thinnedRounds(
 ): Rounds | undefined {
   const longest = series.reduce<Point[]>((most, { points }) => (points.length > most.length ? points : most), [])
   const places = longest.map((point) => xOf(point, axis, start))
-  // A point stands for all that lies between the one before and itself.
+  // A point covers everything between the previous point and itself.
   const shown = longest.filter((_, index) => (places[index] ?? 0) >= low && (places[index - 1] ?? -Infinity) < high)
   const [first, last] = [shown[0], shown.at(-1)]
   if (first === undefined || last === undefined || !shown.some(isThinned)) return undefined

@@ -17,7 +17,7 @@ interface Props {
   /** The cell that is read out; the caller shows what it holds. */
   cursor: Place | undefined
   onCursor: (place: Place | undefined) => void
-  /** What a reader hears of the cursor's cell, when keys have moved it. */
+  /** The text that screen readers announce when keys move the cursor. */
   spoken: (place: Place) => string
   onOpen: (place: Place) => void
   onOpenRow: (row: number) => void

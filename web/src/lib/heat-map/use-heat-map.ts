@@ -16,7 +16,7 @@ interface Shown {
 interface HeatMapCanvas {
   scroller: RefObject<HTMLDivElement | null>
   canvas: RefObject<HTMLCanvasElement | null>
-  /** What is seen at this moment. */
+  /** The visible part at this moment. */
   seen: () => Window
   scrollTo: (to: { x: number; y: number }) => void
 }

@@ -1,7 +1,7 @@
 const FIRST_MILLISECONDS = 5000
 const LONGEST_MILLISECONDS = 30_000
 
-/** How long to wait before another try after so many failed ones: twice as long each time, up to half a minute. */
+/** The wait before the next try after a number of failures. It doubles each time, up to half a minute. */
 export function backOff(failures: number, random: () => number = Math.random): number {
   const wait = Math.min(FIRST_MILLISECONDS * 2 ** Math.max(0, failures), LONGEST_MILLISECONDS)
   // Browsers that lost the same server do not come back at the same instant.
@@ -15,7 +15,7 @@ interface Asked {
   errorUpdateCount: number
 }
 
-/** How long until a query that is asked again and again is asked next: the longer it failed, the more seldom. */
+/** The time until the next refetch of a query. It grows with the time that the query has failed. */
 export function politeInterval(
   { status, dataUpdatedAt, errorUpdateCount }: Asked,
   every: number,

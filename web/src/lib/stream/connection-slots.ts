@@ -1,15 +1,15 @@
-/** Of the six connections that browsers allow to a server, so many may be streams; the others are for requests. */
+/** Streams may use this many of the six connections that browsers allow to a server. The others are for requests. */
 const SLOTS = 4
 
 const SOON_MILLISECONDS = 1000
 
 interface Wanted {
   signal: AbortSignal
-  /** Called when all places are taken, once; one may come free later. */
+  /** Called once when all slots are taken; one may become free later. */
   onFull: () => void
 }
 
-/** One of the browser's places for streams, with all its tabs, as soon as one is free; the answer gives it back. */
+/** Takes one of the slots for streams, which all tabs share, as soon as one is free. The result releases it. */
 export function takeConnectionSlot({ signal, onFull }: Wanted): Promise<() => void> {
   const decided = new AbortController()
   const full = setTimeout(onFull, SOON_MILLISECONDS)
@@ -19,7 +19,7 @@ export function takeConnectionSlot({ signal, onFull }: Wanted): Promise<() => vo
   })
   return new Promise((resolve) => {
     const take = () => {
-      // Two places may come free at once: the second goes back.
+      // Two slots may become free at once: the second one is released.
       if (decided.signal.aborted) return Promise.resolve()
       clearTimeout(full)
       decided.abort()

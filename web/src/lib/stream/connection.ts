@@ -1,11 +1,11 @@
 import { backOff } from './back-off'
 
-/** `polling`: there is no stream for now, so a page should ask by itself from time to time. */
+/** `polling`: there is no stream for now, so a page should refetch at an interval. */
 export type StreamStatus = 'connecting' | 'live' | 'reconnecting' | 'polling'
 
 export interface ServerEvent {
   id: number
-  /** The number of the event before it: who does not have that one has missed something. */
+  /** The number of the previous event. A tab without that event has missed something. */
   after: number
   data: string
 }
@@ -22,7 +22,7 @@ interface ConnectionOptions {
 export interface Connection {
   /** The number of the last event that came. */
   at: () => number
-  /** Reads again from behind `after`, for somebody who knows less. */
+  /** Reads again from after `after`, for a tab that has fewer events. */
   rewind: (after: number) => void
   close: () => void
 }
@@ -32,7 +32,7 @@ const PATIENCE = 3
 
 /**
  * One stream of server-sent events. The browser reconnects by itself and sends Last-Event-ID; where it gives up (an
- * HTTP error, say while the server restarts) or keeps failing, new streams resume there, at growing distances.
+ * HTTP error, for example while the server restarts) or keeps failing, new streams resume there, at growing intervals.
  */
 export function connect({ url, after, types, onEvent, onStatus }: ConnectionOptions): Connection {
   let source: EventSource

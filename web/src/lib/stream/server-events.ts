@@ -4,8 +4,8 @@ export interface ServerEvent {
 }
 
 /**
- * Takes the text of a stream of server-sent events (HTML standard, section 9.2) as it arrives, cut anywhere, and tells
- * each event when it is complete. For answers that `EventSource` cannot ask for, because they need a body.
+ * Takes the text of a stream of server-sent events (HTML standard, section 9.2) in pieces and reports each event when it
+ * is complete. It serves requests with a body, which `EventSource` cannot send.
  */
 export function eventReader(onEvent: (event: ServerEvent) => void): (text: string) => void {
   let rest = ''

@@ -21,7 +21,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** One tab that follows, and what it was told. */
+/** One tab that follows, and the messages that it received. */
 async function tab(after = 40, url = '/stream') {
   const seen: number[] = []
   const statuses: StreamStatus[] = []
@@ -96,7 +96,7 @@ test('an event that comes before the ones that a tab lacks waits for them', asyn
   const first = await tab()
   send(41, 42)
   const wake = sleep()
-  const late = await tab(40) // what it asks for is not heard yet
+  const late = await tab(40) // its request has not arrived yet
   wake()
   send(43)
   expect(late.seen).toEqual([])

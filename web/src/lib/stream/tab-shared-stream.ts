@@ -10,15 +10,15 @@ interface Follower {
   onStatus: (status: StreamStatus) => void
 }
 
-/** What the tabs that follow one address tell each other. */
+/** Messages between tabs that follow the same address. */
 type Message =
   | ({ kind: 'event' } & ServerEvent)
-  /** The leader's word on its connection, and the last event that this has read; 0 where there is none yet. */
+  /** The state of the leader's connection, and the last event that it has read; 0 if there is none yet. */
   | { kind: 'status'; status: StreamStatus; at: number }
-  /** A tab wants to know, or lacks the events after this one. */
+  /** A tab requests the state, or lacks the events after this one. */
   | { kind: 'hello'; after: number }
 
-/** A leader that says nothing for so long is asleep: phones stop pages in the background and leave them their locks. */
+/** A leader that is silent for so long is asleep: phones stop pages in the background and leave them their locks. */
 const SILENCE_MILLISECONDS = 5000
 
 /** Leading is a lock that one tab of the browser has; browsers give both to secure origins alone. */
@@ -29,7 +29,7 @@ export function canShare(): boolean {
 /**
  * Follows an address together with the browser's other tabs: browsers allow six connections to a server, which six
  * tabs would use up. The tab that holds the address's lock reads the stream and passes it on. When it goes, the browser
- * hands the lock to the next, which resumes behind the last event that it has; a tab that lacks more asks for it.
+ * hands the lock to the next, which resumes after the last event that it has. A tab that lacks more requests it.
  */
 export function share(follower: Follower): () => void {
   const lock = `ferret.stream ${follower.url}`
@@ -98,7 +98,7 @@ export function share(follower: Follower): () => void {
 }
 
 interface Leadership {
-  /** Somebody asks how it stands, or lacks the events after this one. */
+  /** Answers a tab that requests the state or lacks the events after this one. */
   answer: (after: number) => void
   stop: () => void
   ended: Promise<void>

@@ -1,7 +1,7 @@
-// How people see colours, for the tests of what is told by them.
+// Human colour vision, for tests of colours that carry meaning.
 export type Linear = [number, number, number]
 
-/** What people without one kind of cone see, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1). */
+/** Vision without one kind of cone, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1). */
 export const SIGHT: Record<string, [Linear, Linear, Linear]> = {
   all: [
     [1, 0, 0],
@@ -44,7 +44,7 @@ export function seen(hex: string, [r, g, b]: [Linear, Linear, Linear]): Linear {
   return [dot(r, colour), dot(g, colour), dot(b, colour)]
 }
 
-/** Oklab, in which distances are about what people see. */
+/** Oklab, in which distances match perceived differences. */
 export function oklab(colour: Linear): Linear {
   const l = Math.cbrt(dot([0.4122214708, 0.5363325363, 0.0514459929], colour))
   const m = Math.cbrt(dot([0.2119034982, 0.6806995451, 0.1073969566], colour))

@@ -35,7 +35,7 @@ export function DataTable({ caption, data, lines, format }: Props) {
   )
 }
 
-/** A dash where nothing was measured; what is not a number says so. */
+/** A value as text, with a dash for a missing one. */
 export function formatValue(value: Value, format: (value: number) => string): string {
   if (value === null) return 'not a number'
   return value === undefined ? '–' : format(value)

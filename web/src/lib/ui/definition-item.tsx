@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** One of a list of facts: its name over its value. */
+/** One item of a definition list: a term and its value. */
 export function DefinitionItem({ term, children }: { term: string; children: ReactNode }) {
   return (
     <div>

@@ -1,4 +1,4 @@
-/** What a reader can do about a problem, by its code; the problem's own detail says what happened. */
+/** The next step for a problem, by its code. The problem's own detail describes the problem. */
 const NEXT_STEPS: Record<string, string> = {
   'auth.forbidden': 'Ask an administrator of the server for the role that this needs.',
   'auth.missing': 'Sign in again.',
@@ -57,7 +57,7 @@ interface Props {
   problem: { code: string; requestId?: string | undefined }
 }
 
-/** What to do about a problem, and what an administrator needs to look it up. */
+/** The next step for a problem, and the request id that an administrator needs. */
 export function NextStep({ problem }: Props) {
   return (
     <>

@@ -1,6 +1,6 @@
 import { formatAgo, formatTime } from '@/lib/format'
 
-/** How long ago, or how long until, with the very time where one points at it. */
+/** A relative time such as "5 minutes ago", with the exact time as a tooltip. */
 export function RelativeTime({ at, now }: { at: string; now: number }) {
   return (
     <time dateTime={at} title={formatTime(at)}>

@@ -1,4 +1,4 @@
-/** Where a key leads among `count` things in a row, round and round; undefined for any other key. */
+/** The item that a key leads to among `count` items in a circle; undefined for any other key. */
 export function keyTarget(key: string, index: number, count: number): number | undefined {
   if (key === 'ArrowRight') return (index + 1) % count
   if (key === 'ArrowLeft') return (index - 1 + count) % count

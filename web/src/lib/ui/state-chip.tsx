@@ -29,7 +29,7 @@ const PATHS: Record<StateLook, string> = {
   ended: 'M4 8h8',
 }
 
-/** A mark that tells states apart without colour. */
+/** An icon that distinguishes states without colour. */
 export function StateIcon({ state }: { state: string }) {
   const look = stateLook(state)
   return (

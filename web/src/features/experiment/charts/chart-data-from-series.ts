@@ -40,11 +40,11 @@ export interface Choices {
 export interface Panels {
   panels: PanelData[]
   range: Range
-  /** What has no value yet, and why. */
+  /** Charts without a value yet, each with the reason. */
   missing: { title: string; why: string }[]
 }
 
-/** The charts of what is measured of an experiment, over the axis asked for and with one x range for all. */
+/** The charts of an experiment's metrics over the chosen axis, with one x range for all. */
 export function chartDataFromSeries(
   kinds: readonly ChartDefinition[],
   series: MetricSeries[],
@@ -86,7 +86,7 @@ function panelOf(
   }
 }
 
-/** The base model, and the best round where one is better than another; of training only evaluation says which. */
+/** Marks the base model and the best round. Only metrics of the evaluation have a best round. */
 function marksOf(name: MetricName, line: number, { rounds, lines, thinned }: ChartData): Mark[] {
   const { better, source } = METRICS[name]
   if (source !== 'evaluation') return []

@@ -9,7 +9,7 @@ export interface ChartDefinition {
   metrics: [MetricName, ...MetricName[]]
   lines: string[]
   tick: (value: number) => string
-  /** Why there is nothing yet, where its absence is worth a word. */
+  /** The reason for a missing value, if it is worth showing. */
   empty?: string
   log?: boolean
   total?: boolean
@@ -20,7 +20,7 @@ function kind(name: MetricName, changes: Partial<ChartDefinition> = {}): ChartDe
   return { testId: `chart-${name}`, title: label, unit, metrics: [name], lines: [label], tick: plainTick, ...changes }
 }
 
-/** How the model gets on. */
+/** Charts of the model's progress. */
 export const CONVERGENCE: ChartDefinition[] = [
   kind('train_loss', {
     testId: 'chart-loss',
@@ -45,7 +45,7 @@ export const CONVERGENCE: ChartDefinition[] = [
   kind('weight_noise', { title: 'Projection noise', unit: 'percent of the weights' }),
 ]
 
-/** What the rounds take of the machines. */
+/** Charts of the rounds' time and memory. */
 export const COST: ChartDefinition[] = [
   kind('local_seconds', {
     testId: 'chart-seconds',

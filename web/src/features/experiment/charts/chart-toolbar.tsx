@@ -24,13 +24,13 @@ const SCALES: ['log' | 'linear', string][] = [
 ]
 
 interface Props {
-  /** Whether one of the charts can be logarithmic. */
+  /** True if one of the charts can be logarithmic. */
   scaled: boolean
   view: ExperimentUrlState
   onView: ChangeExperimentUrl
 }
 
-/** How all charts are drawn. */
+/** Options for all charts. */
 export function ChartToolbar({ scaled, view, onView }: Props) {
   return (
     <div className="chart-toolbar">

@@ -10,7 +10,7 @@ export function kindOf(event: Event): string {
   return event.type.split('.')[0] ?? ''
 }
 
-/** What happened, in one word: `opened`, `accepted`. */
+/** The event in one word: `opened`, `accepted`. */
 export function verbOf(event: Event): string {
   return event.type.split('.')[1] ?? event.type
 }

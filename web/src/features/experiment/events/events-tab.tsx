@@ -21,7 +21,7 @@ interface Props {
   onKinds: (kinds: EventKind[]) => void
 }
 
-/** What has happened, the newest first. */
+/** The experiment's events, the newest first. */
 export function EventsTab({ experiment, kinds, onKinds }: Props) {
   const [after, setAfter] = useState(() => Math.max(0, experiment.event_seq - STEP))
   const [text, setText] = useState('')

@@ -14,7 +14,7 @@ interface Props {
   experiment: Experiment
 }
 
-/** What this user can do with the experiment in the state it is in. */
+/** The actions that this user can take in the experiment's state. */
 export function Actions({ experiment }: Props) {
   const reads = onlyReads(useQuery(meQuery).data)
   if (reads === undefined) return null
@@ -29,7 +29,7 @@ function OnlyReads() {
   )
 }
 
-/** One action stands out, the rare and the final ones are behind the dots. */
+/** One primary action; the rare and the final ones are in a menu. */
 function ActionGroup({ experiment }: Props) {
   const { state, archived_at: archived } = experiment
   const finished = isFinished(state)

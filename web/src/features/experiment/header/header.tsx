@@ -13,7 +13,7 @@ import { StateChip } from '@/lib/ui/state-chip'
 import { Actions } from './actions'
 import { TagsAndNotes } from './tags-and-notes'
 
-/** What an experiment is called and where it stands. */
+/** The experiment's name, tags, state and actions. */
 export function Header({ experiment, live }: { experiment: Experiment; live: LiveStatus }) {
   const { id, name, project, cloned_from: original, archived_at: archived } = experiment
   const reads = onlyReads(useQuery(meQuery).data)

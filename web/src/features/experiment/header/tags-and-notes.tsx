@@ -11,7 +11,7 @@ import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment
-  /** Whether this user only looks. */
+  /** True if this user may only read. */
   reads: boolean
 }
 
@@ -69,7 +69,7 @@ function TagsAndNotesButton({ experiment }: { experiment: Experiment }) {
       }}
       onSubmit={submit}
     >
-      {/* Made anew where somebody else has edited them meanwhile. */}
+      {/* The key resets the inputs if somebody else has edited the experiment meanwhile. */}
       <div key={JSON.stringify([begun.tags, begun.notes, begun.priority])}>
         <Field label="Tags" hint="Separate tags by commas.">
           <input name="tags" type="text" defaultValue={begun.tags.join(', ')} autoComplete="off" />

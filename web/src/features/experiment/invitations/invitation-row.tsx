@@ -60,7 +60,7 @@ function Revoke({ experiment, id }: { experiment: string; id: string }) {
 
 type InvitationState = 'open' | 'used' | 'revoked' | 'expired'
 
-/** What became of a code. */
+/** The state of a code. */
 export function invitationState(code: EnrolmentInfo, now: number): InvitationState {
   if (code.used_at !== null) return 'used'
   if (code.revoked_at !== null) return 'revoked'

@@ -5,7 +5,7 @@ import { type Part, partKey } from '@/api/queries'
 /** Events come in bursts (a round commits, writes its checkpoint, opens the next): one refetch answers a burst. */
 const BURST_MILLISECONDS = 200
 
-/** Fetches anew what events made stale. A fetch that is under way is not cut off: what changes meanwhile is fetched after it. */
+/** Refetches the parts that events made stale. A running fetch is not cancelled: later changes are fetched after it. */
 export function debouncedInvalidation(queryClient: QueryClient, id: string) {
   const stale = new Set<Part>()
   const busy = new Set<Part>()
@@ -29,7 +29,7 @@ export function debouncedInvalidation(queryClient: QueryClient, id: string) {
       for (const part of parts) stale.add(part)
       wait()
     },
-    /** Nothing will be marked any more. */
+    /** Ends the debouncing and refetches at once. */
     end: () => {
       clearTimeout(timer)
       for (const part of [...stale]) void refresh(part)

@@ -11,7 +11,7 @@ import { debouncedInvalidation } from './debounced-invalidation'
 
 export type LiveStatus = StreamStatus | 'finished' | `stale since ${string}`
 
-/** Keeps an experiment's caches true by its event stream, until its last event or the end of the page. */
+/** Keeps an experiment's caches current by its event stream, until its last event or the end of the page. */
 export function useLive(experiment: Experiment): LiveStatus {
   const { id } = experiment
   const url = experiment.links.stream
@@ -35,7 +35,7 @@ export function useLive(experiment: Experiment): LiveStatus {
       },
       onStatus: (now) => {
         setStatus(now)
-        // What failed meanwhile waits for its next try; the server is back, so that is now.
+        // Queries that failed meanwhile wait for their next try. The server is back, so they are refetched now.
         if (lost && now === 'live') void queryClient.invalidateQueries({ queryKey: experimentKey(id) })
         if (now !== 'connecting') lost = now !== 'live'
       },
@@ -52,13 +52,13 @@ export function useLive(experiment: Experiment): LiveStatus {
   return status !== 'live' && staleSince !== undefined ? `stale since ${formatClock(staleSince)}` : status
 }
 
-/** Since when the page shows what may be past: the experiment's last good answer, once a later one failed. */
+/** The time of the experiment's last good answer, once a later one failed. */
 function useStaleSince(id: string): number | undefined {
   const { isError, dataUpdatedAt } = useQuery({ ...experimentQuery(id), enabled: false })
   return isError ? dataUpdatedAt : undefined
 }
 
-/** The experiment itself is asked again and again; without a stream, the number of its last event says that more changed. */
+/** The experiment itself is refetched at an interval. Without a stream, a new last event shows that other parts changed. */
 function useRefreshWithoutStream({ id, event_seq: seq }: Experiment, live: boolean): void {
   const queryClient = useQueryClient()
   const seen = useRef(seq)

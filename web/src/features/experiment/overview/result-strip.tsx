@@ -10,10 +10,10 @@ import { formatBytes, formatCount, formatRatio } from '@/lib/format'
 import { type Change, changes, traffic, uploadCost, type UploadCost } from './result'
 import { SummaryList } from './summary-list'
 
-/** Less than this is not worth a claim. */
+/** A smaller ratio is not shown. */
 const WORTH_SAYING = 1.5
 
-/** What came out, and what it cost to send: the answer before the curves. */
+/** The result and its communication cost, above the curves. */
 export function ResultStrip({ experiment }: { experiment: Experiment }) {
   const { data: rounds = [] } = useQuery(roundsQuery(experiment.id))
   const { data: metrics } = useQuery(metricsQuery(experiment.id))

@@ -11,7 +11,7 @@ export interface Change {
   best: string | undefined
 }
 
-/** What the answers score, then the loss: from the base model to now. */
+/** The score of the answers and the loss, from the base model to now. */
 export function changes(metrics: Experiment['metrics'], round: number): Change[] {
   const score = (['exact_match', 'rouge_l'] as const).find((name) => metrics[name] !== undefined)
   return [...(score ? [score] : []), 'eval_loss' as const].flatMap((name) => {
@@ -45,7 +45,7 @@ export interface UploadCost {
   ratio: number | undefined
 }
 
-/** What one upload weighs, beside sending all weights: as docs/metrics.md counts, number by number. */
+/** The size of one upload compared with sending all weights, counted as in docs/metrics.md. */
 export function uploadCost(rounds: Round[], shapes: Experiment['shapes'] | undefined): UploadCost | undefined {
   const counted = rounds.filter((round) => round.committed_at !== null && round.accepted > 0)
   const uploads = counted.reduce((sum, { accepted }) => sum + accepted, 0)
@@ -64,11 +64,11 @@ function numbersOf(shapes: Record<string, number[]>): number {
 export interface Traffic {
   sent: number
   received: number
-  /** Bytes of rounds that are open or were abandoned: travelled, and in no round that counts. */
+  /** Bytes of rounds that are open or were abandoned. */
   besides: number
 }
 
-/** What travelled in the rounds that are committed, as the chart of bytes and the table of rounds count it. */
+/** Bytes sent and received in committed rounds, as the chart of bytes and the table of rounds count them. */
 export function traffic(series: MetricSeries[], { bytes_up: up, bytes_down: down }: Experiment): Traffic {
   const total = (name: string) =>
     series.find((metric) => metric.name === name)?.points.reduce((sum, point) => sum + sumOf(point), 0) ?? 0

@@ -3,7 +3,7 @@ import { formatAgo, formatTime } from '@/lib/format'
 import { Notice } from '@/lib/ui/notice'
 import { useNow } from '@/lib/use-now'
 
-/** Why an unfinished experiment does not move, and what to do. */
+/** Shows why an unfinished experiment makes no progress, and the next step. */
 export function StallNotice({ experiment: { state, stalled } }: { experiment: Experiment }) {
   const now = useNow(10_000)
   if (state === 'paused') {

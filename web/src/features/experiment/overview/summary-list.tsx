@@ -33,7 +33,7 @@ function trafficTitle({ besides }: Traffic): string {
   return besides > 0 ? `${rounds}; ${formatBytes(besides)} more in rounds that are open or were abandoned` : rounds
 }
 
-/** From the start to the end or now, and so with its pauses: not called running time. */
+/** The time from the start to the end or to now, pauses included. */
 function Elapsed({ experiment: { started_at: started, finished_at: finished } }: { experiment: Experiment }) {
   const now = useNow(1000)
   if (started === null) return <span className="muted">not started</span>

@@ -42,7 +42,7 @@ const NOT_A_NUMBER: Record<'light' | 'dark', Rgb> = { light: [168, 70, 155], dar
 
 export const SIGNS: Partial<Record<PartState, Sign>> = { rejected: 'cross', expired: 'line', leased: 'dot' }
 
-/** Colours behind the shades of a scale: asked and nothing told, rejected, not a number. */
+/** Colours after the shades of a scale: no value reported, rejected, not a number. */
 export const [UNTOLD, REJECTED, NO_NUMBER] = [SHADES, SHADES + 1, SHADES + 2]
 
 export function stateColours(dark: boolean): Record<PartState, Rgb> {
@@ -55,7 +55,7 @@ export function notANumberColour(dark: boolean): Rgb {
 
 export interface Coloured {
   cells: Cells
-  /** Of a metric that is a number, unless there is none. */
+  /** The domain of a numeric metric; undefined without any value. */
   domain: Domain | undefined
 }
 

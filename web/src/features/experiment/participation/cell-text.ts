@@ -3,7 +3,7 @@ import type { Place } from '@/lib/heat-map/layout'
 
 import { isNotANumber, type Matrix, STATE_LABELS, stateAt } from './participation-matrix'
 
-/** What a cell holds, in the order in which it is read. */
+/** The text of a cell, in reading order. */
 export interface CellText {
   name: string
   displayName: string
@@ -34,7 +34,7 @@ export function cellText(matrix: Matrix, { row, column }: Place): CellText {
   }
 }
 
-/** The same as a sentence for who hears it: what there is nothing of is left out. */
+/** The cell as a sentence for screen readers, without the missing values. */
 export function spoken({ displayName, round, state, bytes, duration, loss, reasons }: CellText): string {
   const told = [
     [bytes, `sent ${bytes}`],

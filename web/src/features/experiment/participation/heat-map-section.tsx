@@ -129,7 +129,7 @@ function counted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** What the cursor is on; without one how large the whole is. */
+/** The cell under the cursor, or else the size of the matrix. */
 function Readout({ matrix, cursor, otherwise }: { matrix: Matrix; cursor: Place | undefined; otherwise: string }) {
   if (cursor === undefined) return <p className="readout cell-readout muted">{otherwise}</p>
   const { displayName, round, state, bytes, duration, loss, reasons } = cellText(matrix, cursor)

@@ -11,7 +11,7 @@ interface Props {
 
 const MARKS = { accepted: '', leased: '•', pending: '', expired: '−', rejected: '×' }
 
-/** What the colours say. */
+/** The meaning of the colours. */
 export function Legend({ metric, domain, dark }: Props) {
   const colours = stateColours(dark)
   if (metric === 'state') {

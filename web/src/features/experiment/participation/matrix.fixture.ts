@@ -4,7 +4,7 @@ import type { Participation } from '@/api/types'
 const SERVER_STATES = ['pending', 'leased', 'accepted', 'rejected', 'expired']
 type Part = [name: string, state: string, size?: number, seconds?: number, loss?: number]
 
-/** For tests: a round as the server tells it. */
+/** A round as the server sends it. */
 export function round(
   number: number,
   parts: Part[],

@@ -5,7 +5,7 @@ import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-/** Lets a participant in that waits for it, or refuses it for good. */
+/** Approves or refuses a participant that waits for approval. */
 export function ApprovalButtons({ id, participant }: { id: string; participant: Participant }) {
   const changes = experimentKey(id)
   const toasted = `Approving ${participant.display_name}`
@@ -35,7 +35,7 @@ export function ApprovalButtons({ id, participant }: { id: string; participant: 
   )
 }
 
-/** Takes a participant out that was let in. */
+/** Revokes a participant that takes part. */
 export function RevokeButton({ id, participant }: { id: string; participant: Participant }) {
   const revoke = useAction((form: FormData) => revokeParticipant(id, participant, reasonOf(form)), {
     changes: experimentKey(id),
@@ -61,7 +61,7 @@ export function RevokeButton({ id, participant }: { id: string; participant: Par
   )
 }
 
-/** What a form says in `reason`, null if nothing. */
+/** The reason in a form; null if it is empty. */
 function reasonOf(form: FormData): string | null {
   const text = form.get('reason')
   return typeof text === 'string' && text.trim() !== '' ? text : null

@@ -62,7 +62,7 @@ export function ParticipantRow({ id, summary, place, mayDecide, now, onOpen }: P
   )
 }
 
-/** Whether it is there, what it does in its newest round, and what is wrong. */
+/** The participant's state, its part in the newest round, and its problems. */
 function StateAndProblems({
   summary: { participant, online, behind, lastState, refused, lastRound },
 }: {

@@ -10,27 +10,27 @@ export type Filter = (typeof FILTERS)[number]
 export interface ParticipantSummary {
   name: string
   displayName: string
-  /** What has joined; undefined of one that the server simulates. */
+  /** The participant that joined; undefined for a simulated one. */
   participant: Participant | undefined
   asked: number
   accepted: number
   rejected: number
   missed: number
   bytes: number
-  /** Mean of those that are told. */
+  /** Mean of the reported values. */
   seconds: number | undefined
-  /** Of the newest round that tells one. */
+  /** The loss of the newest round that reports one. */
   loss: number | undefined
   lastRound: number | undefined
   lastState: PartState | undefined
-  /** Why something was refused last, in which round. */
+  /** The reason of the last refusal, and its round. */
   refused: { round: number; reasons: string } | undefined
   online: boolean
-  /** Why it is behind; undefined if it is not. */
+  /** The reason for being behind; undefined if it is not. */
   behind: string | undefined
 }
 
-/** One that trains, or asked for work so recently, is online. The server notes once a minute who waits. */
+/** A participant is online if it trains or requested work within this time. The server notes waiting ones once a minute. */
 export const QUIET_MILLISECONDS = 180_000
 
 export function participantSummaries(
@@ -46,7 +46,7 @@ export function participantSummaries(
   return [...seen, ...unseen.map((participant) => unasked(participant, now))]
 }
 
-/** How much of a round has been delivered. */
+/** The delivered part of a round. */
 interface Share {
   accepted: number
   asked: number
@@ -154,7 +154,7 @@ function behindWhy(
   return `round ${round} waits for it: ${delivered.accepted} of ${delivered.asked} have delivered`
 }
 
-/** Whether a participant belongs to the ones that a filter shows. */
+/** True if a filter shows the participant. */
 export function passes(summary: ParticipantSummary, filter: Filter): boolean {
   const state = summary.participant?.state
   switch (filter) {
@@ -191,7 +191,7 @@ const KEYS: Record<Exclude<Column, 'name'>, (summary: ParticipantSummary) => num
   seen: ({ participant }) => participant && Date.parse(participant.seen_at),
 }
 
-/** Whoever has nothing in the column is last, whichever way it is sorted. */
+/** Sorts participants; those without a value in the column come last in both directions. */
 export function sorted(participantSummaries: readonly ParticipantSummary[], order: Order): ParticipantSummary[] {
   const descending = order.startsWith('-')
   const column = (descending ? order.slice(1) : order) as Column

@@ -41,7 +41,7 @@ let asked: { path: string; body: unknown }[]
 beforeEach(() => {
   role = 'researcher'
   asked = []
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }

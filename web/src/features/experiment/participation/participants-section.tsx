@@ -30,10 +30,10 @@ interface Props {
   onOpen: (name: string) => void
 }
 
-/** How often it is looked at again who is online. */
+/** Milliseconds between two checks of who is online. */
 const LOOK_MILLISECONDS = 10_000
 
-/** Everyone who takes part, those too that the server simulates: how each stands. */
+/** All participants with their state, simulated ones included. */
 export function ParticipantsSection({ experiment, matrix, participants, view, onView, onOpen }: Props) {
   const now = useNow(LOOK_MILLISECONDS)
   const [text, setText] = useState('')

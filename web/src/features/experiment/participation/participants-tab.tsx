@@ -26,7 +26,7 @@ interface Props {
 
 const NOBODY = { rounds: [], displayNames: {} }
 
-/** Who takes part: over all rounds, one by one, and what was refused. */
+/** Participation over all rounds, each participant, and the refused uploads. */
 export function ParticipantsTab({ experiment, view, onView }: Props) {
   const { id, state } = experiment
   const live = !isFinished(state)

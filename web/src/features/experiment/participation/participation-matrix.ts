@@ -1,7 +1,7 @@
 import type { PartsOfRounds } from '@/api/participation-matrix'
 import { NOTHING } from '@/lib/heat-map/draw'
 
-/** What became of a part in a round, in the order of the legend. */
+/** Outcomes of an assignment, in the order of the legend. */
 export const STATES = ['accepted', 'leased', 'pending', 'expired', 'rejected'] as const
 export type PartState = (typeof STATES)[number]
 
@@ -15,7 +15,7 @@ export const STATE_LABELS: Record<PartState, string> = {
 
 /**
  * Participants × rounds, row by row: of the participant in row r and the round in column c the place is
- * r × columns + c. What was not told is NaN.
+ * r × columns + c. A value that was not reported is NaN.
  */
 export interface Matrix {
   names: string[]
@@ -23,12 +23,12 @@ export interface Matrix {
   real: boolean[]
   rounds: number[]
   open: boolean[]
-  /** Places in `STATES`, `NOTHING` where the participant was not asked. */
+  /** Indexes into `STATES`; `NOTHING` if the participant was not selected. */
   states: Uint8Array
   sizes: Float64Array
   seconds: Float64Array
   losses: Float64Array
-  /** Why something of the participant was refused in the round. */
+  /** Reasons for refusing an upload of the participant in the round. */
   reasons: Map<number, string[]>
 }
 
@@ -88,7 +88,7 @@ export function stateAt(matrix: Matrix, place: number): PartState | undefined {
   return STATES[matrix.states[place] ?? NOTHING]
 }
 
-/** Whether what was refused there were numbers that are none. */
+/** True if an upload was refused because of values that are not finite. */
 export function isNotANumber(matrix: Matrix, place: number): boolean {
   return matrix.reasons.get(place)?.some((code) => code.endsWith('.non_finite')) ?? false
 }
@@ -96,12 +96,12 @@ export function isNotANumber(matrix: Matrix, place: number): boolean {
 const MOST_CELLS = 400_000
 const [FEWEST, MOST] = [5, 2000]
 
-/** How many rounds are loaded at once: fewer where each has very many participants. */
+/** The number of rounds that are loaded at once, which falls with the number of participants. */
 export function windowOf(participants: number): number {
   return Math.min(MOST, Math.max(FEWEST, Math.floor(MOST_CELLS / Math.max(1, participants))))
 }
 
-/** After which round the newest `step` begin. */
+/** The round before the newest `step` rounds. */
 export function firstRound(last: number, step: number): number {
   return Math.max(0, last - step)
 }

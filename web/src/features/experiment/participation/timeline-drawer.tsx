@@ -24,7 +24,7 @@ interface Props {
 const COLUMNS = ['Round', 'Outcome', 'Assigned', 'Arrived after', 'Trained', 'Sent', 'Train loss']
 const NUMBERS = COLUMNS.slice(3)
 
-/** All rounds of one participant, beside the page. */
+/** All rounds of one participant, in a drawer at the side of the page. */
 export function TimelineDrawer({ id, participant, round, onClose }: Props) {
   const query = useInfiniteQuery(timelineQuery(id, participant))
   const dialog = useRef<HTMLDialogElement>(null)

@@ -4,7 +4,7 @@ import { type Answers, progressText, type Side } from './answers'
 
 interface Props {
   answers: Answers
-  /** What each side is called: "Round 20". */
+  /** The name of each side: "Round 20". */
   names: Record<Side, string>
   over: boolean
 }

@@ -11,7 +11,7 @@ interface Props {
   chosen: number
 }
 
-/** Which model is asked, and how it chooses its words; all of it stands in the address. */
+/** The model and its sampling options, all of which are in the address. */
 export function Options({ view, onView, models, chosen }: Props) {
   return (
     <div className="ask-options">

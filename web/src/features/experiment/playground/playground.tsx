@@ -22,7 +22,7 @@ interface Props {
   onView: ChangeExperimentUrl
 }
 
-/** Asks the model of any checkpoint, beside the base model. */
+/** Sends questions to the model of any checkpoint and to the base model. */
 export default function Playground({ experiment: { id }, view, onView }: Props) {
   const { data, isPending } = useQuery(artifactsQuery(id))
   const found = checkpoints(data ?? [])
@@ -124,7 +124,7 @@ function isAsked(example: HeldOutExample | undefined, question: string, input: s
   return example?.question === question && example.input === input
 }
 
-/** What the data set says is right; gone once the question is another. */
+/** The reference answers of the data set, shown while the question is the drawn one. */
 function Reference({ example }: { example: HeldOutExample }) {
   return (
     <section className="answer reference" aria-label="Reference" data-testid="reference">

@@ -7,7 +7,7 @@ import { noisiestBlocks } from './noise'
 
 const COLUMNS = ['Block', 'Expected before round 1', 'Measured in round 1']
 
-/** How large the noise of the projection is beside the weights it is added to, where the updates are projected. */
+/** The projection noise relative to the weights, for algorithms that project updates. */
 export function NoiseSection({ id }: { id: string }) {
   const metrics = useQuery(metricsQuery(id))
   const blocks = noisiestBlocks(metrics.data?.series ?? [])

@@ -4,7 +4,7 @@ import { type JsonSchema, schemaDefaults } from '@/lib/defaults'
 type Spec = Experiment['spec']
 type Table = Record<string, unknown>
 
-/** What the specification's JSON schema gives as defaults; a test compares it with openapi.json. */
+/** The defaults of the specification's JSON schema; a test compares them with openapi.json. */
 export const SPEC_DEFAULTS = {
   seed: 0,
   rounds: 12,
@@ -50,7 +50,7 @@ export const SPEC_DEFAULTS = {
 export const CHOICES = { algorithm: 'algorithms', dataset: 'datasets', partition: 'partitions' } as const
 export type Section = keyof typeof CHOICES
 
-/** What is not chosen where it is so. The quorum is filled in by the server: half of them where real participants take part. */
+/** All defaults for a specification. The server fills in the quorum, which is one half with edge participants. */
 export function specDefaults(spec: Spec, schemas: Partial<Record<Section, JsonSchema>>): Table {
   const options = Object.fromEntries(
     (Object.keys(CHOICES) as Section[]).map((section) => [section, schemaDefaults(schemas[section])]),

@@ -6,7 +6,7 @@ import { DefinitionItem } from '@/lib/ui/definition-item'
 
 import { phasesOf } from './phases'
 
-/** Where a round's time goes. */
+/** The duration of each phase of a round. */
 export function PhasesSection({ id }: { id: string }) {
   const { data: rounds = [] } = useQuery(roundsQuery(id))
   const phases = phasesOf(rounds)

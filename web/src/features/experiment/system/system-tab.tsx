@@ -13,7 +13,7 @@ interface Props {
   onView: ChangeExperimentUrl
 }
 
-/** What the experiment takes: time, memory and machines. */
+/** The experiment's time, memory and machines. */
 export default function SystemTab({ experiment, view, onView }: Props) {
   const { id } = experiment
   return (

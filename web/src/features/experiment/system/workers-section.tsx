@@ -11,7 +11,7 @@ import { TableHead } from '@/lib/ui/table-head'
 
 const COLUMNS = ['Task', 'Queue', 'Host', 'Process', 'Device', 'Last seen']
 
-/** Who works at the experiment now. Hosts are named to those alone who look after the service. */
+/** Workers on the experiment now. Only administrators see the hosts. */
 export function WorkersSection({ id }: { id: string }) {
   const { data: me } = useQuery(meQuery)
   if (me === undefined || !covers(me.role, 'admin')) return null

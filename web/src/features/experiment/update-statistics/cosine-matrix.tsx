@@ -4,7 +4,7 @@ import { download } from '@/lib/download'
 import { cosinePairs } from './cosine-pairs'
 import { agreementOf, cosineText } from './noise-assessment'
 
-/** Beyond it, a cell is a colour alone, which a pointer or a reader makes speak. */
+/** With more participants, cells show a colour alone; the tooltip and screen readers give the number. */
 const WRITTEN = 8
 
 interface Props {
@@ -12,7 +12,7 @@ interface Props {
   file: string
 }
 
-/** Who pulls with whom: one cell for each two participants. */
+/** The cosine between the updates of every two participants. */
 export function CosineMatrix({ agreement, file }: Props) {
   const { participants, display_names: shown } = agreement
   const { cosineOf } = cosinePairs(agreement)
@@ -80,7 +80,7 @@ export function CosineMatrix({ agreement, file }: Props) {
   )
 }
 
-/** One colour where they agree, the other where they do not, no deeper than text on it stays legible. */
+/** One colour for positive cosines and one for negative, light enough for text to stay legible. */
 function tint(cosine: number | null): string {
   const depth = Math.round(35 * Math.min(1, Math.abs(cosine ?? 0)))
   return `color-mix(in srgb, var(${(cosine ?? 0) < 0 ? '--second' : '--accent'}) ${depth}%, transparent)`

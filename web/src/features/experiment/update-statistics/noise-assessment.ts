@@ -1,14 +1,14 @@
 import type { Agreement, RoundUpdate } from '@/api/update-statistics'
 
-/** A plain answer to "does K suffice?", and what to read it by. */
+/** A plain answer to whether K is large enough. */
 export interface NoiseAssessment {
   suffices: boolean
   answer: string
-  /** Changes each of which would do; none where nothing need be changed. */
+  /** Changes, each of which is enough; empty if nothing needs to change. */
   ways: readonly string[]
 }
 
-/** Null where nothing is projected: there is no K then. */
+/** Null if updates are not projected, and so have no K. */
 export function assessNoise({ weight_noise: noise }: RoundUpdate): NoiseAssessment | null {
   if (noise === null) return null
   const percent = shownPercent(noise.percent)
@@ -26,7 +26,7 @@ export function assessNoise({ weight_noise: noise }: RoundUpdate): NoiseAssessme
   return { suffices: false, answer, ways: noise.advice }
 }
 
-/** How far the rebuilt mean update is from the true one, in words; null where nothing is rebuilt. */
+/** The error of the reconstructed mean update in words; null if nothing is reconstructed. */
 export function errorOf({ error }: RoundUpdate): string | null {
   if (error === null) return null
   const { expected, low, high } = error
@@ -38,7 +38,7 @@ export function errorOf({ error }: RoundUpdate): string | null {
   )
 }
 
-/** Whether participants' cosines can be told from 0: the mean over pairs, its error, and what that means. */
+/** The mean cosine over pairs with its error, and the number of pairs that cannot be distinguished from 0. */
 export function agreementOf({ cosines, errors }: Agreement): string | null {
   const told = cosines.flatMap((cosine, pair) => (cosine === null ? [] : [{ cosine, error: errors[pair] ?? 0 }]))
   if (told.length === 0) return null

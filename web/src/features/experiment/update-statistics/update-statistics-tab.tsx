@@ -21,7 +21,7 @@ interface Props {
   onView: ChangeExperimentUrl
 }
 
-/** What was inside a round's update, and whether K suffices; the newest round unless one is chosen. */
+/** Statistics of a round's update, and whether K is large enough. The newest round is shown unless one is chosen. */
 export default function UpdateStatisticsTab({ experiment, view, onView }: Props) {
   const { id, round: newest } = experiment
   const round = Math.min(view.round ?? newest, Math.max(newest, 1))
