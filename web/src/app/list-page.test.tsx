@@ -128,7 +128,7 @@ test('what fails for one of many is told with its name', async () => {
   fireEvent.click(box('Select all that are shown'))
   fireEvent.click(await screen.findByRole('button', { name: 'Archive 4' }))
   await waitFor(() => {
-    expect(screen.getByTestId('toasts').textContent).toContain('Not done for 1 of 4')
+    expect(screen.getByTestId('toasts').textContent).toContain('Failed for 1 of 4')
   })
   expect(screen.getByTestId('toasts').textContent).toContain('b b goes on')
 })

@@ -19,7 +19,7 @@ test('what fails for some is done for the others and told one by one', async () 
   if (first === undefined) throw new Error('nothing failed')
   expect(togetherProblem([first, ...others], all.length)).toMatchObject({
     code: 'experiment.conflict',
-    title: 'Not done for 2 of 6',
+    title: 'Failed for 2 of 6',
     errors: [
       { field: 'run b', message: 'b goes on' },
       { field: 'run f', message: 'f goes on' },

@@ -26,11 +26,11 @@ test.each<[string, Record<string, unknown>, string]>([
     { stopped: { round: 3, detail: 'stopped early: eval_loss has not improved' } },
     'Stopped early: eval_loss has not improved',
   ],
-  ['experiment.extended', { rounds: 9 }, 'Now 9 rounds in all'],
+  ['experiment.extended', { rounds: 9 }, 'Now 9 rounds in total'],
   [
     'experiment.extended',
     { rounds: 5, stopped_after: 3 },
-    'Now 5 rounds in all, with new patience: it had stopped early after round 3',
+    'Now 5 rounds in total, with new patience: it had stopped early after round 3',
   ],
   ['checkpoint.written', { files: 5, bytes: 8192 }, '5 files, 8.19 kB'],
   ['moon.landed', {}, ''],

@@ -118,7 +118,7 @@ test('a refusal asks first, and tells the participant why', async () => {
   fireEvent.click(await section.findByRole('button', { name: 'Refuse' }))
   const dialog = within(document.querySelector<HTMLDialogElement>('dialog[open]') ?? document.body)
   expect(asked).toEqual([])
-  fireEvent.change(dialog.getByLabelText(/Why/), { target: { value: 'no contract' } })
+  fireEvent.change(dialog.getByLabelText(/Reason/), { target: { value: 'no contract' } })
   fireEvent.click(dialog.getByText('Refuse it'))
   await section.findByText('refused')
   expect(asked).toEqual([{ path: '/experiments/exp_1/participants/clinic-7:refuse', body: { reason: 'no contract' } }])

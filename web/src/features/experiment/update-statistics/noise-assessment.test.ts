@@ -53,10 +53,10 @@ describe('errorOf', () => {
 
 describe('agreementOf', () => {
   const participants = ['a', 'b', 'c']
-  it('says how many pairs K is too small for', () => {
+  it('counts the pairs that K is too small for', () => {
     const text = agreementOf({ participants, display_names: {}, cosines: [0.2, 0.9, null], errors: [0.4, 0.1, null] })
     expect(text).toContain('0.55 ± 0.21')
-    expect(text).toContain('Of 2 pairs, K is too small to tell 1')
+    expect(text).toContain('Of 2 pairs, K is too small to distinguish 1')
   })
   it('has no error where nothing is estimated', () => {
     const text = agreementOf({ participants, display_names: {}, cosines: [0.5, 0.5, 0.5], errors: [0, 0, 0] })
