@@ -7,11 +7,11 @@ import { isOfRestDocs, placed, restDocs } from './scripts/rest-docs.mjs'
 // `npm run dev` talks to a server that runs already.
 const { FERRET_URL = 'http://127.0.0.1:8765' } = loadEnv('', '.', 'FERRET_URL')
 
-/** Few files, because small ones compress badly: what every visit needs, and what is loaded by whoever opens a page of a kind. */
+/** Few files, because small ones compress badly: one for every visit, and one for each group of pages. */
 const FILES = [
   { name: 'start', tags: ['$initial'], test: (id: string) => !isOfRestDocs(id), priority: 1 },
   { name: 'tabs', test: /src\/features\/experiment\// },
-  { name: 'work', test: /src\/features\/(compare|new)\// },
+  { name: 'work', test: /src\/features\/(compare|submit)\// },
   { name: 'operate', test: /src\/features\// },
 ] satisfies Rolldown.CodeSplittingGroup[]
 
@@ -37,12 +37,12 @@ export default defineConfig({
   },
   server: {
     fs: { allow: ['..'] }, // the catalog of metrics lies in ferret_core
-    // The server compares the page's origin with the host that is asked.
+    // The server compares the page's origin with the host of the request.
     proxy: { '/api': { target: FERRET_URL, changeOrigin: false } },
   },
   test: {
     include: ['src/**/*.test.{ts,tsx}'],
-    setupFiles: 'src/lib/test-patience.ts',
+    setupFiles: 'src/lib/testing/test-setup.ts',
     testTimeout: 60_000,
   },
 })

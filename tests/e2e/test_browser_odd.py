@@ -57,7 +57,7 @@ def test_a_single_round_and_values_that_are_no_numbers_are_drawn_as_they_are(
     page = signed_in
     page.goto(f"{served.url}/experiments/{run.id}")
     bytes_sent = page.get_by_test_id("chart-bytes")
-    expect(bytes_sent.get_by_text("One point so far")).to_be_visible()
+    expect(bytes_sent.get_by_text("one point so far")).to_be_visible()
     expect(page.get_by_test_id("line-eval_loss")).to_have_attribute("data-points", "2")
 
     page.route("**/api/**/metrics*", last_is_no_number)

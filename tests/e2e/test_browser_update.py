@@ -40,7 +40,7 @@ def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Ser
         expect(answer).to_contain_text(way)
     expect(page.get_by_test_id("cosines")).to_contain_text(f"{inside.agreement.cosines[0]:.2f} ±")
 
-    page.get_by_role("button", name="Round before").click()
+    page.get_by_role("button", name="Previous round").click()
     expect(page).to_have_url(re.compile(r"tab=update&round=2$"))
     expect(shown).to_have_attribute("data-round", "2")
     page.reload()

@@ -89,19 +89,19 @@ def test_what_an_experiment_takes_has_a_tab(signed_in: Page, served: Served, fin
         expect(page.get_by_test_id("phases").get_by_text(phase, exact=True)).to_be_visible()
     expect(page.get_by_test_id("line-local_seconds")).to_have_attribute("data-points", "3")
     expect(page.get_by_test_id("line-peak_memory_bytes")).to_have_attribute("data-points", "3")
-    expect(page.get_by_role("heading", name="Workers at it now")).to_be_visible()
-    expect(page.get_by_text("None. Participants at the edge")).to_be_visible()  # it has ended
+    expect(page.get_by_role("heading", name="Workers on this experiment")).to_be_visible()
+    expect(page.get_by_text("Edge participants train on their own machines")).to_be_visible()  # it has ended
 
 
 @pytest.mark.slow
 def test_a_viewer_reads_and_submits_nothing(page: Page, served: Served, finished: Any) -> None:
     sign_in_as(page, served, Role.VIEWER)
     page.goto(f"{served.url}/new?from={finished.id}")
-    expect(page.get_by_test_id("only-reads")).to_contain_text("takes a researcher")
+    expect(page.get_by_test_id("only-reads")).to_contain_text("Only researchers can submit")
     expect(page.get_by_role("button", name="Submit")).to_have_count(0)
     page.goto(f"{served.url}/experiments/{finished.id}?tab=system")
     expect(page.get_by_test_id("phases")).to_be_visible()
-    expect(page.get_by_role("heading", name="Workers at it now")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Workers on this experiment")).to_have_count(0)
 
 
 @pytest.mark.usefixtures("no_alerts")
@@ -211,8 +211,8 @@ def test_an_administrator_looks_after_users_and_reads_what_was_done(
     page.reload()
     expect(rows).to_have_count(1)
     assert page.url.endswith(f"/people?tab=audit&subject={user.id}&action=user.created")
-    page.get_by_label("To", exact=True).fill("exp_nobody")
-    page.get_by_label("To", exact=True).press("Enter")
+    page.get_by_label("Subject", exact=True).fill("exp_nobody")
+    page.get_by_label("Subject", exact=True).press("Enter")
     expect(page.get_by_text("No entry matches")).to_be_visible()
 
 
@@ -232,7 +232,7 @@ def test_a_participant_is_invited_and_revoked(page: Page, served: Served, waitin
     for group in ("north", "south"):
         section.get_by_role("button", name="Invite").click()
         page.get_by_role("dialog").get_by_label("Group").fill(group)
-        page.get_by_role("dialog").get_by_role("button", name="Make a code").click()
+        page.get_by_role("dialog").get_by_role("button", name="Create a code").click()
         expect(section.get_by_test_id("invitation-row").filter(has_text=group)).to_be_visible()
         code = page.get_by_test_id("new-invitation").locator("pre").first.inner_text()
     expect(page.get_by_test_id("new-invitation")).to_contain_text("ferret join")
@@ -248,7 +248,7 @@ def test_a_participant_is_invited_and_revoked(page: Page, served: Served, waitin
 
     participant = page.get_by_test_id("participants").get_by_role("row").filter(has_text="St. Anna")
     participant.get_by_role("button", name="Revoke").click()
-    page.get_by_role("dialog").get_by_label("Why").fill("the wrong hospital")
+    page.get_by_role("dialog").get_by_label("Reason").fill("the wrong hospital")
     page.get_by_role("dialog").get_by_role("button", name="Revoke it").click()
     expect(participant).to_contain_text("the wrong hospital")
     expect(participant.get_by_role("button", name="Revoke")).to_have_count(0)

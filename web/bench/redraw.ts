@@ -1,11 +1,11 @@
 import uPlot from 'uplot'
 
+import { chartOptions } from '@/lib/charts/chart-options'
 import { draw, NOTHING, paint } from '@/lib/heat-map/draw'
-import { chartOptions } from '@/lib/ui/chart-options'
 
 const WIDTH = 900
 const HEIGHT = 300
-/** What a heat-map shows at once; it scrolls to the rest. */
+/** The rows that a heat-map shows at once, in pixels; it scrolls to the rest. */
 const TALLEST = 640
 
 /** Milliseconds of each redraw of a chart to which one more point came. */
@@ -43,7 +43,7 @@ export function lines(series: number, points: number, times: number): number[] {
   return found
 }
 
-/** What losses look like: they fall ever more slowly, and each differs from the one before by a few percent. */
+/** A loss as it looks in practice: it falls ever more slowly, and each value differs from the previous one by a few percent. */
 function noisyLoss(progress: number, line: number): number {
   return 1 + line / 4 + 2 * Math.exp(-4 * progress) + 0.05 * Math.sin(1e9 * progress)
 }

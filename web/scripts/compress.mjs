@@ -1,4 +1,4 @@
-// Writes FILE.br and FILE.gz beside what is worth it, once at the build: the server then only chooses.
+// Writes FILE.br and FILE.gz next to each file that shrinks, once at the build. The server then only chooses one.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'

@@ -11,7 +11,7 @@ const LICENCES = ['NOTICE', 'LICENSE', 'swagger-ui-es-bundle.js.LICENSE.txt']
 const ADDRESS = /url\(("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^)]*)\)/g
 const DATA = /^data:image\/(\w+)[^,]*?(;base64)?,(.*)$/s
 
-/** Whether a module is of the page, not of the dashboard. */
+/** True for a module of the REST page, false for one of the dashboard. */
 export const isOfRestDocs = (id) => /swagger-ui|rest-docs|docs\.html/.test(id)
 
 /** Where Rollup writes what belongs to the page, and what belongs to the dashboard. */

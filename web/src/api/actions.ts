@@ -56,7 +56,7 @@ export function refuseParticipant(id: string, { name }: Participant, reason: str
   )
 }
 
-/** It takes part no more; what was accepted from it stays. It is told the reason. */
+/** The participant takes part no more and receives the reason. Its accepted contributions stay. */
 export function revokeParticipant(id: string, { name }: Participant, reason: string | null) {
   return answer(
     client.POST('/api/v1/experiments/{experiment_id}/participants/{name}:revoke', {

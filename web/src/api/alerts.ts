@@ -1,12 +1,12 @@
 import { queryOptions } from '@tanstack/react-query'
 
-import { politeInterval } from '@/lib/back-off'
+import { politeInterval } from '@/lib/stream/back-off'
 
 import { answer, client } from './client'
 import { REFETCH_MILLISECONDS } from './queries'
 import type { Alert, AlertEvent, AlertKind } from './types'
 
-/** Asked again while somebody looks: what becomes of a message is no event. */
+/** Refetched while the page is open, because no event reports the delivery of a message. */
 export function alertsQuery(project: string) {
   return queryOptions({
     queryKey: ['alerts', project],
@@ -24,7 +24,7 @@ export interface WantedAlert {
   experiment_id?: string
 }
 
-/** The answer has the key of a webhook's signatures, this once. */
+/** The answer holds the key of a webhook's signatures. It is the only one that does. */
 export function createAlert(project: string, wanted: WantedAlert) {
   return answer(client.POST('/api/v1/projects/{project}/alerts', { params: { path: { project } }, body: wanted }))
 }
@@ -37,7 +37,7 @@ export function testAlert(alert: Alert) {
   return answer(client.POST('/api/v1/projects/{project}/alerts/{alert_id}:test', of(alert)))
 }
 
-/** Off, nobody is told, and what was still to be sent is given up. */
+/** An alert that is off sends nothing, and messages that still wait are dropped. */
 export function switchAlert(alert: Alert, enabled: boolean) {
   return answer(client.PATCH('/api/v1/projects/{project}/alerts/{alert_id}', { ...of(alert), body: { enabled } }))
 }

@@ -3,14 +3,14 @@ import { infiniteQueryOptions } from '@tanstack/react-query'
 import { answer, client } from './client'
 import { byCursor, page } from './paging'
 
-/** Which entries: those with exactly these words, as far as they are given. */
+/** Only entries with exactly these words; a word that is not given matches every entry. */
 export interface AuditFilter {
   actor?: string | undefined
   action?: string | undefined
   subject?: string | undefined
 }
 
-/** What was done, the newest first. */
+/** The entries of the audit log, the newest first. */
 export function auditQuery(wanted: AuditFilter) {
   const given = Object.fromEntries(Object.entries(wanted).filter(([, word]) => word !== undefined))
   return infiniteQueryOptions({

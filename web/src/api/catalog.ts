@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { answer, client } from './client'
 import { type CatalogKind } from './types'
 
-/** An entry of the catalog, with the schema of its options: as long as the server runs it stays the same. */
+/** An entry of the catalog, with the schema of its options. It never changes while the server runs. */
 export function catalogEntryQuery(kind: CatalogKind, name: string) {
   return queryOptions({
     queryKey: ['catalog', kind, name],

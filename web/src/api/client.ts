@@ -7,7 +7,7 @@ import type { paths } from './schema'
 export const client = createClient<paths, 'application/json'>({
   baseUrl: window.location.origin,
   credentials: 'same-origin',
-  // Looked up at each call, so that a test may stand in for the network.
+  // Looked up at each call, so that a test can replace the network.
   fetch: (request) => fetch(request),
 })
 

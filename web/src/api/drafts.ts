@@ -9,7 +9,7 @@ function query(project: string | undefined) {
   return { ...(project !== undefined && { project }) }
 }
 
-/** What would come of submitting the draft; a newer draft's question ends an older one. */
+/** The plan for a draft. A newer draft cancels the request for an older one. */
 export function planQuery(draft: Draft, project: string | undefined) {
   return queryOptions({
     queryKey: ['plan', draft, project],
@@ -48,7 +48,7 @@ export function originalQuery(id: string) {
   })
 }
 
-/** Repeating it with the same key makes no second experiment. */
+/** A repeated request with the same key creates no second experiment. */
 export function submitExperiment(spec: Table, key: string, project: string | undefined) {
   return answer(
     client.POST('/api/v1/experiments', {

@@ -1,7 +1,7 @@
 import type { Part } from './queries'
 import type { Event, Experiment, ExperimentState } from './types'
 
-/** What each event makes stale; the stream names no other events. */
+/** The parts that each event makes stale. The stream has no other events. */
 const STALE = {
   'experiment.queued': ['show'],
   'experiment.running': ['show'],
@@ -51,7 +51,7 @@ export function staleParts(event: ExperimentEvent): readonly Part[] {
   return STALE[event.type]
 }
 
-/** The experiment as it stands after the event, at once and before any refetch; what it has seen already is past. */
+/** The experiment after the event, at once and before any refetch. An event that is already applied changes nothing. */
 export function applyEvent(experiment: Experiment, event: ExperimentEvent): Experiment {
   if (event.seq <= experiment.event_seq) return experiment
   return {

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
-import { politeInterval } from '@/lib/back-off'
+import { politeInterval } from '@/lib/stream/back-off'
 
 import { answer, client } from './client'
 import { byCursor, page } from './paging'
@@ -8,10 +8,10 @@ import { REFETCH_MILLISECONDS } from './queries'
 import type { operations } from './schema'
 import type { ExperimentState } from './types'
 
-/** What the list can be sorted by, with a minus for the greatest first. */
+/** Sort keys of the list. A minus puts the greatest first. */
 export type Sort = NonNullable<NonNullable<operations['list_experiments']['parameters']['query']>['sort']>
 
-/** Which experiments, and in which order; the newest first where no `sort` is given. */
+/** Filters and order of the list; the newest come first without `sort`. */
 export interface Wanted {
   state?: ExperimentState[] | undefined
   name?: string | undefined
@@ -21,7 +21,7 @@ export interface Wanted {
   sort?: Sort | undefined
 }
 
-/** Begins the key of every list of experiments: what changes one of them makes all stale. */
+/** Prefix of every list's query key: a change of one experiment makes all lists stale. */
 export const LISTS_KEY = ['experiments'] as const
 
 const MOST_MEMBERS = 200
@@ -39,7 +39,7 @@ export function experimentsQuery(wanted: Wanted) {
   })
 }
 
-/** The same experiments, where those that differ in name and seed only are one. */
+/** The same experiments, grouped where they differ in name and seed only. */
 export function groupsQuery(wanted: Wanted) {
   return infiniteQueryOptions({
     queryKey: [...LISTS_KEY, 'groups', parameters(wanted)],
@@ -52,7 +52,7 @@ export function groupsQuery(wanted: Wanted) {
   })
 }
 
-/** Those of a group that are wanted: the first 200, more than anybody looks through. */
+/** The first 200 members of a group, more than anybody looks through. */
 export function groupMembersQuery(wanted: Wanted, group: string) {
   return queryOptions({
     queryKey: [...LISTS_KEY, 'members', parameters(wanted), group],
@@ -64,7 +64,7 @@ export function groupMembersQuery(wanted: Wanted, group: string) {
   })
 }
 
-/** As the address of the request has them; what is not asked for is not mentioned. */
+/** Query parameters of the request; filters that are not set are left out. */
 function parameters({ state, name, project, tag, archived, sort }: Wanted) {
   return {
     ...(state && { state }),
@@ -74,4 +74,17 @@ function parameters({ state, name, project, tag, archived, sort }: Wanted) {
     ...(archived && { archived: true }),
     ...(sort && { sort }),
   }
+}
+
+const MOST = 30
+
+/** The newest experiments with this text in their name, to choose from. */
+export function experimentSearchQuery(name: string) {
+  return queryOptions({
+    queryKey: ['experiments', 'search', name],
+    queryFn: ({ signal }) => {
+      const query = { limit: MOST, ...(name !== '' && { name }) }
+      return answer(client.GET('/api/v1/experiments', { params: { query }, signal }))
+    },
+  })
 }

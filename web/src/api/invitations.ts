@@ -1,6 +1,6 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
 
-import { politeInterval } from '@/lib/back-off'
+import { politeInterval } from '@/lib/stream/back-off'
 
 import { answer, client } from './client'
 import { byCursor, page } from './paging'
@@ -10,7 +10,7 @@ export function invitationsKey(id: string) {
   return [...experimentKey(id), 'enrolments']
 }
 
-/** The experiment's codes, the newest first; that one was used is no event of the experiment. */
+/** The experiment's codes, the newest first. They are refetched, because no event reports that a code was used. */
 export function invitationsQuery(id: string, live: boolean) {
   return infiniteQueryOptions({
     queryKey: invitationsKey(id),
@@ -29,7 +29,7 @@ export interface WantedInvitation {
   approval: boolean
 }
 
-/** The answer has the code, this once. */
+/** The answer holds the code. It is the only one that does. */
 export function invite(id: string, wanted: WantedInvitation) {
   const params = { path: { experiment_id: id } }
   return answer(client.POST('/api/v1/experiments/{experiment_id}/enrolments', { params, body: wanted }))

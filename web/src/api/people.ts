@@ -3,27 +3,27 @@ import { queryOptions } from '@tanstack/react-query'
 import { answer, client } from './client'
 import type { BrowserSession, Me, Role, Scope, Token } from './types'
 
-/** The order says who may what: each may do what the one before may, and more. */
+/** Roles in rising order: each may do everything that the previous one may, and more. */
 const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
 
-/** Whether `role` may do what is for `least`; the server asks the same. */
+/** True if `role` includes `least`; the server checks the same. */
 export function covers(role: Role, least: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(least)
 }
 
-/** Who is signed in. A role can be changed meanwhile. */
+/** The signed-in user. The role can change meanwhile. */
 export const meQuery = queryOptions({
   queryKey: ['me'],
   queryFn: ({ signal }) => answer(client.GET('/api/v1/me', { signal })),
   staleTime: 60_000,
 })
 
-/** The user whose session the browser has; undefined without one, or where the server does not say. */
+/** The user of the browser's session; undefined without a session or if the server does not answer. */
 export function signedIn(): Promise<Me | undefined> {
   return answer(client.GET('/api/v1/me')).catch(() => undefined)
 }
 
-/** Whether the user only looks; undefined until the server has said who it is. */
+/** True if the user may only read; undefined until the server has answered. */
 export function onlyReads(me: Me | undefined): boolean | undefined {
   return me && !covers(me.role, 'researcher')
 }
@@ -37,7 +37,7 @@ export const tokensQuery = queryOptions({
   queryFn: ({ signal }) => answer(client.GET('/api/v1/tokens', { signal })),
 })
 
-/** `expires_seconds` null: until it is revoked. The answer has the token's text, this once. */
+/** With `expires_seconds` null the token is valid until it is revoked. Only this answer holds the token's text. */
 export function createToken(wanted: { name: string; scopes: Scope[]; expires_seconds: number | null }) {
   return answer(client.POST('/api/v1/tokens', { body: wanted }))
 }

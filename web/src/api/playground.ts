@@ -1,4 +1,4 @@
-import { eventReader } from '@/lib/server-events'
+import { eventReader } from '@/lib/stream/server-events'
 
 import { answer, client } from './client'
 import { problemOf, toProblem } from './problem'
@@ -11,8 +11,8 @@ function at(id: string) {
 }
 
 /**
- * Asks a model, and tells everything that is said until the end. Aborting `signal` closes the connection, which is what
- * stops the worker. Rejects with an ApiProblem where the question is refused or the answer breaks off.
+ * Sends a question to a model and passes on every message until the end. Aborting `signal` closes the connection, which
+ * stops the worker. Rejects with an ApiProblem if the question is refused or the answer is interrupted.
  */
 export async function askModel(
   id: string,
@@ -48,7 +48,7 @@ async function read(body: ReadableStream<Uint8Array<ArrayBuffer>>, take: (text: 
   }
 }
 
-/** One of the held-out examples on the service; `seed` says which. */
+/** One of the held-out examples on the service, chosen by `seed`. */
 export function drawExample(id: string, seed: number) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}/playground/example', { ...at(id), body: { seed } }))
 }

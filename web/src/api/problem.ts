@@ -3,7 +3,7 @@ interface FieldError {
   message: string
 }
 
-/** A problem document (RFC 9457) of the server, or our own word for a server that does not answer. */
+/** A problem document (RFC 9457) of the server, or one of our own if the server does not answer. */
 export class ApiProblem extends Error {
   readonly code: string
   readonly title: string
@@ -27,15 +27,16 @@ export class ApiProblem extends Error {
   }
 }
 
-/** Any failure as a problem: what the server said, or that it did not answer. */
+/** Any failure as a problem: the server's own, or one for a server that did not answer. */
 export function toProblem(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error
   // Browsers give no reason: "Failed to fetch", "Load failed", "NetworkError when attempting to fetch resource".
-  const detail = error instanceof TypeError ? 'No answer came: the server or the network to it is down.' : String(error)
+  const detail =
+    error instanceof TypeError ? 'The server did not answer. The server or the network may be down.' : String(error)
   return new ApiProblem({ code: 'server.unreachable', title: 'The server cannot be reached', detail }, 0)
 }
 
-/** Whether no answer came, so that the same question may be answered later. */
+/** True if the server did not answer, so that the same request may succeed later. */
 export function isAway(error: unknown): boolean {
   return error !== null && toProblem(error).status === 0
 }

@@ -5,14 +5,14 @@ import { allPages, page } from './paging'
 import type { Member, Project } from './types'
 import { USERS_KEY } from './users'
 
-/** Those that the user sees; to an administrator, all. */
+/** The projects that the user sees; administrators see all. */
 export const projectsQuery = queryOptions({
   queryKey: ['projects'],
   queryFn: ({ signal }) =>
     allPages<Project>((cursor) => client.GET('/api/v1/projects', { params: { query: page(cursor) }, signal })),
 })
 
-/** Who sees the project, by name. What changes a user changes this too. */
+/** The members of a project, by name. A changed user makes this stale too. */
 export function membersQuery(project: string) {
   return queryOptions({
     queryKey: [...USERS_KEY, 'members', project],

@@ -1,15 +1,15 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
-import { politeInterval } from '@/lib/back-off'
-import type { Rounds } from '@/lib/zoom'
+import type { Rounds } from '@/lib/charts/zoom'
+import { politeInterval } from '@/lib/stream/back-off'
 
 import { answer, client } from './client'
 import { allPages, byCursor, page } from './paging'
 import { isAway } from './problem'
 import {
-  type Experiment,
   type Artifact,
   type Event,
+  type Experiment,
   isFinished,
   type Participant,
   type Rejection,
@@ -46,7 +46,7 @@ export const infoQuery = queryOptions({
   refetchInterval: ({ state }) => isAway(state.error) && politeInterval(state, REFETCH_MILLISECONDS),
 })
 
-/** Asked again and again while it is unfinished: that nothing moves is no event. */
+/** Refetched while it is unfinished, because no event reports a stall. */
 export function experimentQuery(id: string) {
   return queryOptions({
     queryKey: partKey(id, 'show'),
@@ -64,7 +64,7 @@ export function experimentQuery(id: string) {
   })
 }
 
-/** Rounds in order; the first `kept` of them, which end at `cursor`, are not asked for again. */
+/** Rounds in order. The first `kept` of them, which end at `cursor`, are not requested again. */
 interface KnownRounds {
   rounds: Round[]
   kept: number
@@ -99,7 +99,7 @@ export function roundsQuery(id: string) {
   })
 }
 
-/** All refused uploads, by round; a late one is no event of the experiment. */
+/** All refused uploads, by round. They are refetched, because no event reports a late upload. */
 export function rejectionsQuery(id: string, live: boolean) {
   return queryOptions({
     queryKey: partKey(id, 'rejections'),
@@ -114,7 +114,7 @@ export function rejectionsQuery(id: string, live: boolean) {
   })
 }
 
-/** All that have joined, by name; when one was seen last is no event. */
+/** All participants that have joined, by name. They are refetched, because no event reports when one was last seen. */
 export function participantsQuery(id: string, live: boolean) {
   return queryOptions({
     queryKey: partKey(id, 'participants'),
@@ -145,10 +145,10 @@ export function contributionsQuery(id: string, round: number) {
   })
 }
 
-/** More than a chart is pixels wide: of longer runs the server thins out. */
+/** More points than a chart is pixels wide. The server downsamples longer runs. */
 const POINTS = 1000
 
-/** All curves, thinned out where there are more rounds; or of some rounds, which leaves more points to each. */
+/** All curves, downsampled if there are more rounds than points; or the curves of some rounds, with finer points. */
 export function metricsQuery(id: string, rounds?: Rounds) {
   return queryOptions({
     queryKey: [...partKey(id, 'metrics'), ...(rounds ? [rounds.from, rounds.to] : [])],
@@ -172,7 +172,7 @@ export function artifactsQuery(id: string) {
   })
 }
 
-/** Those after a number, in order; what is known already is not asked for again. */
+/** The events after a number, in order. Events that are already loaded are not requested again. */
 export function eventsQuery(id: string, after: number, live: boolean) {
   const queryKey = [...partKey(id, 'events'), after]
   return queryOptions({

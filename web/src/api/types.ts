@@ -1,4 +1,4 @@
-import type { Curve } from '@/lib/zoom'
+import type { Curve } from '@/lib/charts/zoom'
 
 import type { components } from './schema'
 
@@ -11,7 +11,7 @@ export type Callback = Schemas['Callback']
 export type CatalogEntry = Schemas['CatalogEntry']
 export type CatalogKind = Schemas['CatalogKind']
 export type Contribution = Schemas['Contribution']
-/** As users get it: participants, who get less, have no dashboard. */
+/** The experiment as users see it. Participants see less, and have no dashboard. */
 export type Experiment = Schemas['Experiment']
 export type ExperimentChange = Partial<Schemas['ExperimentChange']>
 export type ExperimentGroup = Schemas['ExperimentGroup']
@@ -70,7 +70,7 @@ export function isFinished(state: ExperimentState): boolean {
   return FINISHED.includes(state)
 }
 
-/** The state as people read it: `stalled` where nothing can move the experiment on. */
+/** The state as the dashboard shows it: `stalled` if nothing can move the experiment on. */
 export function shownState({ state, stalled }: Experiment | ListedExperiment): string {
   return stalled ? 'stalled' : state
 }

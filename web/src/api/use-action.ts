@@ -5,13 +5,13 @@ import { dismissToast, toastFailure } from '@/lib/toasts'
 import { toProblem } from './problem'
 
 interface Options {
-  /** What is fetched anew, whether the server did it or not. */
+  /** The query that is refetched after the action, successful or not. */
   changes: QueryKey
-  /** What the toast calls it that tells of a failure; without, only `problem` does, for a dialog that is open anyway. */
+  /** The action's name in the toast that reports a failure. Without it only `problem` does, for a dialog that is open. */
   toasted?: string
 }
 
-/** Asks the server to do something. */
+/** Runs an action on the server. */
 export function useAction<In = void>(action: (input: In) => Promise<unknown>, { changes, toasted }: Options) {
   const queryClient = useQueryClient()
   const { mutateAsync, isPending, error } = useMutation({
@@ -25,7 +25,7 @@ export function useAction<In = void>(action: (input: In) => Promise<unknown>, { 
     onSettled: () => queryClient.invalidateQueries({ queryKey: changes }),
   })
   return {
-    /** Whether the server did it. */
+    /** Resolves to true if the action succeeded. */
     run: (input: In) =>
       mutateAsync(input).then(
         () => true,

@@ -1,8 +1,8 @@
 import { useQueries, type UseQueryResult } from '@tanstack/react-query'
 import { useMemo } from 'react'
 
-import type { Range, XAxis } from '@/lib/chart-data'
-import { type Rounds, spliced, thinnedRounds } from '@/lib/zoom'
+import type { Range, XAxis } from '@/lib/charts/chart-data'
+import { type Rounds, spliced, thinnedRounds } from '@/lib/charts/zoom'
 
 import { metricsQuery } from './queries'
 import type { MetricSeriesList } from './types'
@@ -18,7 +18,7 @@ interface Asked extends Known {
   rounds: Rounds | undefined
 }
 
-/** The curves of experiments; where they are thinned out, with finer points in the part of the axis that is shown. */
+/** The curves of experiments. Downsampled curves get finer points in the visible part of the axis. */
 export function useZoomed(
   known: readonly Known[],
   axis: XAxis,

@@ -4,10 +4,10 @@ import { answer, client } from './client'
 import { allPages, byCursor, page } from './paging'
 import type { Role, Token, User } from './types'
 
-/** Of all that tells of users: an action on one makes it stale. */
+/** Prefix of every query on users: an action on a user makes all of them stale. */
 export const USERS_KEY = ['users'] as const
 
-/** Everybody who has an account, by name. */
+/** All users with an account, by name. */
 export const usersQuery = infiniteQueryOptions({
   queryKey: [...USERS_KEY, 'pages'],
   queryFn: ({ pageParam, signal }) =>
@@ -15,19 +15,19 @@ export const usersQuery = infiniteQueryOptions({
   ...byCursor,
 })
 
-/** The same, whole. */
+/** The same users, in one list. */
 export const everybodyQuery = queryOptions({
   queryKey: [...USERS_KEY, 'all'],
   queryFn: ({ signal }) =>
     allPages<User>((cursor) => client.GET('/api/v1/users', { params: { query: page(cursor) }, signal })),
 })
 
-/** Without a password the user has tokens only. */
+/** A user without a password can only sign in with tokens. */
 export function createUser(wanted: { name: string; role: Role; password: string | null }) {
   return answer(client.POST('/api/v1/users', { body: wanted }))
 }
 
-/** What is left out stays. */
+/** Fields that are left out stay unchanged. */
 export function changeUser({ id }: Pick<User, 'id'>, change: { role?: Role; enabled?: boolean; password?: string }) {
   return answer(client.PATCH('/api/v1/users/{user_id}', { params: { path: { user_id: id } }, body: change }))
 }

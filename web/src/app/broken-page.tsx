@@ -2,7 +2,7 @@ import type { ErrorComponentProps } from '@tanstack/react-router'
 
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
-/** In place of a page that cannot be drawn, say of an answer that has another shape: the rest of the dashboard stays. */
+/** Replaces a page that cannot be drawn, for example because an answer has an unexpected shape. */
 export function BrokenPage({ error }: ErrorComponentProps) {
   const detail = error instanceof Error ? error.message : String(error)
   return (

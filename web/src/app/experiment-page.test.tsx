@@ -5,10 +5,10 @@ import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-li
 import { afterEach, expect, test, vi } from 'vitest'
 
 import type { Event, Experiment } from '@/api/types'
-import { FakeEventSource } from '@/lib/fake-event-source'
+import { FakeEventSource } from '@/lib/testing/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
-vi.mock('@/features/experiment/charts', () => ({ Charts: () => null }))
+vi.mock('@/features/experiment/charts/charts', () => ({ Charts: () => null }))
 vi.mock('@/features/compare/compare-page', () => ({ ComparePage: () => null }))
 
 const { dashboardRouter } = await import('./router')

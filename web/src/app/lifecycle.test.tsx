@@ -5,10 +5,10 @@ import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-li
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import type { Experiment, Me, Rejection } from '@/api/types'
-import { FakeEventSource } from '@/lib/fake-event-source'
+import { FakeEventSource } from '@/lib/testing/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
-vi.mock('@/features/experiment/charts', () => ({ Charts: () => null }))
+vi.mock('@/features/experiment/charts/charts', () => ({ Charts: () => null }))
 vi.mock('@/features/compare/compare-page', () => ({ ComparePage: () => null }))
 
 const { dashboardRouter } = await import('./router')
@@ -59,7 +59,7 @@ beforeEach(() => {
   me = { name: 'ada', role: 'researcher' }
   FakeEventSource.install()
   vi.stubGlobal('scrollTo', vi.fn())
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }

@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 
 import { dismissToast, shownToasts } from '@/lib/toasts'
 
-// uPlot asks for it at import; jsdom has none.
+// uPlot calls it at import, and jsdom does not have it.
 vi.hoisted(() => {
   vi.stubGlobal('matchMedia', () => new EventTarget())
 })
@@ -128,7 +128,7 @@ test('what fails for one of many is told with its name', async () => {
   fireEvent.click(box('Select all that are shown'))
   fireEvent.click(await screen.findByRole('button', { name: 'Archive 4' }))
   await waitFor(() => {
-    expect(screen.getByTestId('toasts').textContent).toContain('Not done for 1 of 4')
+    expect(screen.getByTestId('toasts').textContent).toContain('Failed for 1 of 4')
   })
   expect(screen.getByTestId('toasts').textContent).toContain('b b goes on')
 })
@@ -141,7 +141,7 @@ test('a name that somebody else changed is not overwritten', async () => {
   await waitFor(() => {
     expect(screen.getByTestId('toasts').textContent).toContain('Rename failed')
   })
-  expect(screen.getByTestId('toasts').textContent).toContain('shown as it is now')
+  expect(screen.getByTestId('toasts').textContent).toContain('as it is now')
 })
 
 test('seeds are one row with mean and deviation, which opens', async () => {

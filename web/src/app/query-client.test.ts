@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** How often a query asks until it gives up, or the first time that it is answered. */
+/** The number of requests that a query sends until it gives up or gets an answer. */
 async function asked(queryClient: ReturnType<typeof dashboardQueries>, status: number): Promise<number> {
   const queryFn = vi.fn(() => (status === 200 ? Promise.resolve('') : Promise.reject(new ApiProblem({}, status))))
   const result = queryClient.query({ queryKey: [Math.random()], queryFn }).catch(() => undefined)

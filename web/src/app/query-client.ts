@@ -5,7 +5,7 @@ import { infoQuery } from '@/api/queries'
 
 const RETRIES = 2
 
-/** The page's one cache of answers, which knows when the session has ended and when the server is away. */
+/** The page's one query cache. It notices when the session has ended and when the server is away. */
 export function dashboardQueries(): QueryClient {
   let away = false
   const queryClient = new QueryClient({
@@ -24,7 +24,7 @@ export function dashboardQueries(): QueryClient {
   return queryClient
 }
 
-/** What the server refused it refuses again; one that is known to be away is only asked at everybody's own pace. */
+/** A refused request would be refused again. A server that is away is only tried at each query's own interval. */
 function isWorthwhile(error: Error, away: boolean): boolean {
   if (!(error instanceof ApiProblem)) return true
   return error.status === 0 ? !away : error.status >= 500

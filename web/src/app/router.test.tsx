@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import type { ListedExperiment } from '@/api/types'
 
-// uPlot asks for it at import; jsdom has none.
+// uPlot calls it at import, and jsdom does not have it.
 vi.hoisted(() => {
   vi.stubGlobal('matchMedia', () => new EventTarget())
 })
@@ -105,7 +105,7 @@ test('without experiments the list says what to type', async () => {
 test('without experiments a viewer is told whom to wait for', async () => {
   serve([], 'viewer')
   visit('/')
-  expect(await screen.findByText(/what a researcher submits/)).toBeTruthy()
+  expect(await screen.findByText(/that a researcher submits/)).toBeTruthy()
   expect(screen.queryByText('ferret submit examples/quickstart.toml')).toBeNull()
 })
 

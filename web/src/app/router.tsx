@@ -8,31 +8,31 @@ import {
   type RouterHistory,
 } from '@tanstack/react-router'
 
-import { parseView as parseAlertsView } from '@/features/alerts/view'
-import { parseView as parseCompareView } from '@/features/compare/view'
+import { parseAdminUrl } from '@/features/admin/url-state'
+import { parseAlertsUrl } from '@/features/alerts/url-state'
+import { parseCompareUrl } from '@/features/compare/url-state'
 import { ExperimentPage } from '@/features/experiment/experiment-page'
-import { parseView } from '@/features/experiment/view'
+import { parseExperimentUrl } from '@/features/experiment/url-state'
 import { ExperimentsPage } from '@/features/experiments/experiments-page'
-import { parseView as parseListView } from '@/features/experiments/view'
-import { parseView as parseNewView } from '@/features/new/view'
-import { parseView as parsePeopleView } from '@/features/people/view'
-import { parseView as parseSystemView } from '@/features/system/view'
+import { parseExperimentListUrl } from '@/features/experiments/url-state'
+import { parseSubmitUrl } from '@/features/submit/url-state'
+import { parseSystemUrl } from '@/features/system/url-state'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { BrokenPage } from './broken-page'
 import { Shell } from './shell'
 
-// Few visits need these, so their code comes with the first that does.
+// Few visits need these pages, so their code loads with the first visit that does.
 const AccountPage = lazyRouteComponent(() => import('@/features/account/account-page'), 'AccountPage')
 const ComparePage = lazyRouteComponent(() => import('@/features/compare/compare-page'), 'ComparePage')
-const NewPage = lazyRouteComponent(() => import('@/features/new/new-page'), 'NewPage')
+const SubmitPage = lazyRouteComponent(() => import('@/features/submit/submit-page'), 'SubmitPage')
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 
 const experiments = createRoute({
   getParentRoute: () => root,
   path: '/',
-  validateSearch: parseListView,
+  validateSearch: parseExperimentListUrl,
   component: function Experiments() {
     const navigate = experiments.useNavigate()
     return (
@@ -47,7 +47,7 @@ const experiments = createRoute({
 const experiment = createRoute({
   getParentRoute: () => root,
   path: '/experiments/$id',
-  validateSearch: parseView,
+  validateSearch: parseExperimentUrl,
   component: function Experiment() {
     const { id } = experiment.useParams()
     const navigate = experiment.useNavigate()
@@ -65,7 +65,7 @@ const experiment = createRoute({
 const compare = createRoute({
   getParentRoute: () => root,
   path: '/compare',
-  validateSearch: parseCompareView,
+  validateSearch: parseCompareUrl,
   component: function Compare() {
     const navigate = compare.useNavigate()
     return (
@@ -77,28 +77,28 @@ const compare = createRoute({
   },
 })
 
-const fresh = createRoute({
+const submit = createRoute({
   getParentRoute: () => root,
   path: '/new',
-  validateSearch: parseNewView,
-  component: function New() {
-    const navigate = fresh.useNavigate()
+  validateSearch: parseSubmitUrl,
+  component: function Submit() {
+    const navigate = submit.useNavigate()
     return (
-      <NewPage
-        view={fresh.useSearch()}
+      <SubmitPage
+        view={submit.useSearch()}
         onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
       />
     )
   },
 })
 
-/** Who looks after the service sees these pages, and most others never do. */
+/** Pages for operators, which most users never open. */
 const SystemPage = lazyRouteComponent(() => import('@/features/system/system-page'), 'SystemPage')
 
 const system = createRoute({
   getParentRoute: () => root,
   path: '/system',
-  validateSearch: parseSystemView,
+  validateSearch: parseSystemUrl,
   component: function System() {
     const navigate = system.useNavigate()
     return (
@@ -115,7 +115,7 @@ const AlertsPage = lazyRouteComponent(() => import('@/features/alerts/alerts-pag
 const alerts = createRoute({
   getParentRoute: () => root,
   path: '/alerts',
-  validateSearch: parseAlertsView,
+  validateSearch: parseAlertsUrl,
   component: function Alerts() {
     const navigate = alerts.useNavigate()
     return (
@@ -127,17 +127,17 @@ const alerts = createRoute({
   },
 })
 
-const PeoplePage = lazyRouteComponent(() => import('@/features/people/people-page'), 'PeoplePage')
+const AdminPage = lazyRouteComponent(() => import('@/features/admin/admin-page'), 'AdminPage')
 
-const people = createRoute({
+const admin = createRoute({
   getParentRoute: () => root,
   path: '/people',
-  validateSearch: parsePeopleView,
-  component: function People() {
-    const navigate = people.useNavigate()
+  validateSearch: parseAdminUrl,
+  component: function Admin() {
+    const navigate = admin.useNavigate()
     return (
-      <PeoplePage
-        view={people.useSearch()}
+      <AdminPage
+        view={admin.useSearch()}
         onView={(search) => void navigate({ search, replace: true, resetScroll: false })}
       />
     )
@@ -159,7 +159,7 @@ function NotFound() {
   )
 }
 
-const routeTree = root.addChildren([experiments, experiment, compare, fresh, alerts, system, people, account])
+const routeTree = root.addChildren([experiments, experiment, compare, submit, alerts, system, admin, account])
 
 /** Routes by the browser's own history, or by the one that a test hands in. */
 export function dashboardRouter(history: RouterHistory = createBrowserHistory()) {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import { shownToasts, toastFailure } from '@/lib/toasts'
 
-// uPlot asks for it at import; jsdom has none.
+// uPlot calls it at import, and jsdom does not have it.
 vi.hoisted(() => {
   vi.stubGlobal('matchMedia', () => new EventTarget())
 })
@@ -15,7 +15,7 @@ const { dashboardRouter } = await import('./router')
 
 beforeEach(() => {
   vi.stubGlobal('scrollTo', vi.fn())
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }

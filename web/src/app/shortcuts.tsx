@@ -13,23 +13,23 @@ const DOES = {
   Escape: 'Close a dialog, a menu or a message',
 }
 
-/** Those of the list, which runs them itself. */
+/** Shortcuts of the experiment list, which handles them itself. */
 const DOES_IN_LIST = {
   j: 'In the list: go to the next row',
-  k: 'In the list: go to the row before',
+  k: 'In the list: go to the previous row',
   x: 'In the list: select the row',
   X: 'In the list: select all from the last selected row to this one',
 }
 
-/** Those of what has the focus: a chart, the tabs, the heat-map. */
+/** Shortcuts of the focused chart, tabs or heat-map. */
 const DOES_IN_FOCUS = {
-  'ArrowLeft|ArrowRight': 'In a chart, the tabs or the heat-map: go to the round, tab or cell beside',
+  'ArrowLeft|ArrowRight': 'In a chart, the tabs or the heat-map: go to the next or previous round, tab or cell',
   'ArrowUp|ArrowDown': 'In the heat-map: go to the participant above or below',
   'PageUp|PageDown': 'In the heat-map: go ten participants up or down',
   'Home|End': 'In a chart, the tabs or the heat-map: go to the first or the last',
 }
 
-/** How people know the keys that browsers name otherwise. */
+/** Display names of keys whose browser name is different. */
 const SHOWN: Record<string, string> = {
   Escape: 'Esc',
   ArrowLeft: '←',
@@ -101,7 +101,7 @@ function Keys({ keys }: { keys: string }) {
   ))
 }
 
-/** False where the page has no search. */
+/** Returns false if the page has no search field. */
 function focusSearch(): boolean {
   const field = document.querySelector<HTMLInputElement>('main input[type="search"]')
   field?.focus()

@@ -1,4 +1,4 @@
-import type { ChartData, XAxis } from './chart-data'
+import type { ChartData, XAxis } from './charts/chart-data'
 
 const X_COLUMN: Record<Exclude<XAxis, 'round'>, string> = {
   time: 'seconds',

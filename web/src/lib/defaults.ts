@@ -2,7 +2,7 @@ import { isTable } from './toml'
 
 type Table = Record<string, unknown>
 
-/** The parts of a JSON Schema that say what a value may be, and what it is when nobody chose it. */
+/** The parts of a JSON Schema that define allowed values and defaults. */
 export interface JsonSchema {
   default?: unknown
   $ref?: string
@@ -14,9 +14,9 @@ export interface JsonSchema {
   anyOf?: JsonSchema[]
   description?: string
   required?: string[]
-  /** What a number counts. */
+  /** The unit of a number. */
   unit?: string
-  /** Options beside it that it takes the place of. */
+  /** Sibling options that it replaces. */
   excludes?: string[]
 }
 
@@ -31,7 +31,7 @@ export function schemaDefaults(schema: JsonSchema | undefined, root = schema): T
   )
 }
 
-/** What is not as it would be by default; a table of which nothing is left is left out. */
+/** The values that differ from the defaults, without tables that are then empty. */
 export function withoutDefaults(values: Table, defaults: Table): Table {
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => {

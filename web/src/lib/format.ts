@@ -100,7 +100,7 @@ export function secondsBetween(from: string, to: string): number {
   return Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000)
 }
 
-/** A tick of an axis: no more digits than tell ticks apart. */
+/** A tick of an axis with four significant digits. */
 export function plainTick(value: number): string {
   return String(Number(value.toPrecision(4)))
 }

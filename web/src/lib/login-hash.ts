@@ -11,5 +11,5 @@ export function takeToken(location: Location, history: History): string | null {
   return token.trim()
 }
 
-/** Whether an address with this hash signs in. */
+/** True if an address with this hash signs in. */
 export const signsIn = (hash: string): boolean => /^#(ticket|token)=/.test(hash)

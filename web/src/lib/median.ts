@@ -1,5 +1,5 @@
-/** The middle value, or the mean of the two in the middle; undefined of none. */
-export function median(values: number[]): number | undefined {
+/** The middle value, or the mean of the two in the middle; undefined if there are no values. */
+export function median(values: readonly number[]): number | undefined {
   if (values.length === 0) return undefined
   const ordered = values.toSorted((a, b) => a - b)
   const middle = ordered.length / 2

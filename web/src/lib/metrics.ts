@@ -17,7 +17,7 @@ const FORMATS: Record<string, (value: number) => string> = {
 export const METRICS: Record<MetricName, { label: string; unit: string; better: string | null; source: string }> =
   catalog
 
-/** A value of the metric in its unit, as every table, panel and tooltip writes it; a dash where there is none. */
+/** A value of the metric in its unit, as in every table, panel and tooltip; a dash for a missing value. */
 export function formatMetric(name: MetricName, value: number | undefined): string {
   if (value === undefined) return '–'
   return FORMATS[METRICS[name].unit]?.(value) ?? String(value)

@@ -1,2 +1,2 @@
-/** Characters that a password has at least; the server asks the same. */
+/** The least length of a password; the server requires the same. */
 export const LEAST_PASSWORD = 12

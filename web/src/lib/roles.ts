@@ -1,4 +1,4 @@
-/** What each role may do, from the least to the most. */
+/** The permissions of each role, from the least to the most. */
 export const MAY = {
   viewer: 'reads everything about experiments and changes nothing',
   researcher: 'submits and changes experiments, and lets participants in',

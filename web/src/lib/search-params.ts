@@ -19,7 +19,7 @@ export function stringifySearch(search: Record<string, unknown>): string {
       if (typeof item === 'number' || (typeof item === 'string' && item !== '')) params.append(key, String(item))
     }
   }
-  // A comma may stand in a query as it is (RFC 3986, 3.4), and lists read better with it.
+  // A query may hold a plain comma (RFC 3986, 3.4), and lists read better with it.
   return params.size > 0 ? `?${params.toString().replaceAll('%2C', ',')}` : ''
 }
 

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { chooseTheme, chosenTheme, followTheme, isDark, onThemeChange, THEME_KEY, type Theme } from './theme'
+import { chooseTheme, chosenTheme, followTheme, isDark, onThemeChange, type Theme, THEME_KEY } from './theme'
 
 const EARLY = Object.values(
   import.meta.glob<string>('/public/theme.js', { query: '?raw', import: 'default', eager: true }),
@@ -39,7 +39,7 @@ test.each<[Theme, boolean, boolean]>([
   expect(painted()).toBe(dark ? 'dark' : 'light')
 })
 
-/** What index.html runs before the first paint. */
+/** The script that index.html runs before the first paint. */
 function runEarly() {
   if (EARLY === undefined) throw new Error('public/theme.js is gone')
   // eslint-disable-next-line @typescript-eslint/no-implied-eval -- as the browser runs the file

@@ -1,4 +1,4 @@
-/** What the reader chose; `public/theme.js` reads the same before the first paint. */
+/** The themes to choose from. `public/theme.js` reads the choice before the first paint. */
 export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
@@ -10,7 +10,7 @@ let notKept: Theme | undefined
 
 const prefersDark = () => window.matchMedia('(prefers-color-scheme: dark)')
 
-/** Whether `theme` is dark on a system that is or is not. */
+/** True if `theme` is dark on a system that is dark or not. */
 export function isDark(theme: Theme, systemIsDark: boolean): boolean {
   return theme === 'dark' || (theme === 'system' && systemIsDark)
 }
@@ -59,7 +59,7 @@ export function followTheme(): () => void {
   }
 }
 
-/** Calls when the page's colours have changed: what is drawn on a canvas has to be drawn again. */
+/** Calls the listener when the page's colours have changed, so that canvases can be redrawn. */
 export function onThemeChange(listener: () => void): () => void {
   window.addEventListener(CHANGED, listener)
   return () => {

@@ -17,7 +17,7 @@ function show(next: readonly Toast[]): void {
   for (const listener of listeners) listener()
 }
 
-/** Tells that an action failed, until somebody has read it or the same action succeeds. */
+/** Shows that an action failed, until the user dismisses the toast or the same action succeeds. */
 export function toastFailure(action: string, problem: Problem): void {
   show([...shown.filter((toast) => toast.action !== action), { action, problem }].slice(-MOST))
 }
@@ -26,7 +26,7 @@ export function dismissToast(action: string): void {
   if (shown.some((toast) => toast.action === action)) show(shown.filter((toast) => toast.action !== action))
 }
 
-/** The newest one goes; false where there is none. */
+/** Dismisses the newest toast; returns false if there is none. */
 export function dismissNewestToast(): boolean {
   const newest = shown.at(-1)
   if (newest !== undefined) dismissToast(newest.action)

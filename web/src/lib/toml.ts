@@ -1,6 +1,6 @@
 type Table = Record<string, unknown>
 
-/** Values as TOML: those of a table first, then its tables, each under its full name. What is null has no place in TOML. */
+/** Values as TOML: those of a table first, then its tables, each under its full name. Nulls are left out. */
 export function toToml(table: Table): string {
   return blocks(table, []).join('\n\n')
 }

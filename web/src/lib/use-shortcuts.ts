@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react'
 
-import { isForPage, press } from './keys'
+import { isForPage, press } from './keyboard'
 
 const PAUSE_MILLISECONDS = 1500
 

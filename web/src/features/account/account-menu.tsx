@@ -9,7 +9,7 @@ import { toProblem } from '@/api/problem'
 import { signOut } from '@/api/sign-in'
 import { toastFailure } from '@/lib/toasts'
 
-/** Who is signed in, and what one can do about it. */
+/** The signed-in user, with links to the service's pages and a button to sign out. */
 export function AccountMenu() {
   const { data: me } = useQuery(meQuery)
   const queryClient = useQueryClient()

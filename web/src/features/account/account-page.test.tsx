@@ -19,7 +19,7 @@ const ADA = {
   projects: ['hearts'],
 }
 
-/** A server that knows one password; what it was asked to change it to is in the list. */
+/** A server with one password. The list holds the passwords that it was asked to set. */
 function open(me = ADA): string[] {
   const changed: string[] = []
   vi.stubGlobal('fetch', async (request: Request) => {
@@ -50,7 +50,7 @@ test('the page says who one is and what the role may do', async () => {
   open()
   expect(await screen.findByRole('heading', { name: 'ada' })).toBeTruthy()
   expect(screen.getByText(/viewer: reads everything/)).toBeTruthy()
-  expect(screen.getByText('Sees the experiments of hearts')).toBeTruthy()
+  expect(screen.getByText('You see the experiments of hearts')).toBeTruthy()
 })
 
 test('the password is changed with the one until now', async () => {

@@ -26,7 +26,9 @@ export function AccountPage() {
               {me.role}: {MAY[me.role]}
             </p>
             <p className="muted">
-              {me.projects.length > 0 ? `Sees the experiments of ${me.projects.join(', ')}` : 'Is in no project yet'}
+              {me.projects.length > 0
+                ? `You see the experiments of ${me.projects.join(', ')}`
+                : 'You are not in a project yet'}
             </p>
           </header>
           <PasswordSection me={me} />

@@ -19,22 +19,22 @@ export function CreateTokenButton({ onMade }: { onMade: (token: NewToken) => voi
     <ActionDialog
       label="New token"
       confirm="Create"
-      title="A token for a program"
+      title="Create a token for a program"
       dismiss="Close"
       pending={create.pending}
       problem={create.problem}
       onSubmit={create.run}
     >
-      <Field label="Name" hint="Says where it is used.">
+      <Field label="Name" hint="For example the program that uses it.">
         <input name="name" type="text" maxLength={100} required />
       </Field>
-      <Field label="Good for" hint="Always within your role.">
+      <Field label="Scope" hint="A token never allows more than your role.">
         <select name="scope">
           <option value="read">reading only</option>
           <option value="write">reading and changing</option>
         </select>
       </Field>
-      <Field label="Days until it expires" hint="0: never.">
+      <Field label="Days until it expires" hint="0 means never.">
         <input name="days" type="number" min={0} max={3660} step={1} defaultValue={90} required />
       </Field>
     </ActionDialog>

@@ -50,7 +50,7 @@ function PasswordForm({ me }: { me: Me }) {
       </Field>
       {differ && <p role="alert">The new passwords differ: type the same one twice.</p>}
       {change.error && <ProblemNotice problem={toProblem(change.error)} />}
-      {change.isSuccess && <p role="status">Changed. You are signed out everywhere else.</p>}
+      {change.isSuccess && <p role="status">The password is changed. You are signed out everywhere else.</p>}
       <button type="submit" className="button primary" disabled={change.isPending}>
         Change password
       </button>

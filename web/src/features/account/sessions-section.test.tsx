@@ -21,7 +21,7 @@ let sessions: BrowserSession[]
 
 beforeEach(() => {
   sessions = [HERE, { ...HERE, id: 'ses_2', current: false }, { ...HERE, id: 'ses_3', current: false, link: true }]
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }

@@ -5,8 +5,8 @@ import { toProblem } from '@/api/problem'
 import type { BrowserSession } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/ago'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { TableHead } from '@/lib/ui/table-head'
 import { useNow } from '@/lib/use-now'
 
@@ -46,23 +46,25 @@ function SessionRow({ session, now }: { session: BrowserSession; now: number }) 
       <th scope="row">{link ? 'Unused sign-in link' : current ? 'This browser' : 'Another browser'}</th>
       <td>{address ?? 'unknown'}</td>
       <td>
-        <Ago at={created} now={now} />
+        <RelativeTime at={created} now={now} />
       </td>
       <td>
-        <Ago at={expires} now={now} />
+        <RelativeTime at={expires} now={now} />
       </td>
       <td>
         {!current && (
           <ActionDialog
             label="End"
-            title={link ? 'Make this link useless?' : 'Sign this browser out?'}
+            title={link ? 'Revoke this sign-in link?' : 'Sign this browser out?'}
             dismiss="Keep it"
             danger
             pending={end.pending}
             problem={end.problem}
             onSubmit={() => end.run()}
           >
-            <p>{link ? 'It opens nothing from now on.' : 'Its next request is refused.'} This cannot be undone.</p>
+            <p>
+              {link ? 'The link stops working.' : 'The next request of this browser is refused.'} This cannot be undone.
+            </p>
           </ActionDialog>
         )}
       </td>

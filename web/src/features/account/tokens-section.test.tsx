@@ -22,7 +22,7 @@ let asked: unknown[]
 beforeEach(() => {
   tokens = []
   asked = []
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }
@@ -59,7 +59,7 @@ function open() {
 function fill(name: string, scope: string, days: string) {
   fireEvent.click(screen.getByRole('button', { name: 'New token' }))
   fireEvent.change(screen.getByLabelText(/^Name/), { target: { value: name } })
-  fireEvent.change(screen.getByLabelText(/^Good for/), { target: { value: scope } })
+  fireEvent.change(screen.getByLabelText(/^Scope/), { target: { value: scope } })
   fireEvent.change(screen.getByLabelText(/^Days/), { target: { value: days } })
   submit()
 }
@@ -72,7 +72,7 @@ function submit() {
 
 test('a new token is shown once, and then stands in the list', async () => {
   open()
-  expect(await screen.findByText(/None yet/)).toBeTruthy()
+  expect(await screen.findByText(/You have no tokens yet/)).toBeTruthy()
   fill('nightly', 'write', '30')
   expect((await screen.findByTestId('new-token')).textContent).toContain('ferret_user_secret')
   expect((await screen.findByTestId('token-row')).textContent).toContain('nightly')

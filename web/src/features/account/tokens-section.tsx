@@ -27,7 +27,9 @@ export function TokensSection() {
       {error && <ProblemNotice problem={toProblem(error)} />}
       {made && <Made token={made} />}
       {data?.items.length === 0 && (
-        <p className="muted">None yet. A program signs in with a token of yours, and may do no more than you.</p>
+        <p className="muted">
+          You have no tokens yet. A program signs in with one of your tokens and can do no more than you can.
+        </p>
       )}
       {data && data.items.length > 0 && (
         <TokenTable>

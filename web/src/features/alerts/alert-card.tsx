@@ -4,7 +4,7 @@ import { alertsQuery, deleteAlert, switchAlert, testAlert } from '@/api/alerts'
 import type { Alert } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/ago'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 
 import { DeliveryTable } from './delivery-table'
@@ -12,12 +12,12 @@ import { EVENTS } from './events'
 
 interface Props {
   alert: Alert
-  /** Whether the user may change it. */
+  /** True if the user may change the alert. */
   changes: boolean
   now: number
 }
 
-/** Who is told of what, and what became of the last messages. */
+/** One alert: its address, its events and its last messages. */
 export function AlertCard({ alert, changes, now }: Props) {
   const { id, kind, address, events, deliveries, enabled, created_at: created } = alert
   return (
@@ -29,13 +29,14 @@ export function AlertCard({ alert, changes, now }: Props) {
           </h2>
           <p className="muted small">
             {kind === 'email' ? 'e-mail' : 'webhook'} · when <About alert={alert} />{' '}
-            {events.map((event) => EVENTS[event]).join(', ')} · since <Ago at={created} now={now} /> · <code>{id}</code>
+            {events.map((event) => EVENTS[event]).join(', ')} · since <RelativeTime at={created} now={now} /> ·{' '}
+            <code>{id}</code>
           </p>
         </div>
         {changes && <Buttons alert={alert} />}
       </header>
       {deliveries.length === 0 ? (
-        <p className="muted">No message yet. A test shows whether they arrive.</p>
+        <p className="muted">No message was sent yet. A test shows whether messages arrive.</p>
       ) : (
         <DeliveryTable deliveries={deliveries} now={now} />
       )}
@@ -70,21 +71,21 @@ function Buttons({ alert }: { alert: Alert }) {
         type="button"
         className="button"
         disabled={toggle.pending}
-        title={enabled ? 'Nobody is told until it is on again; what is still to be sent is given up' : undefined}
+        title={enabled ? 'No message is sent while the alert is off. Messages that still wait are dropped' : undefined}
         onClick={() => void toggle.run()}
       >
         {enabled ? 'Switch off' : 'Switch on'}
       </button>
       <ActionDialog
         label="Delete"
-        title={`Tell ${alert.address} no more?`}
+        title={`Delete the alert to ${alert.address}?`}
         dismiss="Keep it"
         danger
         pending={remove.pending}
         problem={remove.problem}
         onSubmit={() => remove.run()}
       >
-        <p>Messages that are still to be sent are dropped too. A new alert has a new key.</p>
+        <p>Messages that still wait are dropped too. A new alert gets a new key.</p>
       </ActionDialog>
     </div>
   )

@@ -15,14 +15,14 @@ import { useTitle } from '@/lib/use-title'
 
 import { AlertCard } from './alert-card'
 import { CreateAlertButton } from './create-alert-button'
-import { projectOf, type View } from './view'
+import { type AlertsUrlState, projectOf } from './url-state'
 
 interface Props {
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: AlertsUrlState
+  onView: (change: (view: AlertsUrlState) => AlertsUrlState) => void
 }
 
-/** Who is told, by webhook or e-mail, what happens to a project's experiments. */
+/** A project's alerts, which report by webhook or e-mail what happens to its experiments. */
 export function AlertsPage({ view, onView }: Props) {
   const { data: me, error } = useQuery(meQuery)
   useTitle('Alerts')
@@ -44,7 +44,9 @@ function NoProject() {
   return (
     <section className="empty">
       <h1>Alerts</h1>
-      <p className="muted">They belong to projects, and you are in none: ask an administrator to make you a member.</p>
+      <p className="muted">
+        Alerts belong to projects. You are not in a project yet: ask an administrator to add you to one.
+      </p>
     </section>
   )
 }
@@ -59,7 +61,7 @@ function Loaded({ me, project, view, onView }: Props & { me: Me; project: string
       <header className="page-header">
         <div>
           <h1>Alerts</h1>
-          <p className="muted">Who is told what happens to the experiments of {project}.</p>
+          <p className="muted">Alerts report what happens to the experiments of {project}.</p>
         </div>
         <div className="page-actions">
           <ProjectChoice projects={me.projects} chosen={project} onView={onView} />
@@ -97,7 +99,7 @@ function ProjectChoice({ projects, chosen, onView }: { projects: string[]; chose
 function Secret({ alert: { address, secret } }: { alert: CreatedAlert }) {
   return (
     <Notice title="Copy the key now: it is not shown again" testId="alert-secret">
-      <p>With it {address} checks that a message is from here and unchanged.</p>
+      <p>With this key {address} checks that a message comes from this server and is unchanged.</p>
       <Command text={secret ?? ''} label="key" />
     </Notice>
   )
@@ -106,14 +108,14 @@ function Secret({ alert: { address, secret } }: { alert: CreatedAlert }) {
 function NoAlert({ project, changes }: { project: string; changes: boolean }) {
   return (
     <section className="empty">
-      <h2>Nobody is told yet</h2>
+      <h2>No alerts yet</h2>
       {changes ? (
         <>
-          <p className="muted">A webhook or an e-mail tells when an experiment ends or makes no progress.</p>
+          <p className="muted">An alert sends a webhook or an e-mail when an experiment ends or makes no progress.</p>
           <Command text={`ferret alert add --project ${project} --webhook https://example.org/hook`} label="command" />
         </>
       ) : (
-        <p className="muted">You look on as a viewer: a researcher of the project can have somebody told.</p>
+        <p className="muted">You are a viewer: a researcher of the project can create alerts.</p>
       )}
     </section>
   )

@@ -27,14 +27,14 @@ export function CreateAlertButton({ project, experiment, onMade }: Props) {
     <ActionDialog
       label="New alert"
       confirm="Create"
-      title={`Tell somebody of ${project}`}
+      title={`New alert for ${project}`}
       dismiss="Close"
       primary
       pending={create.pending}
       problem={create.problem}
       onSubmit={create.run}
     >
-      <Field label="By">
+      <Field label="Send by">
         <select
           name="kind"
           value={kind}
@@ -47,15 +47,18 @@ export function CreateAlertButton({ project, experiment, onMade }: Props) {
         </select>
       </Field>
       {kind === 'webhook' ? (
-        <Field label="Address" hint="Signed messages are posted there. Its path is not shown again.">
+        <Field
+          label="Address"
+          hint="Ferret posts signed messages to this address. The path of the address is not shown again."
+        >
           <input key="url" name="address" type="url" placeholder="https://…" maxLength={2000} required />
         </Field>
       ) : (
-        <Field label="Address" hint="The server must have a mail server set: FERRET_SMTP_HOST.">
+        <Field label="Address" hint="The server needs a mail server, which FERRET_SMTP_HOST sets.">
           <input key="email" name="address" type="email" placeholder="you@example.org" maxLength={254} required />
         </Field>
       )}
-      <Field label="Experiment" hint="Its id, to be told of this one alone. Empty: all of the project.">
+      <Field label="Experiment" hint="The id of one experiment. Leave it empty for all experiments of the project.">
         <input name="experiment" type="text" placeholder="exp_…" maxLength={64} defaultValue={experiment} />
       </Field>
       <fieldset className="choices">

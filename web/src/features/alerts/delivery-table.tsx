@@ -1,9 +1,9 @@
 import type { Delivery } from '@/api/types'
-import { Ago } from '@/lib/ui/ago'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
-const COLUMNS = ['Message', 'State', 'Answer', 'Attempts', 'Made', 'Last tried', 'Next attempt']
+const COLUMNS = ['Message', 'State', 'Answer', 'Attempts', 'Created', 'Last tried', 'Next attempt']
 
 /** The last messages of an alert, the newest first. */
 export function DeliveryTable({ deliveries, now }: { deliveries: readonly Delivery[]; now: number }) {
@@ -32,10 +32,10 @@ function DeliveryRow({ delivery, now }: { delivery: Delivery; now: number }) {
       <td className="cell-answer">{[status, error].filter((part) => part !== null).join(': ') || '–'}</td>
       <td className="number">{attempts}</td>
       <td className="nowrap">
-        <Ago at={made} now={now} />
+        <RelativeTime at={made} now={now} />
       </td>
-      <td className="nowrap">{tried === null ? '–' : <Ago at={tried} now={now} />}</td>
-      <td className="nowrap">{due === null ? '–' : <Ago at={due} now={now} />}</td>
+      <td className="nowrap">{tried === null ? '–' : <RelativeTime at={tried} now={now} />}</td>
+      <td className="nowrap">{due === null ? '–' : <RelativeTime at={due} now={now} />}</td>
     </tr>
   )
 }

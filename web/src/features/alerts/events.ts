@@ -1,6 +1,6 @@
 import type { AlertEvent } from '@/api/types'
 
-/** Of what one can be told, in words. */
+/** The events that an alert can report, in words. */
 export const EVENTS = {
   completed: 'completes all rounds',
   stopped: 'stops early',

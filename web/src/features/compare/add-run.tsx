@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 
-import { experimentSearchQuery } from '@/api/experiment-search'
+import { experimentSearchQuery } from '@/api/experiment-list'
 import { toProblem } from '@/api/problem'
 import { formatAgo } from '@/lib/format'
 import { ProblemNotice } from '@/lib/ui/problem-notice'

@@ -1,13 +1,13 @@
 import type uPlot from 'uplot'
 
-import { logTicks } from '@/lib/log-scale'
-import type { Ink } from '@/lib/ui/use-plot'
+import { logTicks } from '@/lib/charts/log-scale'
+import type { Ink } from '@/lib/charts/use-plot'
 
-import type { CompareAxis } from './view'
+import type { CompareAxis } from './url-state'
 
 export const X_AXES: Record<CompareAxis, { name: string; label: string }> = {
   round: { name: 'Round', label: 'Round' },
-  time: { name: 'Time', label: 'Time since its start' },
+  time: { name: 'Time', label: 'Time since the start' },
   bytes: { name: 'Bytes', label: 'Sent by participants so far' },
 }
 
@@ -37,7 +37,7 @@ export function axis(ink: Ink, { label, tick, steps, size, log = false }: Wanted
   }
 }
 
-/** The range of values with room at both ends, from 0 on where asked for. */
+/** The range of the values with room at both ends; it starts at 0 with `fromZero`. */
 export function linearRange(values: readonly number[], fromZero: boolean): [number, number] {
   if (values.length === 0) return [0, 1]
   const [low, high] = [fromZero ? 0 : Math.min(...values), Math.max(...values)]

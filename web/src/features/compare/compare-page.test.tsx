@@ -14,7 +14,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
 
 import { ComparePage } from './compare-page'
-import { parseView } from './view'
+import { parseCompareUrl } from './url-state'
 
 // jsdom has no canvas.
 vi.mock('uplot', () => ({
@@ -86,7 +86,7 @@ function visit(address: string) {
   const page = createRoute({
     getParentRoute: () => root,
     path: '/compare',
-    validateSearch: parseView,
+    validateSearch: parseCompareUrl,
     component: function Page() {
       const navigate = page.useNavigate()
       return <ComparePage view={page.useSearch()} onView={(search) => void navigate({ search, replace: true })} />
@@ -157,8 +157,8 @@ test('one run without metrics, still running', async () => {
   visit('/compare?ids=a&y=log')
   expect((await screen.findByTestId('compare-overlay')).dataset.points).toBe('0')
   expect(screen.getByText(/has a value of this metric yet/)).toBeTruthy()
-  expect(screen.getByTestId('compare-live').textContent).toContain('1 unfinished, asked every 5 s')
-  expect(screen.getByTestId('compare-same').textContent).toContain('One run has nothing to differ from')
+  expect(screen.getByTestId('compare-live').textContent).toContain('1 unfinished, refreshed every 5 s')
+  expect(screen.getByTestId('compare-same').textContent).toContain('There is only one run, so nothing differs')
 })
 
 test('a hidden run leaves the charts and stays in the table', async () => {

@@ -4,25 +4,25 @@ import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 
 import { isFinished } from '@/api/types'
+import { zoomRange } from '@/lib/charts/zoom'
 import { useTitle } from '@/lib/use-title'
-import { zoomRange } from '@/lib/zoom'
 
 import { AddRun } from './add-run'
-import { baselineOf, entriesOf, type Run } from './entries'
+import { baselineOf, entriesOf, type Run } from './compared-runs'
 import { FrontierSection } from './frontier-section'
 import { metricNames, metricOf } from './metric'
-import { MissingNotice, TooManyNotice } from './notices'
 import { OverlaySection } from './overlay-section'
 import { pollMilliseconds } from './polling'
 import { RunsSection } from './runs-section'
-import { Switch } from './segments'
+import { Switch } from './segmented-control'
 import { TableSection } from './table-section'
+import { chosenRuns, type CompareUrlState, isHidden, withoutRun, withRun } from './url-state'
 import { useRuns } from './use-runs'
-import { chosenRuns, isHidden, type View, withoutRun, withRun } from './view'
+import { MissingNotice, TooManyNotice } from './warnings'
 
 interface Props {
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 /** Experiments side by side: their curves, what they cost, how their specifications differ. */
@@ -70,7 +70,7 @@ function Nothing() {
     <section className="empty">
       <h2>Nothing to compare yet</h2>
       <p className="muted">
-        Tick rows in the <Link to="/">list of experiments</Link>, or find them by name above.
+        Select rows in the <Link to="/">list of experiments</Link>, or find experiments by name above.
       </p>
     </section>
   )
@@ -119,7 +119,7 @@ function Live({ runs }: { runs: readonly Run[] }) {
   if (unfinished === 0) return null
   return (
     <p className="muted small" data-testid="compare-live">
-      {unfinished} unfinished, asked every {pollMilliseconds(runs.length) / 1000} s
+      {unfinished} unfinished, refreshed every {pollMilliseconds(runs.length) / 1000} s
     </p>
   )
 }

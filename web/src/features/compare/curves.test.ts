@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
+import type { Run } from './compared-runs'
 import { columnsOf, curveOf, meanCurve } from './curves'
-import type { Run } from './entries'
 
 const START = Date.parse('2026-11-21T12:00:00Z')
 

@@ -1,10 +1,10 @@
-import { isThinned, type Point, type Range, type XAxis, xOf } from '@/lib/chart-data'
-import { smoothed, type Smoothing } from '@/lib/smoothing'
+import { isThinned, type Point, type Range, type XAxis, xOf } from '@/lib/charts/chart-data'
+import { smoothed, type Smoothing } from '@/lib/charts/smoothing'
 
-import type { Entry, Run } from './entries'
-import { stat } from './stat'
+import type { Entry, Run } from './compared-runs'
+import { stat } from './statistics'
 
-/** A value on the overlay: its deviation where it is a group's mean, its bounds where it stands for several rounds. */
+/** A point of a curve. A group's mean has a deviation, and a downsampled point has bounds. */
 export interface CurvePoint {
   round: number
   x: number
@@ -17,7 +17,7 @@ export interface CurvePoint {
 export interface Columns {
   x: number[]
   values: (number | null)[][]
-  /** Empty unless asked for. */
+  /** Empty without smoothing. */
   smooth: (number | null)[][]
   low: (number | null)[][]
   high: (number | null)[][]

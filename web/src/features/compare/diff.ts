@@ -1,6 +1,6 @@
 import { flatten } from '@/lib/flatten'
 
-/** One field of the specification: what every column says of it. */
+/** One field of the specification, with its value in every column. */
 export interface SpecRow {
   path: string
   /** Undefined where a column's algorithm, dataset or partition has no such field. */

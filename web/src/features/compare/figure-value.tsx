@@ -1,14 +1,14 @@
 import { formatDifference, improves, type Metric } from './metric'
-import type { Stat } from './stat'
+import type { Stat } from './statistics'
 
 interface Props {
   metric: Metric
   value: Stat | undefined
-  /** Told as the difference to this, where given. */
+  /** If given, the figure is shown as the difference to this. */
   baseline?: Stat | undefined
 }
 
-/** A figure, as mean ± deviation of a group, or as its difference to the baseline with the figure itself beside it. */
+/** A figure as mean ± deviation of a group, or as its difference to the baseline followed by the figure itself. */
 export function FigureValue({ metric, value, baseline }: Props) {
   if (value === undefined) return <span className="muted">–</span>
   if (baseline === undefined) return <Absolute metric={metric} value={value} />

@@ -1,9 +1,9 @@
 import type uPlot from 'uplot'
 
+import { logRangeOf } from '@/lib/charts/log-scale'
+import { distribution } from '@/lib/charts/uplot-scale'
+import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
 import { formatBytes, plainTick } from '@/lib/format'
-import { logRangeOf } from '@/lib/log-scale'
-import type { Ink, PlotOptions } from '@/lib/ui/use-plot'
-import { distribution } from '@/lib/ui/distribution'
 
 import { axis, linearRange } from './axes'
 import type { FrontierPoint } from './frontier'
@@ -102,7 +102,7 @@ function dot({ entry, onFront }: FrontierPoint, ink: Ink): uPlot.Series {
   return { stroke, width: 0, points: { show: true, size: SIZE, width: 2, stroke, fill } }
 }
 
-/** The run's number beside its point, and a group's deviation as a bar. */
+/** Draws the run's number next to its point, and a group's deviation as a bar. */
 function annotate(plot: uPlot, { entry, bytes, best }: FrontierPoint, ink: Ink): void {
   const { ctx } = plot
   const ratio = devicePixelRatio

@@ -1,25 +1,24 @@
 import { useMemo } from 'react'
 
+import { usePlot } from '@/lib/charts/use-plot'
 import { formatBytes } from '@/lib/format'
 import { TableHead } from '@/lib/ui/table-head'
-import { usePlot } from '@/lib/ui/use-plot'
 
-import type { Entry } from './entries'
+import type { Entry } from './compared-runs'
 import { FigureValue } from './figure-value'
-import { type FrontierPoint, frontierPoints } from './frontier'
+import { type Better, type FrontierPoint, frontierPoints } from './frontier'
 import { frontierData, frontierKind, frontierOptions } from './frontier-drawing'
 import { type Metric, metricOf } from './metric'
-import type { Better } from './pareto'
-import { Segments, Switch } from './segments'
+import { Segments, Switch } from './segmented-control'
 import { Swatch } from './swatch'
-import type { View } from './view'
+import type { CompareUrlState } from './url-state'
 
 interface Props {
   /** Those that are shown. */
   entries: readonly Entry[]
   metric: Metric
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 type Ranked = Metric & { better: Better }
@@ -32,7 +31,7 @@ function ranked(metric: Metric): Ranked {
   return better === undefined ? { ...metricOf('eval_loss'), better: 'low' } : { ...metric, better }
 }
 
-/** What quality costs: best value against bytes. */
+/** The best value of each run against its bytes. */
 export function FrontierSection({ entries, metric, view, onView }: Props) {
   const way = view.way ?? 'up'
   const total = view.bytes === 'total'
@@ -101,7 +100,7 @@ function Frontier({ points, metric, log, xLabel }: FrontierProps) {
     <figure className="compare-chart" data-testid="compare-frontier" data-points={points.length}>
       <figcaption>
         <h3>{title}</h3>
-        <p className="muted small">Full points are on the Pareto front: nothing here is better for fewer bytes.</p>
+        <p className="muted small">Filled points are on the Pareto front: no other run is better with fewer bytes.</p>
       </figcaption>
       <div
         className="compare-plot"
@@ -109,7 +108,7 @@ function Frontier({ points, metric, log, xLabel }: FrontierProps) {
         role="img"
         aria-label={`${title} against bytes; the table below holds the values`}
       />
-      {points.length === 0 && <p className="compare-empty muted">No run that is shown has both figures yet.</p>}
+      {points.length === 0 && <p className="compare-empty muted">No visible run has both values yet.</p>}
       {points.length > 0 && (
         <details className="data-table">
           <summary>Values</summary>

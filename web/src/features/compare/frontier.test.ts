@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
-import type { Entry, Run } from './entries'
-import { frontierPoints } from './frontier'
+import type { Entry, Run } from './compared-runs'
+import { frontierPoints, paretoFront } from './frontier'
 import { metricOf } from './metric'
 
 function entry(key: string, values: { eval_loss?: number[]; bytes_up?: number[] }, total = 0): Entry {
@@ -34,4 +34,34 @@ test('in all instead of each, and received instead of sent', () => {
   const total = frontierPoints(ENTRIES, LOSS, { way: 'up', total: true })
   expect(total.map(({ bytes }) => bytes)).toEqual([20, 100, 4000])
   expect(frontierPoints(ENTRIES, LOSS, { way: 'down', total: false })).toEqual([])
+})
+
+const POINTS = [
+  { x: 100, y: 2.0 },
+  { x: 10, y: 2.5 },
+  { x: 50, y: 2.6 },
+  { x: 1000, y: 1.5 },
+]
+
+test('who is beaten in both is not on the front', () => {
+  expect(paretoFront(POINTS, 'low')).toEqual([1, 0, 3])
+  expect(paretoFront(POINTS, 'high')).toEqual([1, 2])
+})
+
+test('of equal bytes the better one counts, of equal quality the cheaper', () => {
+  expect(
+    paretoFront(
+      [
+        { x: 10, y: 3 },
+        { x: 10, y: 2 },
+        { x: 20, y: 2 },
+      ],
+      'low',
+    ),
+  ).toEqual([1])
+})
+
+test('one point is the front, none is none', () => {
+  expect(paretoFront([{ x: 1, y: 1 }], 'high')).toEqual([0])
+  expect(paretoFront([], 'high')).toEqual([])
 })

@@ -1,8 +1,7 @@
-import type { Entry } from './entries'
+import type { Entry } from './compared-runs'
 import type { Metric } from './metric'
-import { type Better, paretoFront } from './pareto'
-import { bestOf, bytesEach, bytesTotal, type Way } from './results'
-import { type Stat, stat } from './stat'
+import { bestOf, bytesEach, bytesTotal, type Way } from './result-cells'
+import { type Stat, stat } from './statistics'
 
 export interface FrontierPoint {
   entry: Entry
@@ -29,4 +28,26 @@ export function frontierPoints(
     metric.better,
   )
   return points.map((point, index) => ({ ...point, onFront: front.includes(index) })).sort((a, b) => a.bytes - b.bytes)
+}
+
+export interface Place {
+  x: number
+  y: number
+}
+
+/** Which way is better, as the catalog of metrics has it. */
+export type Better = 'low' | 'high'
+
+/** Indices of those that no other beats in both, by rising x: less x is always better. */
+export function paretoFront(points: readonly Place[], better: Better): number[] {
+  const sign = better === 'low' ? 1 : -1
+  const ordered = points
+    .map(({ x, y }, index) => ({ x, cost: sign * y, index }))
+    .sort((a, b) => a.x - b.x || a.cost - b.cost)
+  let least = Infinity
+  return ordered.flatMap(({ cost, index }) => {
+    if (cost >= least) return []
+    least = cost
+    return [index]
+  })
 }

@@ -1,7 +1,7 @@
 import type { MetricSeries } from '@/api/types'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
-import type { Better } from './pareto'
+import type { Better } from './frontier'
 
 /** A series that can be chosen: a metric of the catalog, or one label's or block's share of it (`eval_loss/LABEL`). */
 export interface Metric {
@@ -13,7 +13,7 @@ export interface Metric {
   format: (value: number) => string
 }
 
-/** What is known of a series by its name. */
+/** The metric of a series, by its name. */
 export function metricOf(name: string): Metric {
   const slash = name.indexOf('/')
   const base = slash < 0 ? name : name.slice(0, slash)
@@ -32,7 +32,7 @@ function isMetric(name: string): name is MetricName {
   return Object.hasOwn(METRICS, name)
 }
 
-/** What researchers compare first. */
+/** The metrics that researchers compare first. */
 const FIRST = ['eval_loss', 'rouge_l', 'rouge_l_paper', 'exact_match', 'train_loss']
 
 /** Names of all series that some run has, quality first, then as the catalog has them, labels last. */
@@ -51,7 +51,7 @@ export function formatDifference(metric: Metric, difference: number): string {
   return `${difference > 0 ? '+' : '−'}${metric.format(Math.abs(difference))}`
 }
 
-/** Whether a difference to the baseline is an improvement; undefined where that cannot be said. */
+/** True if a difference to the baseline is an improvement; undefined for a metric without a better end. */
 export function improves({ better }: Metric, difference: number): boolean | undefined {
   if (better === undefined || difference === 0) return undefined
   return better === 'high' ? difference > 0 : difference < 0

@@ -1,24 +1,24 @@
 import type uPlot from 'uplot'
 
-import type { Range } from '@/lib/chart-data'
+import type { Range } from '@/lib/charts/chart-data'
+import { logRange } from '@/lib/charts/log-scale'
+import { distribution } from '@/lib/charts/uplot-scale'
+import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
+import { X_AXIS } from '@/lib/charts/x-axis'
+import { type OnZoom, zoomCursor, zoomTo } from '@/lib/charts/zoom-drag'
 import { plainTick } from '@/lib/format'
-import { logRange } from '@/lib/log-scale'
-import type { Ink, PlotOptions } from '@/lib/ui/use-plot'
-import { X_AXIS } from '@/lib/ui/x-axis'
-import { type OnZoom, zoomCursor, zoomTo } from '@/lib/ui/zoom-drag'
-import { distribution } from '@/lib/ui/distribution'
 
 import { axis, linearRange, X_AXES } from './axes'
 import type { Columns } from './curves'
 import { lineStyle } from './palette'
-import type { CompareAxis } from './view'
+import type { CompareAxis } from './url-state'
 
 export interface Line {
   label: string
   place: number
 }
 
-/** What the cursor is next to. */
+/** The point next to the cursor. */
 export interface Pointed {
   label: string
   round: number
@@ -30,9 +30,9 @@ export interface Overlay {
   columns: Columns
   axis: CompareAxis
   log: boolean
-  /** The unit, written beside the values. */
+  /** The unit of the vertical axis. */
   unit: string
-  /** What is shown of the axis; everything unless given. */
+  /** The visible part of the axis; everything unless given. */
   zoom: Range | undefined
   onPoint: (pointed: Pointed | undefined) => void
   onZoom: OnZoom
@@ -40,7 +40,7 @@ export interface Overlay {
 
 /** How near the cursor has to be to a line, in pixels. */
 const NEAR = 30
-/** So many points stand too close for a dot each. */
+/** Beyond this number the points are too close for dots. */
 const MANY = 200
 
 /** Charts of the same kind differ in their data and in what part of it they show. */
@@ -101,7 +101,7 @@ function wholeRange({ columns, axis }: Overlay): Range {
   return [0, Math.max(columns.x.at(-1) ?? 0, axis === 'round' ? 1 : 10)]
 }
 
-/** Of what is shown; without any value uPlot asks too, and has none. */
+/** The range of the visible values. uPlot also calls it without any value. */
 function yRange(low: number | null, high: number | null, log: boolean): Range {
   if (log) return logRange(low ?? 1, high ?? 1)
   return low === null || high === null ? [0, 1] : linearRange([low, high], false)

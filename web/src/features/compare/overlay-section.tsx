@@ -1,32 +1,32 @@
 import 'uplot/dist/uPlot.min.css'
-import '@/lib/ui/line-chart.css'
+import '@/lib/charts/line-chart.css'
 
 import { useMemo, useState } from 'react'
 
-import { formatZoom, zoomRange } from '@/lib/zoom'
+import { DownsampledNote } from '@/lib/charts/downsampled-note'
+import { SMOOTHINGS } from '@/lib/charts/smoothing'
+import { usePlot } from '@/lib/charts/use-plot'
+import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'
-import { SMOOTHINGS } from '@/lib/smoothing'
 import { DataTable } from '@/lib/ui/data-table'
-import { ThinnedNote } from '@/lib/ui/thinned-note'
-import { usePlot } from '@/lib/ui/use-plot'
 
 import { X_AXES } from './axes'
+import type { Entry } from './compared-runs'
 import { columnsOf, curveOf, type CurvePoint } from './curves'
-import type { Entry } from './entries'
 import { type Metric, metricOf } from './metric'
 import { type Overlay, overlayData, overlayKind, overlayOptions, type Pointed } from './overlay-drawing'
 import { overlayTable } from './overlay-table'
-import { Segments, Switch } from './segments'
-import type { View } from './view'
+import { Segments, Switch } from './segmented-control'
+import type { CompareUrlState } from './url-state'
 
 interface Props {
   /** Those that are shown. */
   entries: readonly Entry[]
   metric: Metric
-  /** What can be chosen. */
+  /** The metrics to choose from. */
   names: readonly string[]
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 const HEIGHT = 340
@@ -104,7 +104,7 @@ export function OverlaySection({ entries, metric, names, view, onView }: Props) 
         </div>
       </header>
       <OverlayChart lines={lines} metric={metric} view={view} onView={onView} />
-      <ThinnedNote rounds={roundsPerPoint} />
+      <DownsampledNote rounds={roundsPerPoint} />
     </section>
   )
 }
@@ -154,7 +154,7 @@ function OverlayChart({ lines, metric, view, onView }: OverlayProps) {
         role="img"
         aria-label={`${metric.label} of ${lines.length} runs; the table below holds the values`}
       />
-      {points === 0 && <p className="compare-empty muted">No run that is shown has a value of this metric yet.</p>}
+      {points === 0 && <p className="compare-empty muted">No visible run has a value of this metric yet.</p>}
       {points > 0 && <DataTable caption={metric.label} data={table.data} lines={table.names} format={metric.format} />}
     </figure>
   )

@@ -1,4 +1,4 @@
-import { chartData, type ChartData } from '@/lib/chart-data'
+import { chartData, type ChartData } from '@/lib/charts/chart-data'
 
 import type { CurvePoint } from './curves'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 
-import { contrast, distance, GROUND, oklab, seen, SIGHT } from '@/lib/test-colour-vision'
+import { contrast, distance, GROUND, oklab, seen, SIGHT } from '@/lib/testing/colour-vision'
 
 import { COLOURS, lineStyle } from './palette'
-import { MOST_RUNS } from './view'
+import { MOST_RUNS } from './url-state'
 
 const PAIRS = COLOURS.flatMap((a, index) => COLOURS.slice(index + 1).map((b) => [a, b] as const))
 

@@ -21,7 +21,7 @@ export interface LineStyle {
   dash: readonly number[]
 }
 
-/** How a run is drawn everywhere: by its place alone, so that it stays what it is whoever else comes or goes. */
+/** The style of a run's line. It depends on the run's place alone, so that other runs never change it. */
 export function lineStyle(place: number): LineStyle {
   const { light, dark } = COLOURS[place % COLOURS.length] ?? COLOURS[0]
   return {

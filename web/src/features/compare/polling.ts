@@ -3,7 +3,7 @@ import type { Experiment } from '@/api/types'
 const AT_LEAST = 5000
 const EACH = 1000
 
-/** Between two questions about the same experiment: however many there are, the server is asked once a second at most. */
+/** Milliseconds between two requests for the same experiment. All experiments together cause one request a second at most. */
 export function pollMilliseconds(experiments: number): number {
   return Math.max(AT_LEAST, experiments * EACH)
 }

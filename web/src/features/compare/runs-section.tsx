@@ -4,22 +4,22 @@ import { shownState } from '@/api/types'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
-import type { Entry } from './entries'
+import type { Entry } from './compared-runs'
 import { FigureValue } from './figure-value'
 import type { Metric } from './metric'
-import { bestOf, lastOf, statsOf } from './results'
+import { bestOf, lastOf, statsOf } from './result-cells'
 import { Swatch } from './swatch'
-import { isHidden, toggleHidden, type View, withoutRun } from './view'
+import { type CompareUrlState, isHidden, toggleHidden, withoutRun } from './url-state'
 
 interface Props {
   entries: readonly Entry[]
   metric: Metric
   baseline: Entry | undefined
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
-/** The legend: which line is whose, how it stands, and what can be done with it. */
+/** The legend: each run with its line, its state and its buttons. */
 export function RunsSection({ entries, metric, baseline, view, onView }: Props) {
   const last = statsOf(entries, (run) => lastOf(run, metric.name))
   const best = statsOf(entries, (run) => bestOf(run, metric))

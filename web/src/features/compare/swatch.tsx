@@ -1,6 +1,6 @@
 import { lineStyle } from './palette'
 
-/** A piece of the run's line, and its number, which stands beside its point too. */
+/** A piece of the run's line, and the run's number, which its point has too. */
 export function Swatch({ place }: { place: number }) {
   const { colour, dash } = lineStyle(place)
   return (

@@ -1,18 +1,18 @@
 import { Fragment, useMemo } from 'react'
 
+import type { Entry } from './compared-runs'
 import { type SpecRow, specRows } from './diff'
-import type { Entry } from './entries'
 import { FigureValue } from './figure-value'
-import { type ResultRow, resultRows } from './results'
-import { Switch } from './segments'
+import { type ResultRow, resultRows } from './result-cells'
+import { Switch } from './segmented-control'
 import { Swatch } from './swatch'
-import type { View } from './view'
+import type { CompareUrlState } from './url-state'
 
 interface Props {
   entries: readonly Entry[]
   baseline: Entry | undefined
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: CompareUrlState
+  onView: (change: (view: CompareUrlState) => CompareUrlState) => void
 }
 
 /** Results and specifications, a column for each run. */
@@ -64,7 +64,9 @@ export function TableSection({ entries, baseline, view, onView }: Props) {
       </div>
       {shown.length === 0 && (
         <p className="muted small compare-note" data-testid="compare-same">
-          {entries.length > 1 ? 'The specifications are equal in every field.' : 'One run has nothing to differ from.'}
+          {entries.length > 1
+            ? 'The specifications are equal in every field.'
+            : 'There is only one run, so nothing differs.'}
         </p>
       )}
     </section>

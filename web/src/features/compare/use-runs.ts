@@ -1,26 +1,26 @@
-import { type QueryClient, useQueries, type UseQueryResult, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useQueries, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
 
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { experimentQuery, metricsQuery, partKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { useZoomed } from '@/api/use-zoomed'
-import type { Range } from '@/lib/chart-data'
+import type { Range } from '@/lib/charts/chart-data'
 
-import type { Run } from './entries'
+import type { Run } from './compared-runs'
 import { metricsStamp, pollMilliseconds } from './polling'
-import type { Chosen, CompareAxis } from './view'
+import type { Chosen, CompareAxis } from './url-state'
 
 export interface Missing {
   id: string
   problem: ApiProblem
 }
 
-/** What is known of the experiments so far, and which of them cannot be had. */
+/** The experiments that are loaded so far, and those that cannot be loaded. */
 export interface Runs {
   runs: Run[]
   missing: Missing[]
-  /** Whether some answer is still awaited. */
+  /** True while an answer is still missing. */
   pending: boolean
 }
 
@@ -35,7 +35,7 @@ export function useRuns(chosen: readonly Chosen[], axis: CompareAxis, zoom: Rang
     })),
     combine: dataAndErrors,
   })
-  // Curves are asked for after their experiment: so they are never older than what it says of them.
+  // Curves are requested after their experiment, so they are never older than it.
   const curves = useQueries({
     queries: chosen.map(({ id }, index) => ({ ...metricsQuery(id), enabled: shown.data[index] !== undefined })),
     combine: dataAndErrors,
@@ -74,7 +74,7 @@ function dataAndErrors<T>(results: UseQueryResult<T>[]): { data: (T | undefined)
   return { data: results.map(({ data }) => data), errors: results.map(({ error }) => error) }
 }
 
-/** Asks for curves again when the experiment says that they have grown, and not otherwise. */
+/** Refetches curves only when the experiment shows that they have grown. */
 function useFreshCurves(experiments: readonly (Experiment | undefined)[]): void {
   const queryClient = useQueryClient()
   const seen = useRef(new Map<string, string>())

@@ -13,17 +13,17 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { Tabs } from '@/lib/ui/tabs'
 import { useTitle } from '@/lib/use-title'
 
-import { Header } from './header'
-import { ResultStrip } from './result-strip'
-import { Standstill } from './standstill'
+import { Header } from './header/header'
+import { useLive } from './live/use-live'
+import { ResultStrip } from './overview/result-strip'
+import { StallNotice } from './overview/stall-notice'
 import { TabContent } from './tab-content'
-import { useLive } from './use-live'
-import { OTHER_TABS, TABS, type View } from './view'
+import { type ExperimentUrlState, OTHER_TABS, TABS } from './url-state'
 
 interface Props {
   id: string
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: ExperimentUrlState
+  onView: (change: (view: ExperimentUrlState) => ExperimentUrlState) => void
 }
 
 export function ExperimentPage({ id, view, onView }: Props) {
@@ -49,7 +49,7 @@ export function ExperimentPage({ id, view, onView }: Props) {
 function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: Experiment }) {
   const live = useLive(experiment)
   const { error, stopped } = experiment
-  const change = (changes: View) => {
+  const change = (changes: ExperimentUrlState) => {
     onView((before) => ({ ...before, ...changes }))
   }
   return (
@@ -61,7 +61,7 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
           <p>{capitalised(stopped.detail)}.</p>
         </Notice>
       )}
-      <Standstill experiment={experiment} />
+      <StallNotice experiment={experiment} />
       <ResultStrip experiment={experiment} />
       <Tabs
         label="Parts of the experiment"

@@ -2,45 +2,39 @@ import { lazy, Suspense } from 'react'
 
 import type { Experiment } from '@/api/types'
 
-import { Charts } from './charts'
-import { CheckpointSection } from './checkpoint-section'
-import { EventsTab } from './events-tab'
-import { NoiseSection } from './noise-section'
-import { CONVERGENCE } from './panel-kinds'
-import { Rounds } from './rounds'
-import { SpecSection } from './spec-section'
-import type { ChangeView, View } from './view'
+import { CONVERGENCE } from './charts/chart-definitions'
+import { Charts } from './charts/charts'
+import { CheckpointSection } from './checkpoints/checkpoint-section'
+import { EventsTab } from './events/events-tab'
+import { RoundsTab } from './rounds/rounds-tab'
+import { SpecSection } from './specification/spec-section'
+import type { ChangeExperimentUrl, ExperimentUrlState } from './url-state'
 
-// Its canvas and tables are fetched by those who open it.
+// The code of these tabs loads when one is opened.
 const ParticipantsTab = lazy(async () => {
   const { ParticipantsTab } = await import('./participation/participants-tab')
   return { default: ParticipantsTab }
 })
-const UpdateTab = lazy(() => import('./update/update-tab'))
+const UpdateStatisticsTab = lazy(() => import('./update-statistics/update-statistics-tab'))
 const SystemTab = lazy(() => import('./system/system-tab'))
 const Playground = lazy(() => import('./playground/playground'))
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
-/** What the chosen tab shows. */
+/** The content of the chosen tab. */
 export function TabContent({ experiment, view, onView }: Props) {
   const { id } = experiment
   switch (view.tab) {
     case 'rounds':
-      return (
-        <>
-          <Rounds id={id} chosen={view.round} />
-          <NoiseSection id={id} />
-        </>
-      )
+      return <RoundsTab id={id} chosen={view.round} />
     case 'update':
       return (
         <Suspense fallback={<p className="muted">Loading…</p>}>
-          <UpdateTab experiment={experiment} view={view} onView={onView} />
+          <UpdateStatisticsTab experiment={experiment} view={view} onView={onView} />
         </Suspense>
       )
     case 'participants':

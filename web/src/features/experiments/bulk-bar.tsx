@@ -3,12 +3,11 @@ import { Link } from '@tanstack/react-router'
 import type { ListedExperiment } from '@/api/types'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 
-import { type BulkAction, CANCEL, DELETE, MOVES } from './bulk'
+import { type BulkAction, CANCEL, DELETE, MOVES, useBulk } from './bulk-actions'
+import type { Ticks } from './selection'
 import { TagButton } from './tag-button'
-import { useBulk } from './use-bulk'
-import type { Ticks } from './use-selection'
 
-/** What can be done with the selected rows. */
+/** Actions for the selected rows. */
 export function BulkBar({ ticks, reads }: { ticks: Ticks; reads: boolean }) {
   const { selected } = ticks
   if (selected.length === 0) return null
@@ -61,7 +60,7 @@ function Changes({ ticks }: { ticks: Ticks }) {
         stay.
       </Asked>
       <Asked action={DELETE} fitting={offered(DELETE)} pending={running !== undefined} onRun={perform}>
-        Their rounds, curves, ledgers and checkpoints are gone for good. To keep them out of sight only, archive them.
+        Their rounds, curves, ledgers and checkpoints are deleted permanently. To hide them instead, archive them.
       </Asked>
       <span role="status" className="muted small">
         {running && `${running}…`}
@@ -80,7 +79,7 @@ interface AskedProps {
 
 const MOST_NAMES = 8
 
-/** What cannot be undone: asks, with the names. */
+/** A button for an action that cannot be undone, which lists the names and needs a confirmation. */
 function Asked({ action, fitting, pending, onRun, children }: AskedProps) {
   if (fitting.length === 0) return null
   const many = fitting.length === 1 ? '1 experiment' : `${fitting.length} experiments`

@@ -6,11 +6,11 @@ import { COLUMNS } from './columns'
 
 interface Props {
   shown: readonly string[]
-  /** Undefined: the usual ones again. */
+  /** Undefined restores the default columns. */
   onChoose: (ids: string[] | undefined) => void
 }
 
-/** Which columns there are: boxes to tick behind a button. */
+/** A menu of checkboxes that chooses the columns. */
 export function ColumnMenu({ shown, onChoose }: Props) {
   const menu = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLButtonElement>(null)
@@ -35,7 +35,7 @@ export function ColumnMenu({ shown, onChoose }: Props) {
             <input
               type="checkbox"
               checked={shown.includes(column.id)}
-              // One is always left: none would mean the usual ones.
+              // One column always stays: an empty list would mean the defaults.
               disabled={shown.length === 1 && shown.includes(column.id)}
               onChange={() => {
                 onChoose(withOrWithout(shown, column.id))
@@ -51,7 +51,7 @@ export function ColumnMenu({ shown, onChoose }: Props) {
             onChoose(undefined)
           }}
         >
-          Usual columns
+          Default columns
         </button>
       </div>
     </div>

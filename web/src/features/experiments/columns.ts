@@ -1,16 +1,16 @@
 import type { Sort } from '@/api/experiment-list'
 import { type MetricName, METRICS } from '@/lib/metrics'
 
-/** A column of the list beside the name, which is always there. */
+/** A column of the list, which follows the name column. */
 export interface Column {
   id: string
   label: string
-  /** What its name leaves out. */
+  /** The tooltip of the column's name. */
   hint?: string
-  /** The orders by it, the one that people want first. The server sorts. */
+  /** The two sort orders of the column, the more useful one first. The server sorts. */
   sorts?: readonly [Sort, Sort]
   number?: boolean
-  /** Shown unless something else was chosen; what is measured only where there is a value. */
+  /** Shown by default; a metric only if a row has a value of it. */
   usual?: boolean
   metric?: { name: MetricName; of: 'last' | 'best' }
 }
@@ -36,12 +36,12 @@ function measured(name: Measured, label: string, bestLabel: string, usual: boole
 
 export const COLUMNS: readonly Column[] = [
   { id: 'state', label: 'State', sorts: ['state', '-state'], usual: true },
-  { id: 'round', label: 'Round', hint: 'Committed, of all', sorts: ['-round', 'round'], usual: true },
+  { id: 'round', label: 'Round', hint: 'Committed rounds of all rounds', sorts: ['-round', 'round'], usual: true },
   { id: 'project', label: 'Project', sorts: ['project', '-project'] },
   { id: 'algorithm', label: 'Algorithm', sorts: ['algorithm', '-algorithm'], usual: true },
   { id: 'dataset', label: 'Data', sorts: ['dataset', '-dataset'] },
   { id: 'participants', label: 'Participants', sorts: ['-participants', 'participants'], number: true },
-  { id: 'K', label: 'K', hint: 'Coordinates, or bytes for each round', sorts: ['-K', 'K'], number: true, usual: true },
+  { id: 'K', label: 'K', hint: 'Coordinates, or bytes per round', sorts: ['-K', 'K'], number: true, usual: true },
   {
     id: 'learning_rate',
     label: 'Rate',
@@ -93,14 +93,14 @@ export const COLUMNS: readonly Column[] = [
 
 export const SORTS: readonly Sort[] = ['name', '-name', ...COLUMNS.flatMap(({ sorts }) => sorts ?? [])]
 
-/** The ids of a list by comma that are columns, in the table's order; undefined where it names none. */
+/** The known columns of a list of ids separated by commas, in the table's order; undefined if there are none. */
 export function chosenColumns(ids: string | undefined): string[] | undefined {
   const given = ids?.split(',') ?? []
   const found = COLUMNS.filter(({ id }) => given.includes(id)).map(({ id }) => id)
   return found.length > 0 ? found : undefined
 }
 
-/** What is shown where nothing was chosen: of metrics those of which a row has a value. */
+/** The columns that are shown by default. A metric is among them if a row has a value of it. */
 export function usualColumns(rows: readonly { metrics: Record<string, unknown> }[], projects: number): string[] {
   const has = (name: string) => rows.some(({ metrics }) => metrics[name] !== undefined)
   const usual = COLUMNS.filter(({ usual, metric }) => usual && (metric === undefined || has(metric.name)))

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { meQuery, onlyReads } from '@/api/people'
 import { Command } from '@/lib/ui/command'
 
-/** No experiment at all: what to do depends on who looks. */
+/** Shown when there is no experiment at all; the next step depends on the user. */
 export function NoExperiment() {
   const { data: me } = useQuery(meQuery)
   if (me === undefined) return null
@@ -13,7 +13,7 @@ export function NoExperiment() {
     <section className="empty">
       <h2>No experiment yet</h2>
       {onlyReads(me) ? (
-        <p className="muted">You look on as a viewer: what a researcher submits appears here.</p>
+        <p className="muted">You are a viewer. Experiments that a researcher submits appear here.</p>
       ) : (
         <FirstSteps />
       )}
@@ -24,8 +24,8 @@ export function NoExperiment() {
 function NoProject() {
   return (
     <section className="empty">
-      <h2>You are in no project yet</h2>
-      <p className="muted">Experiments belong to projects: ask an administrator to make you a member of one.</p>
+      <h2>You are not in a project yet</h2>
+      <p className="muted">Experiments belong to projects: ask an administrator to add you to one.</p>
     </section>
   )
 }
@@ -42,12 +42,12 @@ function FirstSteps() {
   )
 }
 
-/** There may be others than those asked for. */
+/** Shown when filters leave no experiment. */
 export function NoMatch({ onClear }: { onClear: () => void }) {
   return (
     <section className="empty">
       <h2>No experiment matches</h2>
-      <p className="muted">Nothing fits all of the filters.</p>
+      <p className="muted">No experiment fits all filters.</p>
       <button type="button" className="button" onClick={onClear}>
         Clear filters
       </button>

@@ -1,22 +1,22 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { MouseEvent } from 'react'
 
+import { useRename } from '@/api/experiment-edit'
 import type { ListedExperiment } from '@/api/types'
-import { useRename } from '@/api/use-rename'
 import { EditInPlace } from '@/lib/ui/edit-in-place'
 
-import { Cell, type CellContext, experimentCell } from './cells'
 import type { Column } from './columns'
+import { Cell, type CellContext, experimentCell } from './table-cells'
 
 interface Props {
   experiment: ListedExperiment
   columns: readonly Column[]
   context: CellContext
-  /** Whether it stands below the row of its group. */
+  /** True if the row is below the row of its group. */
   inside: boolean
   ticked: boolean
   onTick: (range: boolean) => void
-  /** Whether this user only looks. */
+  /** True if this user may only read. */
   reads: boolean
 }
 

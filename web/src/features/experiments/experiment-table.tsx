@@ -1,16 +1,16 @@
 import type { Sort } from '@/api/experiment-list'
 import type { ExperimentGroup } from '@/api/types'
 
-import type { CellContext } from './cells'
 import type { Column } from './columns'
 import { ExperimentRow } from './experiment-row'
 import { GroupRow } from './group-row'
-import { experimentsOf, type Line } from './lines'
-import type { Ticks } from './use-selection'
-import { nextSort } from './view'
+import type { Ticks } from './selection'
+import type { CellContext } from './table-cells'
+import { experimentsOf, type TableRow } from './table-rows'
+import { nextSort } from './url-state'
 
 interface Props {
-  lines: readonly Line[]
+  rows: readonly TableRow[]
   columns: readonly Column[]
   context: CellContext
   ticks: Ticks
@@ -22,39 +22,39 @@ interface Props {
 }
 
 export function ExperimentTable(props: Props) {
-  const { lines, columns, context, ticks, reads } = props
+  const { rows, columns, context, ticks, reads } = props
   return (
     <div className="table-scroll experiments-scroll" tabIndex={0} role="region" aria-label="Experiments">
       <table className="experiments">
         <Head {...props} />
         <tbody>
-          {lines.map((line) =>
-            line.kind === 'group' ? (
+          {rows.map((row) =>
+            row.kind === 'group' ? (
               <GroupRow
-                key={line.group.key}
-                group={line.group}
+                key={row.group.key}
+                group={row.group}
                 columns={columns}
                 context={context}
-                open={line.open}
+                open={row.open}
                 onOpen={() => {
-                  props.onOpenGroup(line.group.key)
+                  props.onOpenGroup(row.group.key)
                 }}
-                ticked={isTicked(line.group, ticks)}
+                ticked={isTicked(row.group, ticks)}
                 onTick={() => {
-                  props.onTickGroup(line.group, !isTicked(line.group, ticks))
+                  props.onTickGroup(row.group, !isTicked(row.group, ticks))
                 }}
               />
             ) : (
               <ExperimentRow
-                key={line.experiment.id}
-                experiment={line.experiment}
+                key={row.experiment.id}
+                experiment={row.experiment}
                 columns={columns}
                 context={context}
-                inside={line.inside}
+                inside={row.inside}
                 reads={reads}
-                ticked={ticks.has(line.experiment.id)}
+                ticked={ticks.has(row.experiment.id)}
                 onTick={(range) => {
-                  ticks.tick(line.experiment, range)
+                  ticks.tick(row.experiment, range)
                 }}
               />
             ),
@@ -70,8 +70,8 @@ function isTicked(group: ExperimentGroup, ticks: Ticks): boolean {
   return inside.length >= group.count
 }
 
-function Head({ lines, columns, ticks, sort, onSort }: Props) {
-  const shown = experimentsOf(lines)
+function Head({ rows, columns, ticks, sort, onSort }: Props) {
+  const shown = experimentsOf(rows)
   const all = shown.length > 0 && shown.every(({ id }) => ticks.has(id))
   return (
     <thead>

@@ -19,17 +19,25 @@ import { ColumnMenu } from './column-menu'
 import { NoExperiment, NoMatch } from './empty-list'
 import { ExperimentTable } from './experiment-table'
 import { FilterBar } from './filter-bar'
-import { experimentsOf } from './lines'
+import { type Ticks, useSelection } from './selection'
 import { SortField } from './sort-field'
+import { experimentsOf } from './table-rows'
+import {
+  type ChangeExperimentListUrl,
+  type ExperimentListUrlState,
+  isFiltered,
+  toggleOpen,
+  toggleTag,
+  wantedOf,
+  withoutFilters,
+} from './url-state'
 import { useColumns } from './use-columns'
-import { useLines } from './use-lines'
 import { useRowKeys } from './use-row-keys'
-import { type Ticks, useSelection } from './use-selection'
-import { type ChangeView, isFiltered, toggleOpen, toggleTag, type View, wantedOf, withoutFilters } from './view'
+import { useTableRows } from './use-table-rows'
 
 interface Props {
-  view: View
-  onView: ChangeView
+  view: ExperimentListUrlState
+  onView: ChangeExperimentListUrl
 }
 
 export function ExperimentsPage({ view, onView }: Props) {
@@ -37,15 +45,15 @@ export function ExperimentsPage({ view, onView }: Props) {
   const { data: me } = useQuery(meQuery)
   const projects = me?.projects ?? []
   const reads = onlyReads(me) ?? true
-  const { list, lines } = useLines(view)
-  const shown = experimentsOf(lines)
+  const { list, rows } = useTableRows(view)
+  const shown = experimentsOf(rows)
   const ticks = useSelection(shown)
-  const measured = lines.map((line) => (line.kind === 'group' ? line.group.newest : line.experiment))
+  const measured = rows.map((row) => (row.kind === 'group' ? row.group.newest : row.experiment))
   const { ids, columns, choose } = useColumns(view, measured, projects.length, onView)
   const now = useNow(10_000)
   const tickGroup = useTickGroup(view, ticks)
   useRowKeys(shown, ticks)
-  // Begins the field of the name anew, which the address does not steer.
+  // A new key resets the name field, which does not follow the address.
   const [cleared, setCleared] = useState(0)
   const clear = () => {
     setCleared(cleared + 1)
@@ -70,10 +78,10 @@ export function ExperimentsPage({ view, onView }: Props) {
         <ColumnMenu shown={ids} onChoose={choose} />
       </FilterBar>
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}
-      {list.isSuccess && lines.length === 0 && (isFiltered(view) ? <NoMatch onClear={clear} /> : <NoExperiment />)}
-      {lines.length > 0 && (
+      {list.isSuccess && rows.length === 0 && (isFiltered(view) ? <NoMatch onClear={clear} /> : <NoExperiment />)}
+      {rows.length > 0 && (
         <ExperimentTable
-          lines={lines}
+          rows={rows}
           columns={columns}
           context={{
             now,
@@ -101,7 +109,7 @@ export function ExperimentsPage({ view, onView }: Props) {
 }
 
 /** Ticks all experiments of a group, which may have to be fetched first. */
-function useTickGroup(view: View, ticks: Ticks) {
+function useTickGroup(view: ExperimentListUrlState, ticks: Ticks) {
   const queryClient = useQueryClient()
   return (group: ExperimentGroup, on: boolean) => {
     queryClient.query(groupMembersQuery(wantedOf(view), group.key)).then(

@@ -3,29 +3,29 @@ import { type ReactNode, useState } from 'react'
 import { EXPERIMENT_STATES } from '@/api/types'
 
 import {
-  type ChangeView,
+  type ChangeExperimentListUrl,
+  type ExperimentListUrlState,
   isFiltered,
   toggleArchived,
   toggleGrouping,
   toggleProject,
   toggleState,
   toggleTag,
-  type View,
-} from './view'
+} from './url-state'
 
 interface Props {
-  view: View
+  view: ExperimentListUrlState
   /** Names of those that the user sees. */
   projects: string[]
-  onView: ChangeView
+  onView: ChangeExperimentListUrl
   onClear: () => void
-  /** What stands at the end of the bar. */
+  /** Content at the end of the bar. */
   children: ReactNode
 }
 
-/** What is listed and how; each choice is in the address. */
+/** Filters and options of the list, all of which are in the address. */
 export function FilterBar({ view, projects, onView, onClear, children }: Props) {
-  const change = (next: (view: View) => View) => () => {
+  const change = (next: (view: ExperimentListUrlState) => ExperimentListUrlState) => () => {
     onView(next)
   }
   return (
@@ -84,8 +84,8 @@ function Toggle({ label, on, onToggle }: { label: string; on: boolean; onToggle:
   )
 }
 
-/** The address follows the typing; it does not steer it, or fast typists would lose letters. */
-function NameField({ name, onView }: { name: string | undefined; onView: ChangeView }) {
+/** The address follows the typed text but never changes it, or fast typists would lose letters. */
+function NameField({ name, onView }: { name: string | undefined; onView: ChangeExperimentListUrl }) {
   const [text, setText] = useState(name ?? '')
   return (
     <input

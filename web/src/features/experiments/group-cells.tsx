@@ -3,14 +3,15 @@ import type { ReactNode } from 'react'
 import type { ExperimentGroup } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { formatMetric, type MetricName } from '@/lib/metrics'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 
-import { Ago, type CellContext, experimentCell } from './cells'
 import type { Column } from './columns'
+import { type CellContext, experimentCell } from './table-cells'
 
 type Spread = ExperimentGroup['metrics'][string]['last']
 
-/** What a column says of a group: mean ± sd of a metric, the sum of bytes, else what its experiments have in common. */
+/** A group's value in a column: mean ± sd of a metric, the sum of bytes, or else the value that its experiments share. */
 export function groupCell(column: Column, group: ExperimentGroup, context: CellContext): ReactNode {
   if (column.metric) {
     const { name, of } = column.metric
@@ -29,7 +30,7 @@ const CELLS: Record<string, (group: ExperimentGroup, context: CellContext) => Re
   bytes_down: ({ bytes_down: bytes }) => bytes > 0 && formatBytes(bytes),
   left: () => undefined,
   tags: () => undefined,
-  created: ({ newest }, { now }) => <Ago time={newest.created_at} now={now} />,
+  created: ({ newest }, { now }) => <RelativeTime at={newest.created_at} now={now} />,
   finished: () => undefined,
 }
 

@@ -1,8 +1,8 @@
 import type { ExperimentGroup } from '@/api/types'
 
-import { Cell, type CellContext } from './cells'
 import type { Column } from './columns'
 import { groupCell } from './group-cells'
+import { Cell, type CellContext } from './table-cells'
 
 interface Props {
   group: ExperimentGroup

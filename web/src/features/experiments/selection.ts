@@ -1,7 +1,9 @@
+import { useState } from 'react'
+
 import type { ListedExperiment } from '@/api/types'
 
 /** By id, in the order in which they were ticked, each as it was then. They stay when a filter hides their rows. */
-export type Selection = ReadonlyMap<string, ListedExperiment>
+type Selection = ReadonlyMap<string, ListedExperiment>
 
 export const NOTHING: Selection = new Map()
 
@@ -9,7 +11,7 @@ export function toggled(selection: Selection, experiment: ListedExperiment): Sel
   return selection.has(experiment.id) ? withoutIds(selection, [experiment.id]) : withAll(selection, [experiment])
 }
 
-export function withAll(selection: Selection, experiments: readonly ListedExperiment[]): Selection {
+function withAll(selection: Selection, experiments: readonly ListedExperiment[]): Selection {
   return new Map([...selection, ...experiments.map((experiment) => [experiment.id, experiment] as const)])
 }
 
@@ -30,7 +32,33 @@ export function withRange(
   return withAll(selection, rows.slice(begin, end + 1))
 }
 
-/** Those ticked, as they are now where they have a row. */
+/** The selected experiments; those with a row as they are now. */
 export function selectedOf(selection: Selection, rows: readonly ListedExperiment[]): ListedExperiment[] {
   return [...selection.values()].map((ticked) => rows.find(({ id }) => id === ticked.id) ?? ticked)
 }
+
+/** The selected experiments; `rows` are the visible ones, in their order. */
+export function useSelection(rows: readonly ListedExperiment[]) {
+  const [selection, setSelection] = useState<Selection>(NOTHING)
+  /** Where a range begins: the last one ticked by itself. */
+  const [anchor, setAnchor] = useState<string>()
+  const has = (id: string) => selection.has(id)
+  return {
+    has,
+    selected: selectedOf(selection, rows),
+    tick: (experiment: ListedExperiment, range: boolean) => {
+      setSelection((before) => (range ? withRange(before, rows, anchor, experiment.id) : toggled(before, experiment)))
+      setAnchor(experiment.id)
+    },
+    tickAll: (experiments: readonly ListedExperiment[], on: boolean) => {
+      const ids = experiments.map(({ id }) => id)
+      setSelection((before) => (on ? withAll(before, experiments) : withoutIds(before, ids)))
+    },
+    clear: () => {
+      setSelection(NOTHING)
+      setAnchor(undefined)
+    },
+  }
+}
+
+export type Ticks = ReturnType<typeof useSelection>

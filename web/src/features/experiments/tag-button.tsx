@@ -1,10 +1,10 @@
-import { retagExperiment } from '@/api/editing'
+import { retagExperiment } from '@/api/experiment-edit'
 import type { ListedExperiment } from '@/api/types'
+import { splitList } from '@/lib/split-list'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { words } from '@/lib/text'
 import { Field } from '@/lib/ui/field'
 
-import type { BulkAction } from './bulk'
+import type { BulkAction } from './bulk-actions'
 
 interface Props {
   selected: readonly ListedExperiment[]
@@ -12,11 +12,11 @@ interface Props {
   onRun: (label: string, experiments: readonly ListedExperiment[], run: BulkAction['run']) => Promise<unknown>
 }
 
-/** Gives tags to all that are ticked, or takes some of theirs away. */
+/** Adds tags to all selected experiments, or removes some. */
 export function TagButton({ selected, pending, onRun }: Props) {
   const present = [...new Set(selected.flatMap(({ tags }) => tags))].sort()
   const submit = async (form: FormData) => {
-    const more = words(form.get('more'))
+    const more = splitList(form.get('more'))
     const fewer = form.getAll('fewer').filter((tag) => typeof tag === 'string')
     if (more.length + fewer.length > 0) await onRun('Tag', selected, ({ id }) => retagExperiment(id, more, fewer))
     return true
@@ -31,12 +31,12 @@ export function TagButton({ selected, pending, onRun }: Props) {
       problem={undefined}
       onSubmit={submit}
     >
-      <Field label="Add" hint="Several by comma, each a few words.">
+      <Field label="Add" hint="Separate tags by commas.">
         <input name="more" type="text" placeholder="hearts, K search" autoComplete="off" />
       </Field>
       {present.length > 0 && (
         <fieldset className="tag-choice">
-          <legend>Take away</legend>
+          <legend>Remove</legend>
           {present.map((tag) => (
             <label key={tag}>
               <input type="checkbox" name="fewer" value={tag} /> {tag}

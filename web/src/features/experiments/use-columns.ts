@@ -2,14 +2,18 @@ import { useEffect } from 'react'
 
 import type { ListedExperiment } from '@/api/types'
 
-import { type Column, columnsOf, usualColumns } from './columns'
-import { rememberColumns, rememberedColumns } from './remembered-columns'
-import type { ChangeView, View } from './view'
+import { chosenColumns, type Column, columnsOf, usualColumns } from './columns'
+import type { ChangeExperimentListUrl, ExperimentListUrlState } from './url-state'
 
 /** The columns that the address names, else those that this browser remembers, else the usual ones. */
-export function useColumns(view: View, rows: readonly ListedExperiment[], projects: number, onView: ChangeView) {
+export function useColumns(
+  view: ExperimentListUrlState,
+  rows: readonly ListedExperiment[],
+  projects: number,
+  onView: ChangeExperimentListUrl,
+) {
   const { columns: named } = view
-  // What is remembered goes into the address, so that a link to it shows the same.
+  // Remembered columns go into the address, so that a link shows the same columns.
   useEffect(() => {
     const remembered = rememberedColumns()
     if (named === undefined && remembered) onView((before) => ({ ...before, columns: remembered.join(',') }))
@@ -22,4 +26,25 @@ export function useColumns(view: View, rows: readonly ListedExperiment[], projec
     onView((before) => ({ ...before, columns: kept?.join(',') }))
   }
   return { ids, columns: columnsOf(ids) as readonly Column[], choose }
+}
+
+const KEY = 'ferret.columns'
+
+/** The columns that this browser remembers; undefined for the defaults. */
+function rememberedColumns(): string[] | undefined {
+  try {
+    return chosenColumns(window.localStorage.getItem(KEY) ?? undefined)
+  } catch {
+    return undefined // a browser that keeps nothing for this site
+  }
+}
+
+/** Undefined restores the default columns. */
+function rememberColumns(ids: readonly string[] | undefined): void {
+  try {
+    if (ids === undefined) window.localStorage.removeItem(KEY)
+    else window.localStorage.setItem(KEY, ids.join(','))
+  } catch {
+    // The address still holds them.
+  }
 }

@@ -1,7 +1,7 @@
 import type { ListedExperiment } from '@/api/types'
 import { useShortcuts } from '@/lib/use-shortcuts'
 
-import type { Ticks } from './use-selection'
+import type { Ticks } from './selection'
 
 /** j and k move through the rows, x ticks the one with the focus, X all from the last one ticked to it. */
 export function useRowKeys(rows: readonly ListedExperiment[], ticks: Ticks): void {

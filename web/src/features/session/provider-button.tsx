@@ -5,7 +5,7 @@ import { beginAtProvider, signInQuery } from '@/api/sign-in'
 import { noteReturn } from '@/lib/provider-callback'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
-/** Where the service has a provider: leaves for it, to come back to this very page. */
+/** A button to sign in at the service's provider, which leads back to this page. */
 export function ProviderButton() {
   const { data: ways } = useQuery(signInQuery)
   const begin = useMutation({
@@ -29,7 +29,7 @@ export function ProviderButton() {
         Sign in with {ways.provider}
       </button>
       {begin.error && <ProblemNotice problem={toProblem(begin.error)} />}
-      <p className="sign-in-or muted small">or, with an account of this service</p>
+      <p className="sign-in-or muted small">or with an account on this server</p>
     </>
   )
 }

@@ -5,11 +5,11 @@ import type { Me } from '@/api/types'
 interface Props {
   /** The user whose session the browser has. */
   me: Pick<Me, 'name'>
-  /** Whether the link is to be used. */
+  /** Called with true to use the link. */
   onChosen: (use: boolean) => void
 }
 
-/** Asks before a sign-in link takes the place of a session: anybody can send somebody a link into the own account. */
+/** A confirmation before a sign-in link replaces a session, because anybody can send a link into their own account. */
 export function ReplaceSession({ me, onChosen }: Props) {
   return (
     <main className="sign-in">
@@ -22,7 +22,7 @@ export function ReplaceSession({ me, onChosen }: Props) {
       >
         <h1>You are signed in as {me.name}</h1>
         <p>
-          The address that you opened has a sign-in link, perhaps into another account. Use it only if you asked for it
+          The address that you opened is a sign-in link, perhaps for another account. Use it only if you requested it
           yourself: you would work in that account, and {me.name} would be signed out here.
         </p>
         <button type="submit" className="button primary" autoFocus>
@@ -40,4 +40,18 @@ export function ReplaceSession({ me, onChosen }: Props) {
       </form>
     </main>
   )
+}
+
+interface Steps {
+  /** The user whose session the browser has; undefined without one. */
+  signedIn: () => Promise<Me | undefined>
+  /** Resolves to true if the user wants the link to replace that session. */
+  ask: (me: Me) => Promise<boolean>
+  signIn: () => Promise<unknown>
+}
+
+/** Signs in with a link. If the browser has a session, the user has to agree first. */
+export async function followLink({ signedIn, ask, signIn }: Steps): Promise<void> {
+  const me = await signedIn()
+  if (me === undefined || (await ask(me))) await signIn()
 }

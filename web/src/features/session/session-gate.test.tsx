@@ -12,7 +12,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** A server that knows one token and one account, and keeps one session. */
+/** A server with one token and one account, which keeps one session. */
 function serve(token: string, provider: string | null = null) {
   let session = false
   const problem = (code: string) =>

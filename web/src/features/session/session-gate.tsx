@@ -8,7 +8,7 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { SignIn } from './sign-in'
 
 interface Props {
-  /** Why the token of the address was refused, if it was. */
+  /** The problem with the token of the address, if it was refused. */
   refused: ApiProblem | undefined
   children: ReactNode
 }

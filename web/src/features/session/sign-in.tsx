@@ -36,7 +36,7 @@ export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
           name="username"
           autoComplete="username"
           autoCapitalize="none"
-          placeholder="empty for the admin token"
+          placeholder="leave empty for the admin token"
           autoFocus
         />
         <label htmlFor={`${field}secret`}>Password or admin token</label>

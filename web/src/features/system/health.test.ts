@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import type { System } from '@/api/types'
 
-import { troubles } from './health'
+import { healthIssues } from './health'
 
 const GOOD = { ready: true, detail: null }
 const WELL: System = {
@@ -21,12 +21,12 @@ const WELL: System = {
 }
 
 test('where all is well there is nothing to do, whatever waits', () => {
-  expect(troubles(WELL)).toEqual([])
+  expect(healthIssues(WELL)).toEqual([])
 })
 
 test('a part that is missing comes first, in the words of the server', () => {
   const broker = { ready: false, detail: 'the broker does not answer; start Redis' }
-  const found = troubles({ ...WELL, given_up: 2, parts: { ...WELL.parts, ready: false, broker } })
+  const found = healthIssues({ ...WELL, given_up: 2, parts: { ...WELL.parts, ready: false, broker } })
   expect(found.map(({ title }) => title)).toEqual(['The broker cannot be used', 'Tasks that were given up'])
   expect(found[0]?.detail).toBe(broker.detail)
 })
@@ -34,12 +34,12 @@ test('a part that is missing comes first, in the words of the server', () => {
 test('a queue without a worker comes with the command that starts one, whether anything waits or not', () => {
   const idle = { queue: 'playground', workers: 0, waiting: 0, oldest: null, messages: 0 } as const
   const stuck = { ...idle, queue: 'train', waiting: 1 } as const
-  const found = troubles({ ...WELL, queues: [stuck, idle] })
+  const found = healthIssues({ ...WELL, queues: [stuck, idle] })
   expect(found.map(({ command }) => command)).toEqual(['ferret worker train', 'ferret worker playground'])
   expect(found[0]?.detail).toContain('1 task waits for one.')
   expect(found[1]?.detail).not.toContain('wait')
 })
 
 test('a disk that is nearly full is told before anything fails', () => {
-  expect(troubles({ ...WELL, disk: { total: 1e12, free: 1.5e9 } })[0]?.detail).toContain('1.5 GB')
+  expect(healthIssues({ ...WELL, disk: { total: 1e12, free: 1.5e9 } })[0]?.detail).toContain('1.5 GB')
 })

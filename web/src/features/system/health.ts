@@ -1,18 +1,18 @@
 import type { System } from '@/api/types'
 import { formatBytes, formatCount } from '@/lib/format'
 
-/** Below this, as `ferret doctor` says too, checkpoints soon find no room. */
+/** Less free space is reported, as in `ferret doctor`, because checkpoints would soon fill it. */
 const NEEDED_BYTES = 2e9
 
-export interface Trouble {
+export interface HealthIssue {
   title: string
   detail: string
   command?: string
 }
 
-/** What an operator should look at, the gravest first; empty where all is well. */
-export function troubles({ parts, queues, disk, given_up: givenUp }: System): Trouble[] {
-  const found: Trouble[] = []
+/** Issues for an operator, the most serious first; empty if all is well. */
+export function healthIssues({ parts, queues, disk, given_up: givenUp }: System): HealthIssue[] {
+  const found: HealthIssue[] = []
   for (const [name, { ready, detail }] of [
     ['database', parts.database],
     ['schema', parts.migrations],
@@ -31,12 +31,12 @@ export function troubles({ parts, queues, disk, given_up: givenUp }: System): Tr
     })
   }
   if (disk.free < NEEDED_BYTES) {
-    const detail = `${formatBytes(disk.free)} are free. Make room, or delete experiments and then let go of their files:`
+    const detail = `${formatBytes(disk.free)} are free. Free some space, or delete experiments and then remove their files:`
     found.push({ title: 'The disk is nearly full', detail, command: 'ferret storage gc' })
   }
   if (givenUp > 0) {
     const tasks = givenUp === 1 ? 'One task was' : `${formatCount(givenUp)} tasks were`
-    const detail = `${tasks} given up after too many failures. The pages of their experiments say why.`
+    const detail = `${tasks} given up after too many failures. The pages of their experiments show why.`
     found.push({ title: 'Tasks that were given up', detail })
   }
   return found

@@ -4,7 +4,7 @@ import { TableHead } from '@/lib/ui/table-head'
 
 const COLUMNS = ['Queue', 'Workers', 'Waiting', 'Oldest waits for', 'At the broker']
 
-/** What waits for workers, and how many there are. */
+/** The queues with their workers and waiting tasks. */
 export function QueuesSection({ system: { queues, time } }: { system: System }) {
   return (
     <section aria-labelledby="queues">

@@ -7,22 +7,22 @@ import { systemQuery } from '@/api/system'
 import type { System } from '@/api/types'
 import { formatBytes, formatCount, formatTime } from '@/lib/format'
 import { Command } from '@/lib/ui/command'
-import { Fact } from '@/lib/ui/fact'
+import { DefinitionItem } from '@/lib/ui/definition-item'
 import { Notice } from '@/lib/ui/notice'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { useTitle } from '@/lib/use-title'
 
-import { troubles } from './health'
+import { healthIssues } from './health'
 import { QueuesSection } from './queues-section'
-import type { View } from './view'
+import type { SystemUrlState } from './url-state'
 import { WorkersSection } from './workers-section'
 
 interface Props {
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: SystemUrlState
+  onView: (change: (view: SystemUrlState) => SystemUrlState) => void
 }
 
-/** How the whole service is, for who looks after it. */
+/** The state of the whole service, for operators. */
 export function SystemPage({ view, onView }: Props) {
   const { data: system, error } = useQuery(systemQuery)
   useTitle('System')
@@ -50,8 +50,8 @@ export function SystemPage({ view, onView }: Props) {
 }
 
 function Health({ system }: { system: System }) {
-  const found = troubles(system)
-  if (found.length === 0) return <p role="status">All parts can be used, and every queue has a worker.</p>
+  const found = healthIssues(system)
+  if (found.length === 0) return <p role="status">All components work, and every queue has a worker.</p>
   return found.map(({ title, detail, command }) => (
     <Notice key={title} title={title} testId="trouble">
       <p>{detail}</p>
@@ -64,25 +64,25 @@ function Parts({ system }: { system: System }) {
   const { parts, database, storage, disk, experiments, unsent } = system
   return (
     <dl className="facts boxed" data-testid="parts">
-      <Fact term="Database">
+      <DefinitionItem term="Database">
         {database.kind}, {formatBytes(database.size)}
-      </Fact>
-      <Fact term="Schema">
+      </DefinitionItem>
+      <DefinitionItem term="Schema">
         {database.revision ?? 'none'}
-        {!parts.migrations.ready && ', not as this version needs it'}
-      </Fact>
-      <Fact term="Broker">{parts.broker.ready ? 'answers' : 'does not answer'}</Fact>
-      <Fact term="Storage">
+        {!parts.migrations.ready && ', not the one that this version needs'}
+      </DefinitionItem>
+      <DefinitionItem term="Broker">{parts.broker.ready ? 'answers' : 'does not answer'}</DefinitionItem>
+      <DefinitionItem term="Storage">
         {storage.place}
         {!parts.storage.ready && ', cannot be used'}
-      </Fact>
-      <Fact term="Disk">
+      </DefinitionItem>
+      <DefinitionItem term="Disk">
         {formatBytes(disk.free)} free of {formatBytes(disk.total)}
-      </Fact>
-      <Fact term="Experiments">
+      </DefinitionItem>
+      <DefinitionItem term="Experiments">
         {formatCount(experiments.running ?? 0)} running, {formatCount(experiments.queued ?? 0)} queued
-      </Fact>
-      <Fact term="Calls not at the broker">{formatCount(unsent.waiting)}</Fact>
+      </DefinitionItem>
+      <DefinitionItem term="Calls not yet at the broker">{formatCount(unsent.waiting)}</DefinitionItem>
     </dl>
   )
 }

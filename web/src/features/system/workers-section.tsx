@@ -6,18 +6,18 @@ import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 import { Toggles } from '@/lib/ui/toggles'
 
-import { QUEUES, shownWorkers, type View } from './view'
+import { QUEUES, shownWorkers, type SystemUrlState } from './url-state'
 
-const COLUMNS = ['State', 'Queue', 'Host', 'Process', 'Device', 'Works at', 'Runs for', 'Last sign of life']
+const COLUMNS = ['State', 'Queue', 'Host', 'Process', 'Device', 'Task', 'Uptime', 'Last seen']
 const CHOICES = [['all', 'all'] as const, ...QUEUES.map((queue) => [queue, queue] as const)]
 
 interface Props {
   system: System
-  view: View
-  onView: (change: (view: View) => View) => void
+  view: SystemUrlState
+  onView: (change: (view: SystemUrlState) => SystemUrlState) => void
 }
 
-/** Every worker process, and what it works at. */
+/** Every worker process and its task. */
 export function WorkersSection({ system, view, onView }: Props) {
   const shown = shownWorkers(system.workers, view)
   const silent = system.workers.filter(({ alive }) => !alive).length
@@ -42,13 +42,14 @@ export function WorkersSection({ system, view, onView }: Props) {
                 onView((before) => ({ ...before, silent: target.checked ? '1' : undefined }))
               }}
             />{' '}
-            with {silent} silent
+            include {silent} silent
           </label>
         </div>
       </header>
       {shown.length === 0 ? (
         <p className="muted">
-          None{view.queue && ` for ${view.queue}`}. <code>ferret worker {view.queue ?? 'train'}</code> starts one.
+          There are no workers{view.queue && ` for ${view.queue}`}. <code>ferret worker {view.queue ?? 'train'}</code>{' '}
+          starts one.
         </p>
       ) : (
         <div className="table-scroll" tabIndex={0} role="region" aria-label="Workers">
@@ -95,7 +96,7 @@ function seenAgo(seconds: number): string {
   return seconds < 1 ? 'now' : `${formatSeconds(seconds)} ago`
 }
 
-/** Its task, and the experiment's page where there is one: a question of the playground is of none. */
+/** The worker's task, and a link to its experiment; playground questions have none. */
 function Work({ worker: { task, experiment } }: { worker: WorkerFacts }) {
   if (task === null) return '–'
   const name = task.replace('ferret.', '')

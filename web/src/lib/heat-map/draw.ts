@@ -1,13 +1,13 @@
 import { labelStep, type Layout, type Place, visible, type Window } from './layout'
 import type { Rgb } from './scale'
 
-/** What is drawn of the cells: for each a place in `colours`, row by row; 255 is nothing at all. */
+/** The cells row by row, each an index into `colours`; 255 is an empty cell. */
 export interface Cells {
   rows: number
   columns: number
   places: Uint8Array
   colours: readonly Rgb[]
-  /** Signs that tell what colour alone would say, by place in `colours`; drawn where there is room. */
+  /** Signs that distinguish colours, by index into `colours`; drawn if there is room. */
   signs: readonly (Sign | undefined)[]
 }
 
@@ -101,7 +101,7 @@ function corner(layout: Layout, seen: Window, { row, column }: Place): [number, 
   return [layout.left + column * layout.width - seen.x, layout.top + row * layout.height - seen.y]
 }
 
-/** Lines of the ground between cells that are large enough. */
+/** Draws gaps between cells that are large enough. */
 function drawGaps(context: CanvasRenderingContext2D, { layout, seen, ink }: Scene): void {
   const { firstRow, lastRow, firstColumn, lastColumn } = visible(layout, seen)
   const [left, top] = corner(layout, seen, { row: firstRow, column: firstColumn })
@@ -174,7 +174,7 @@ function drawRowNames(context: CanvasRenderingContext2D, { layout, seen, rowName
   context.direction = 'ltr'
   const middle = (row: number) => {
     const y = layout.top + row * layout.height - seen.y + (layout.height - 1) / 2
-    return Math.max(layout.top + HALF_NAME, y) // the first stands whole beside cells that are lower than it
+    return Math.max(layout.top + HALF_NAME, y) // the first name stays visible next to low cells
   }
   const write = (row: number, style: string) => {
     context.fillStyle = style

@@ -5,8 +5,7 @@ import { type KeyboardEvent, type MouseEvent, useId, useRef, useState } from 're
 import type { Cells } from './draw'
 import { cellTarget } from './keys'
 import { cellSize, extent, type Layout, type Place, placeAt, revealed, rowAt } from './layout'
-import { useHeatMap } from './use-heat-map'
-import { useWidth } from './use-width'
+import { useHeatMap, useWidth } from './use-heat-map'
 
 interface Props {
   label: string
@@ -18,7 +17,7 @@ interface Props {
   /** The cell that is read out; the caller shows what it holds. */
   cursor: Place | undefined
   onCursor: (place: Place | undefined) => void
-  /** What a reader hears of the cursor's cell, when keys have moved it. */
+  /** The text that screen readers announce when keys move the cursor. */
   spoken: (place: Place) => string
   onOpen: (place: Place) => void
   onOpenRow: (row: number) => void
@@ -103,8 +102,8 @@ function Sized({ width, ...props }: Props & { width: number }) {
         </div>
       </div>
       <p id={help} className="visually-hidden">
-        Arrow keys move from cell to cell, with Ctrl by ten, Home and End to the ends, Enter opens. The table below
-        holds the values.
+        Arrow keys move from cell to cell, and with Ctrl by ten cells. Home and End go to the ends. Enter opens a cell.
+        The table below holds the values.
       </p>
       <p className="visually-hidden" role="status">
         {said}

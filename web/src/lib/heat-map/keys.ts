@@ -2,7 +2,7 @@ import type { Place } from './layout'
 
 const PAGE = 10
 
-/** Where a key leads from a cell: arrows by one, with Ctrl or Page keys further, Home and End along the row. */
+/** The cell that a key leads to: arrows move by one, with Ctrl or Page keys by ten, Home and End along the row. */
 export function cellTarget(
   key: string,
   whole: boolean,

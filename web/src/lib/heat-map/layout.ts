@@ -62,7 +62,7 @@ export function visible(layout: Layout, seen: Window): Visible {
   return { firstRow, lastRow, firstColumn, lastColumn }
 }
 
-/** Which cell is at a point of the window; on an axis the row or the column alone is meant, and undefined elsewhere. */
+/** The cell at a point of the window; undefined on the axes and outside. */
 export function placeAt(layout: Layout, seen: Window, x: number, y: number): Place | undefined {
   if (x < layout.left || y < layout.top || x >= seen.width || y >= seen.height) return undefined
   const row = Math.floor((y - layout.top + seen.y) / layout.height)
@@ -70,7 +70,7 @@ export function placeAt(layout: Layout, seen: Window, x: number, y: number): Pla
   return row < layout.rows && column < layout.columns ? { row, column } : undefined
 }
 
-/** Which row's name is at a point of the window. */
+/** The row whose name is at a point of the window. */
 export function rowAt(layout: Layout, seen: Window, x: number, y: number): number | undefined {
   if (x < 0 || x >= layout.left || y < layout.top || y >= seen.height) return undefined
   const row = Math.floor((y - layout.top + seen.y) / layout.height)
@@ -87,7 +87,7 @@ export function revealed(layout: Layout, seen: Window, { row, column }: Place): 
   }
 }
 
-/** Every how many columns a number is written, so that numbers of `digits` digits do not touch. */
+/** The distance in columns between two labels, so that labels of `digits` digits do not touch. */
 export function labelStep(width: number, digits: number): number {
   const room = 8 * digits + 10
   return [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => step * width >= room) ?? 2000

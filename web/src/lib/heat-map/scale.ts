@@ -36,7 +36,7 @@ function viridis(at: number): Rgb {
   return [mix(0), mix(1), mix(2)]
 }
 
-/** What a scale spans; values beyond have the colour of its end. */
+/** The range of a scale; values beyond it have the colour of its end. */
 export interface Domain {
   low: number
   high: number

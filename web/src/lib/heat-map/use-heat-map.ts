@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react'
 
 import { onThemeChange } from '@/lib/theme'
 
@@ -16,7 +16,7 @@ interface Shown {
 interface HeatMapCanvas {
   scroller: RefObject<HTMLDivElement | null>
   canvas: RefObject<HTMLCanvasElement | null>
-  /** What is seen at this moment. */
+  /** The visible part at this moment. */
   seen: () => Window
   scrollTo: (to: { x: number; y: number }) => void
 }
@@ -116,4 +116,21 @@ function inkOf(element: HTMLElement): Ink {
     sign: of('--surface'),
     font: `12px ${style.fontFamily}`,
   }
+}
+
+/** How wide an element is inside, in CSS pixels, whenever that changes. */
+export function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const measured = element.current
+    if (measured === null) return
+    const observer = new ResizeObserver(() => {
+      setWidth(measured.clientWidth)
+    })
+    observer.observe(measured)
+    return () => {
+      observer.disconnect()
+    }
+  }, [element])
+  return width
 }

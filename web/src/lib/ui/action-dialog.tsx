@@ -5,14 +5,14 @@ import { type Problem, ProblemNotice } from './problem-notice'
 
 interface Props {
   label: string
-  /** What the button in the dialog says that takes the action; the same if not given. */
+  /** The label of the dialog's button that takes the action; the same as `label` if not given. */
   confirm?: string
   title: string
   children: ReactNode
-  /** What the other button says: the action is not taken. */
+  /** The label of the button that closes the dialog without the action. */
   dismiss: string
   danger?: boolean
-  /** The button that opens it is the one thing a reader most likely wants. */
+  /** Makes the button that opens the dialog the primary one. */
   primary?: boolean
   pending: boolean
   problem: Problem | undefined
@@ -21,7 +21,7 @@ interface Props {
   onSubmit: (form: FormData) => Promise<boolean>
 }
 
-/** A button that asks before it acts: what happens, what cannot be undone, what more it takes. */
+/** A button with a dialog that explains the action, takes its inputs and confirms it. */
 export function ActionDialog({
   label,
   confirm = label,

@@ -6,7 +6,7 @@ const SHOWN_MILLISECONDS = 1500
 
 interface Props {
   text: string
-  /** What is copied, for the accessible name: "Copy digest". */
+  /** Names the copied text in the accessible name: "Copy digest". */
   label: string
 }
 

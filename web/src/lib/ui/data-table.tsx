@@ -1,4 +1,4 @@
-import { type ChartData, roundsAt, type Value } from '@/lib/chart-data'
+import { type ChartData, roundsAt, type Value } from '@/lib/charts/chart-data'
 import { TableHead } from '@/lib/ui/table-head'
 
 interface Props {
@@ -35,7 +35,7 @@ export function DataTable({ caption, data, lines, format }: Props) {
   )
 }
 
-/** A dash where nothing was measured; what is not a number says so. */
+/** A value as text, with a dash for a missing one. */
 export function formatValue(value: Value, format: (value: number) => string): string {
   if (value === null) return 'not a number'
   return value === undefined ? '–' : format(value)

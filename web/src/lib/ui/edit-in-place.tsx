@@ -3,7 +3,7 @@ import './edit-in-place.css'
 import { type ReactNode, type SubmitEvent, useRef, useState } from 'react'
 
 interface Props {
-  /** What is edited, for the accessible name: "name of demo". */
+  /** Names the edited text in the accessible name: "name of demo". */
   label: string
   value: string
   maxLength: number
@@ -13,7 +13,7 @@ interface Props {
   onSave: (text: string) => Promise<unknown>
 }
 
-/** A text with a pencil beside it, which makes a field of it: Enter saves, Escape leaves it as it was. */
+/** A text with an edit button. In the field, Enter saves and Escape cancels. */
 export function EditInPlace({ label, value, maxLength, children, onBegin, onSave }: Props) {
   const [editing, setEditing] = useState(false)
   const pencil = useRef<HTMLButtonElement>(null)

@@ -2,7 +2,7 @@ import { type ReactNode, useId, useRef } from 'react'
 
 import { placeBelow } from './popover-place'
 
-/** What is done rarely, behind a button with three dots. */
+/** A menu of rare actions behind a button with three dots. */
 export function MoreMenu({ label, children }: { label: string; children: ReactNode }) {
   const menu = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLButtonElement>(null)

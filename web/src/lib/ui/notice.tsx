@@ -6,7 +6,7 @@ interface Props {
   children: ReactNode
 }
 
-/** Something that a reader should know, and can often do something about; not an error. */
+/** A message that is not an error, often with a next step. */
 export function Notice({ title, testId, children }: Props) {
   return (
     <section className="notice" role="status" data-testid={testId}>

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-import { WhatNext } from './what-next'
+import { NextStep } from './next-step'
 
 interface FieldError {
   field: string
@@ -32,7 +32,7 @@ export function ProblemNotice({ problem, children }: { problem: Problem; childre
           {!!problem.errorsOmitted && <li>and {problem.errorsOmitted} more</li>}
         </ul>
       )}
-      <WhatNext problem={problem} />
+      <NextStep problem={problem} />
       {children}
     </section>
   )

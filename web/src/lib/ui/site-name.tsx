@@ -1,4 +1,4 @@
-/** What people call a participant, whichever way its script is written, and its id where that is another. */
+/** A participant's display name in its own writing direction, and its id if that differs. */
 export function SiteName({ name, id }: { name: string; id: string }) {
   return (
     <>

@@ -1,6 +1,6 @@
 interface Props {
   columns: readonly string[]
-  /** Those of the columns that hold numbers, and stand right as these do. */
+  /** The columns of numbers, which are aligned to the right. */
   numbers?: readonly string[]
 }
 

@@ -2,7 +2,7 @@ import './tabs.css'
 
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef } from 'react'
 
-import { keyTarget } from './roving'
+import { keyTarget } from './roving-focus'
 
 interface Props<T extends string> {
   label: string

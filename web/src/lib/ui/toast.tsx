@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react'
 
 import { dismissToast, onToasts, shownToasts, type Toast } from '@/lib/toasts'
 
-import { WhatNext } from './what-next'
+import { NextStep } from './next-step'
 
 /** More than these would cover the page. */
 const MOST_ERRORS = 6
@@ -46,7 +46,7 @@ function ToastCard({ action, problem }: Toast) {
         </p>
       ))}
       {more > 0 && <p>and {more} more</p>}
-      <WhatNext problem={problem} />
+      <NextStep problem={problem} />
     </section>
   )
 }

@@ -1,5 +1,5 @@
 interface Props<T extends string> {
-  /** What is chosen here, for screen readers, and shown before the buttons with `shown`. */
+  /** Names the choice for screen readers, and in front of the buttons with `shown`. */
   label: string
   shown?: boolean
   options: readonly (readonly [T, string])[]

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react'
 
 import { ActionDialog } from './action-dialog'
-import { Ago } from './ago'
 import type { Problem } from './problem-notice'
+import { RelativeTime } from './relative-time'
 import { TableHead } from './table-head'
 
-const COLUMNS = ['Token', 'Good for', 'Expires', 'Last used', '']
+const COLUMNS = ['Token', 'Scope', 'Expires', 'Last used', '']
 
 /** A table of tokens; its rows are `TokenRow`s. */
 export function TokenTable({ children }: { children: ReactNode }) {
@@ -31,8 +31,8 @@ export function TokenRow({ token, now, revoke }: Props) {
     <tr data-testid="token-row">
       <th scope="row">{name}</th>
       <td>{scopes.join(' and ')}</td>
-      <td>{expires === null ? 'never' : <Ago at={expires} now={now} />}</td>
-      <td>{used === null ? 'never' : <Ago at={used} now={now} />}</td>
+      <td>{expires === null ? 'never' : <RelativeTime at={expires} now={now} />}</td>
+      <td>{used === null ? 'never' : <RelativeTime at={used} now={now} />}</td>
       <td>
         <ActionDialog
           label="Revoke"

@@ -5,7 +5,7 @@ import { useVirtualRows } from './use-virtual-rows'
 interface Props {
   label: string
   head: ReactNode
-  /** Columns, for the rows that stand for those out of sight. */
+  /** The number of columns, which the filler rows span. */
   columns: number
   count: number
   /** About how high a row is, in pixels. */
@@ -16,7 +16,7 @@ interface Props {
   row: (index: number, place: RowPlace) => ReactNode
 }
 
-/** What a row says of itself: its number for assistive technology, and how it is measured. */
+/** Attributes of a row: its number for assistive technology, and its measurement. */
 export interface RowPlace {
   ref: (row: HTMLElement | null) => void
   'data-index': number

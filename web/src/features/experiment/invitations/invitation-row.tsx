@@ -2,10 +2,8 @@ import { invitationsKey, revokeInvitation } from '@/api/invitations'
 import type { EnrolmentInfo } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Ago } from '@/lib/ui/ago'
+import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
-
-import { invitationState } from './state'
 
 export function InvitationRow({ experiment, code, now }: { experiment: string; code: EnrolmentInfo; now: number }) {
   const { id, group, approval, created_at: created, expires_at: expires, used_by: usedBy, refused } = code
@@ -30,14 +28,14 @@ export function InvitationRow({ experiment, code, now }: { experiment: string; c
           </span>
         )}
         {refused > 0 && (
-          <span className="row-warning">shown {refused} more times after that: somebody else has it too</span>
+          <span className="row-warning">presented {refused} more times since: somebody else has the code too</span>
         )}
       </td>
-      <td>{approval ? 'is asked for' : 'at once'}</td>
+      <td>{approval ? 'required' : 'not required'}</td>
       <td className="nowrap">
-        <Ago at={created} now={now} />
+        <RelativeTime at={created} now={now} />
       </td>
-      <td className="nowrap">{state === 'open' ? <Ago at={expires} now={now} /> : '–'}</td>
+      <td className="nowrap">{state === 'open' ? <RelativeTime at={expires} now={now} /> : '–'}</td>
       <td>{state === 'open' && <Revoke experiment={experiment} id={id} />}</td>
     </tr>
   )
@@ -55,7 +53,16 @@ function Revoke({ experiment, id }: { experiment: string; id: string }) {
       problem={revoke.problem}
       onSubmit={() => revoke.run()}
     >
-      <p>Nobody joins with it any more. This cannot be undone; a new code can be made.</p>
+      <p>Nobody can join with this code any more. This cannot be undone, but you can create a new code.</p>
     </ActionDialog>
   )
+}
+
+type InvitationState = 'open' | 'used' | 'revoked' | 'expired'
+
+/** The state of a code. */
+export function invitationState(code: EnrolmentInfo, now: number): InvitationState {
+  if (code.used_at !== null) return 'used'
+  if (code.revoked_at !== null) return 'revoked'
+  return Date.parse(code.expires_at) <= now ? 'expired' : 'open'
 }

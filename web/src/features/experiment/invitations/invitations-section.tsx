@@ -14,7 +14,7 @@ import { useNow } from '@/lib/use-now'
 import { InvitationRow } from './invitation-row'
 import { InviteButton } from './invite-button'
 
-const COLUMNS = ['Code', 'State', 'Approval', 'Made', 'Expires', '']
+const COLUMNS = ['Code', 'State', 'Approval', 'Created', 'Expires', '']
 
 /** Codes with which participants join, for researchers. */
 export function InvitationsSection({ experiment: { id, state } }: { experiment: Experiment }) {
@@ -33,7 +33,7 @@ export function InvitationsSection({ experiment: { id, state } }: { experiment: 
       {made && <Made code={made} />}
       {codes?.length === 0 && (
         <p className="muted">
-          Nobody was invited yet. <code>ferret experiment enrol {id}</code> makes a code too.
+          Nobody was invited yet. <code>ferret experiment enrol {id}</code> creates a code too.
         </p>
       )}
       {codes && codes.length > 0 && (
@@ -57,7 +57,7 @@ function Made({ code: { code, command } }: { code: Enrolment }) {
   return (
     <Notice title="Copy the code now: it is not shown again" testId="new-invitation">
       <Command text={code} label="code" />
-      <p>The participant runs this, which asks for the code:</p>
+      <p>The participant runs this command and then enters the code:</p>
       <Command text={command} label="command" />
     </Notice>
   )

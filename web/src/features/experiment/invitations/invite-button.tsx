@@ -16,22 +16,22 @@ export function InviteButton({ id, onMade }: { id: string; onMade: (code: Enrolm
   return (
     <ActionDialog
       label="Invite"
-      confirm="Make a code"
+      confirm="Create a code"
       title="Invite a participant"
       dismiss="Close"
       pending={create.pending}
       problem={create.problem}
       onSubmit={create.run}
     >
-      <p>One participant joins with the code, once. Hand it over on a way that nobody else reads.</p>
+      <p>One participant can join with the code, once. Send it over a channel that nobody else can read.</p>
       <Field label="Days until it expires">
         <input name="days" type="number" min={1} max={30} step={1} defaultValue={1} required />
       </Field>
-      <Field label="Group" hint="A word for codes that belong together, or nothing.">
+      <Field label="Group" hint="Optional: a name for codes that belong together.">
         <input name="group" maxLength={100} />
       </Field>
       <label className="field-check">
-        <input name="approval" type="checkbox" /> takes part once it is approved here
+        <input name="approval" type="checkbox" /> The participant must be approved here
       </label>
     </ActionDialog>
   )

@@ -5,9 +5,9 @@ import { SiteName } from '@/lib/ui/site-name'
 import { TableHead } from '@/lib/ui/table-head'
 import { VirtualTable } from '@/lib/ui/virtual-table'
 
+import { cellText } from './cell-text'
 import { csvOf, partsOf } from './cells-csv'
-import type { Matrix } from './matrix'
-import { cellText } from './readout'
+import type { Matrix } from './participation-matrix'
 
 const COLUMNS = ['Participant', 'Round', 'State', 'Sent', 'Trained', 'Train loss', 'Refused for']
 const NUMBERS = ['Round', 'Sent', 'Trained', 'Train loss']

@@ -1,6 +1,6 @@
 import { NOTHING } from '@/lib/heat-map/draw'
 
-import { isNotANumber, type Matrix, stateAt } from './matrix'
+import { isNotANumber, type Matrix, stateAt } from './participation-matrix'
 
 const HEAD = 'participant,round,state,bytes,seconds,train_loss,refused'
 

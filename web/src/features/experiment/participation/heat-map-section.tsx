@@ -1,26 +1,25 @@
 import { useMemo, useState, useSyncExternalStore } from 'react'
 
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
+import { formatCount } from '@/lib/format'
 import { HeatMap } from '@/lib/heat-map/heat-map'
 import { MOST_ZOOM, type Place } from '@/lib/heat-map/layout'
 import { oneOf } from '@/lib/search-params'
 import { onThemeChange } from '@/lib/theme'
 import { Toggles } from '@/lib/ui/toggles'
 
-import { formatCount } from '@/lib/format'
-
-import type { ChangeView, View } from '@/features/experiment/view'
+import { CELL_METRICS, coloured, NUMERIC_CELL_METRICS } from './cell-metrics'
 import { CellTable } from './cell-table'
+import { cellText, spoken } from './cell-text'
 import { Legend } from './legend'
-import type { Matrix } from './matrix'
-import { coloured, MEASURES, NUMBER_MEASURES } from './measures'
-import { cellText, spoken } from './readout'
+import type { Matrix } from './participation-matrix'
 
 interface Props {
   id: string
   matrix: Matrix
   pending: boolean
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
   onOpen: (participant: string | undefined, round: number | undefined) => void
   /** Loads earlier rounds; undefined if there are none. */
   earlier: (() => void) | undefined
@@ -37,7 +36,7 @@ export function HeatMapSection({ id, matrix, pending, view, onView, onOpen, earl
         {!empty && <Toolbar view={view} onView={onView} earlier={earlier} />}
       </header>
       {empty ? (
-        <p className="muted">{pending ? 'Loading…' : 'Nobody has been asked to take part in a round yet.'}</p>
+        <p className="muted">{pending ? 'Loading…' : 'No participant has been selected for a round yet.'}</p>
       ) : (
         <Filled id={id} matrix={matrix} view={view} onOpen={onOpen} />
       )}
@@ -60,10 +59,10 @@ function Toolbar({ view, onView, earlier }: Pick<Props, 'view' | 'onView' | 'ear
       <Toggles
         label="Colour by"
         shown
-        options={MEASURES}
+        options={CELL_METRICS}
         chosen={view.cells ?? 'state'}
-        onChoose={(measure) => {
-          onView({ cells: oneOf(NUMBER_MEASURES, measure) })
+        onChoose={(metric) => {
+          onView({ cells: oneOf(NUMERIC_CELL_METRICS, metric) })
         }}
       />
       <div className="toggles joined" role="group" aria-label="Zoom">
@@ -94,10 +93,10 @@ function Toolbar({ view, onView, earlier }: Pick<Props, 'view' | 'onView' | 'ear
 
 function Filled({ id, matrix, view, onOpen }: Pick<Props, 'id' | 'matrix' | 'view' | 'onOpen'>) {
   const { names, displayNames, rounds } = matrix
-  const measure = view.cells ?? 'state'
+  const metric = view.cells ?? 'state'
   const dark = useDark()
   const [cursor, setCursor] = useState<Place>()
-  const { cells, domain } = useMemo(() => coloured(matrix, measure, dark), [matrix, measure, dark])
+  const { cells, domain } = useMemo(() => coloured(matrix, metric, dark), [matrix, metric, dark])
   const columnNames = useMemo(() => rounds.map(String), [rounds])
   const shown = cursor && cursor.row < names.length && cursor.column < rounds.length ? cursor : undefined
   const size = `${counted(names.length, 'participant')} × ${counted(rounds.length, 'round')}`
@@ -105,7 +104,7 @@ function Filled({ id, matrix, view, onOpen }: Pick<Props, 'id' | 'matrix' | 'vie
     <>
       <Readout matrix={matrix} cursor={shown} otherwise={size} />
       <HeatMap
-        label={`Participants over rounds, ${size}, coloured by ${measure}`}
+        label={`Participants over rounds, ${size}, coloured by ${metric}`}
         cells={cells}
         rowNames={displayNames}
         columnNames={columnNames}
@@ -120,7 +119,7 @@ function Filled({ id, matrix, view, onOpen }: Pick<Props, 'id' | 'matrix' | 'vie
           onOpen(names[row], undefined)
         }}
       />
-      <Legend measure={measure} domain={domain} dark={dark} />
+      <Legend metric={metric} domain={domain} dark={dark} />
       <CellTable id={id} matrix={matrix} />
     </>
   )
@@ -130,7 +129,7 @@ function counted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** What the cursor is on; without one how large the whole is. */
+/** The cell under the cursor, or else the size of the matrix. */
 function Readout({ matrix, cursor, otherwise }: { matrix: Matrix; cursor: Place | undefined; otherwise: string }) {
   if (cursor === undefined) return <p className="readout cell-readout muted">{otherwise}</p>
   const { displayName, round, state, bytes, duration, loss, reasons } = cellText(matrix, cursor)

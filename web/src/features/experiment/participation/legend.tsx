@@ -1,39 +1,39 @@
 import { type Domain, shades } from '@/lib/heat-map/scale'
 
-import { STATES, WORDS } from './matrix'
-import { css, FIGURES, type Measure, notANumberColour, stateColours } from './measures'
+import { type CellMetric, css, FIGURES, notANumberColour, stateColours } from './cell-metrics'
+import { STATE_LABELS, STATES } from './participation-matrix'
 
 interface Props {
-  measure: Measure
+  metric: CellMetric
   domain: Domain | undefined
   dark: boolean
 }
 
 const MARKS = { accepted: '', leased: '•', pending: '', expired: '−', rejected: '×' }
 
-/** What the colours say. */
-export function Legend({ measure, domain, dark }: Props) {
+/** The meaning of the colours. */
+export function Legend({ metric, domain, dark }: Props) {
   const colours = stateColours(dark)
-  if (measure === 'state') {
+  if (metric === 'state') {
     return (
       <ul className="legend" aria-label="Legend">
         {STATES.map((state) => (
-          <Entry key={state} colour={css(colours[state])} mark={MARKS[state]} text={WORDS[state]} />
+          <Entry key={state} colour={css(colours[state])} mark={MARKS[state]} text={STATE_LABELS[state]} />
         ))}
-        <Entry colour="transparent" mark="" text="not asked" />
+        <Entry colour="transparent" mark="" text="not selected" />
       </ul>
     )
   }
-  const { title, format } = FIGURES[measure]
+  const { title, format } = FIGURES[metric]
   return (
     <ul className="legend" aria-label="Legend">
       <li>
         {title}
-        {domain === undefined ? ': none is told' : <Ramp domain={domain} dark={dark} format={format} />}
+        {domain === undefined ? ': no values' : <Ramp domain={domain} dark={dark} format={format} />}
       </li>
-      <Entry colour={css(colours.pending)} mark="" text="not told" />
+      <Entry colour={css(colours.pending)} mark="" text="not reported" />
       <Entry colour={css(colours.rejected)} mark="×" text="rejected" />
-      {measure === 'loss' && <Entry colour={css(notANumberColour(dark))} mark="−" text="not a number" />}
+      {metric === 'loss' && <Entry colour={css(notANumberColour(dark))} mark="−" text="not a number" />}
     </ul>
   )
 }

@@ -1,4 +1,4 @@
-import { type Column, COLUMNS, type Order } from './standing'
+import { type Column, COLUMNS, type Order } from './participant-summary'
 
 const TITLES: Record<Column, string> = {
   name: 'Participant',
@@ -9,7 +9,7 @@ const TITLES: Record<Column, string> = {
   bytes: 'Sent',
   duration: 'Trained, mean',
   loss: 'Train loss',
-  seen: 'Seen',
+  seen: 'Last seen',
 }
 
 const NUMBERS: readonly Column[] = ['last', 'accepted', 'rejected', 'missed', 'bytes', 'duration', 'loss']
@@ -27,7 +27,7 @@ export function ParticipantHead({ order, onOrder }: Props) {
     <thead>
       <tr>
         {cell(name)}
-        <th scope="col">Standing</th>
+        <th scope="col">State</th>
         {others.map(cell)}
       </tr>
     </thead>

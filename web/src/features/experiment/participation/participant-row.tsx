@@ -1,24 +1,23 @@
-import { ApprovalButtons } from '@/features/experiment/approval-buttons'
-import { RevokeButton } from '@/features/experiment/revoke-button'
 import { formatAgo, formatBytes, formatCount, formatLoss, formatSeconds, formatTime } from '@/lib/format'
 import { SiteName } from '@/lib/ui/site-name'
 import { StateChip } from '@/lib/ui/state-chip'
 import type { RowPlace } from '@/lib/ui/virtual-table'
 
-import { WORDS } from './matrix'
-import type { Standing } from './standing'
+import { ApprovalButtons, RevokeButton } from './membership-buttons'
+import type { ParticipantSummary } from './participant-summary'
+import { STATE_LABELS } from './participation-matrix'
 
 interface Props {
   id: string
-  standing: Standing
+  summary: ParticipantSummary
   place: RowPlace
   mayDecide: boolean
   now: number
   onOpen: (name: string) => void
 }
 
-export function ParticipantRow({ id, standing, place, mayDecide, now, onOpen }: Props) {
-  const { name, displayName, participant, asked, accepted, rejected, missed, bytes, seconds, loss } = standing
+export function ParticipantRow({ id, summary, place, mayDecide, now, onOpen }: Props) {
+  const { name, displayName, participant, asked, accepted, rejected, missed, bytes, seconds, loss } = summary
   return (
     <tr {...place}>
       <th scope="row">
@@ -38,11 +37,11 @@ export function ParticipantRow({ id, standing, place, mayDecide, now, onOpen }: 
         )}
       </th>
       <td>
-        <Standings standing={standing} />
+        <StateAndProblems summary={summary} />
         {participant?.state === 'pending' && mayDecide && <ApprovalButtons id={id} participant={participant} />}
         {participant?.state === 'active' && mayDecide && <RevokeButton id={id} participant={participant} />}
       </td>
-      <td className="number">{standing.lastRound ?? '–'}</td>
+      <td className="number">{summary.lastRound ?? '–'}</td>
       <td className="number">
         {formatCount(accepted)}
         <span className="muted"> / {formatCount(asked)}</span>
@@ -63,20 +62,20 @@ export function ParticipantRow({ id, standing, place, mayDecide, now, onOpen }: 
   )
 }
 
-/** Whether it is there, what it does in its newest round, and what is wrong. */
-function Standings({
-  standing: { participant, online, behind, lastState, refused, lastRound },
+/** The participant's state, its part in the newest round, and its problems. */
+function StateAndProblems({
+  summary: { participant, online, behind, lastState, refused, lastRound },
 }: {
-  standing: Standing
+  summary: ParticipantSummary
 }) {
   const state = participant === undefined ? 'simulated' : participant.state
   const reason = participant?.revoked_for ?? null
   return (
     <>
-      <span className="standing">
+      <span className="participant-state">
         {state === 'active' ? <StateChip state={online ? 'online' : 'quiet'} /> : <StateChip state={state} />}
         {lastState !== undefined && lastState !== 'accepted' && (
-          <span className="muted small">{`${WORDS[lastState]} in round ${lastRound ?? 0}`}</span>
+          <span className="muted small">{`${STATE_LABELS[lastState]} in round ${lastRound ?? 0}`}</span>
         )}
       </span>
       {reason !== null && <span className="row-error">{reason}</span>}

@@ -3,12 +3,11 @@ import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-quer
 import { cleanup, fireEvent, render, screen, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
+import { participantsQuery } from '@/api/queries'
 import type { Experiment, Participant, Role } from '@/api/types'
 
-import { participantsQuery } from '@/api/queries'
-
-import { matrixOf } from './matrix'
 import { ParticipantsSection } from './participants-section'
+import { matrixOf } from './participation-matrix'
 
 // jsdom lays nothing out, so that no row would be in sight.
 vi.mock('@/lib/ui/use-virtual-rows', () => ({
@@ -42,7 +41,7 @@ let asked: { path: string; body: unknown }[]
 beforeEach(() => {
   role = 'researcher'
   asked = []
-  // jsdom knows the element and not its methods.
+  // jsdom has the element but not its methods.
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true
   }
@@ -119,7 +118,7 @@ test('a refusal asks first, and tells the participant why', async () => {
   fireEvent.click(await section.findByRole('button', { name: 'Refuse' }))
   const dialog = within(document.querySelector<HTMLDialogElement>('dialog[open]') ?? document.body)
   expect(asked).toEqual([])
-  fireEvent.change(dialog.getByLabelText(/Why/), { target: { value: 'no contract' } })
+  fireEvent.change(dialog.getByLabelText(/Reason/), { target: { value: 'no contract' } })
   fireEvent.click(dialog.getByText('Refuse it'))
   await section.findByText('refused')
   expect(asked).toEqual([{ path: '/experiments/exp_1/participants/clinic-7:refuse', body: { reason: 'no contract' } }])

@@ -3,39 +3,47 @@ import { useMemo, useState } from 'react'
 
 import { meQuery, onlyReads } from '@/api/people'
 import type { Experiment, Participant } from '@/api/types'
-import type { ChangeView, View } from '@/features/experiment/view'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { formatCount } from '@/lib/format'
 import { VirtualTable } from '@/lib/ui/virtual-table'
 import { useNow } from '@/lib/use-now'
 
-import type { Matrix } from './matrix'
 import { ParticipantHead } from './participant-head'
 import { ParticipantRow } from './participant-row'
-import { COLUMNS, type Filter, FILTERS, passes, sorted, type Standing, standings } from './standing'
+import {
+  COLUMNS,
+  type Filter,
+  FILTERS,
+  participantSummaries,
+  type ParticipantSummary,
+  passes,
+  sorted,
+} from './participant-summary'
+import type { Matrix } from './participation-matrix'
 
 interface Props {
   experiment: Experiment
   matrix: Matrix
   participants: readonly Participant[]
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
   onOpen: (name: string) => void
 }
 
-/** How often it is looked at again who is online. */
+/** Milliseconds between two checks of who is online. */
 const LOOK_MILLISECONDS = 10_000
 
-/** Everyone who takes part, those too that the server simulates: how each stands. */
+/** All participants with their state, simulated ones included. */
 export function ParticipantsSection({ experiment, matrix, participants, view, onView, onOpen }: Props) {
   const now = useNow(LOOK_MILLISECONDS)
   const [text, setText] = useState('')
   const mayDecide = onlyReads(useQuery(meQuery).data) === false
   const order = view.order ?? 'name'
-  const everyone = useMemo(() => standings(matrix, participants, now), [matrix, participants, now])
+  const everyone = useMemo(() => participantSummaries(matrix, participants, now), [matrix, participants, now])
   const shown = useMemo(
     () =>
       sorted(
-        everyone.filter((standing) => isShown(standing, view.who, text)),
+        everyone.filter((summary) => isShown(summary, view.who, text)),
         order,
       ),
     [everyone, view.who, text, order],
@@ -62,7 +70,7 @@ export function ParticipantsSection({ experiment, matrix, participants, view, on
       </div>
       {shown.length === 0 ? (
         <p className="muted">
-          {everyone.length === 0 ? 'Nobody has joined yet, and no round has opened.' : 'Nobody matches.'}
+          {everyone.length === 0 ? 'Nobody has joined yet, and no round has opened.' : 'No participant matches.'}
         </p>
       ) : (
         <VirtualTable
@@ -79,13 +87,13 @@ export function ParticipantsSection({ experiment, matrix, participants, view, on
           count={shown.length}
           height={44}
           row={(index, place) => {
-            const standing = shown[index]
+            const summary = shown[index]
             return (
-              standing && (
+              summary && (
                 <ParticipantRow
-                  key={standing.name}
+                  key={summary.name}
                   id={experiment.id}
-                  standing={standing}
+                  summary={summary}
                   place={place}
                   mayDecide={mayDecide}
                   now={now}
@@ -100,22 +108,22 @@ export function ParticipantsSection({ experiment, matrix, participants, view, on
   )
 }
 
-function isShown(standing: Standing, who: Filter | undefined, text: string): boolean {
-  if (who !== undefined && !passes(standing, who)) return false
-  const { displayName, name, participant } = standing
+function isShown(summary: ParticipantSummary, who: Filter | undefined, text: string): boolean {
+  if (who !== undefined && !passes(summary, who)) return false
+  const { displayName, name, participant } = summary
   return [displayName, name, participant?.group ?? ''].some((word) => word.toLowerCase().includes(text.toLowerCase()))
 }
 
 function asked({ participants, spec }: Experiment): string {
   const { simulated } = spec.participants
-  if (simulated === 0) return `${formatCount(participants)} real ones are asked for`
+  if (simulated === 0) return `${formatCount(participants)} edge participants are required`
   return `${formatCount(simulated)} of ${formatCount(participants)} are simulated by the server`
 }
 
 interface FiltersProps {
-  everyone: readonly Standing[]
+  everyone: readonly ParticipantSummary[]
   chosen: Filter | undefined
-  onView: ChangeView
+  onView: ChangeExperimentUrl
 }
 
 function Filters({ everyone, chosen, onView }: FiltersProps) {
@@ -130,7 +138,7 @@ function Filters({ everyone, chosen, onView }: FiltersProps) {
             onView({ who: filter === chosen ? undefined : filter })
           }}
         >
-          {filter} {formatCount(everyone.filter((standing) => passes(standing, filter)).length)}
+          {filter} {formatCount(everyone.filter((summary) => passes(summary, filter)).length)}
         </button>
       ))}
     </div>

@@ -3,31 +3,30 @@ import './participation.css'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 
-import { participationQuery } from '@/api/participation'
+import { participationQuery } from '@/api/participation-matrix'
 import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { participantsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
+import { InvitationsSection } from '@/features/experiment/invitations/invitations-section'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
-import { InvitationsSection } from '@/features/experiment/invitations/invitations-section'
-import { RejectionsSection } from '@/features/experiment/rejections-section'
-import type { ChangeView, View } from '@/features/experiment/view'
 import { HeatMapSection } from './heat-map-section'
-import { matrixOf } from './matrix'
 import { ParticipantsSection } from './participants-section'
-import { firstRound, windowOf } from './rounds-window'
+import { firstRound, matrixOf, windowOf } from './participation-matrix'
+import { RejectionsSection } from './rejections-section'
 import { TimelineDrawer } from './timeline-drawer'
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
 const NOBODY = { rounds: [], displayNames: {} }
 
-/** Who takes part: over all rounds, one by one, and what was refused. */
+/** Participation over all rounds, each participant, and the refused uploads. */
 export function ParticipantsTab({ experiment, view, onView }: Props) {
   const { id, state } = experiment
   const live = !isFinished(state)

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 
-import { timelineQuery } from '@/api/participation'
+import { timelineQuery } from '@/api/participation-matrix'
 import { toProblem } from '@/api/problem'
 import type { PartOfParticipant } from '@/api/types'
 import { formatBytes, formatSeconds, formatTime, secondsBetween } from '@/lib/format'
@@ -21,10 +21,10 @@ interface Props {
   onClose: () => void
 }
 
-const COLUMNS = ['Round', 'What became of it', 'Asked', 'Arrived after', 'Trained', 'Sent', 'Train loss']
+const COLUMNS = ['Round', 'Outcome', 'Assigned', 'Arrived after', 'Trained', 'Sent', 'Train loss']
 const NUMBERS = COLUMNS.slice(3)
 
-/** All rounds of one participant, beside the page. */
+/** All rounds of one participant, in a drawer at the side of the page. */
 export function TimelineDrawer({ id, participant, round, onClose }: Props) {
   const query = useInfiniteQuery(timelineQuery(id, participant))
   const dialog = useRef<HTMLDialogElement>(null)
@@ -59,7 +59,9 @@ export function TimelineDrawer({ id, participant, round, onClose }: Props) {
         </header>
         {query.error && <ProblemNotice problem={toProblem(query.error)} />}
         {query.isPending && <p className="muted">Loading…</p>}
-        {query.isSuccess && parts.length === 0 && <p className="muted">It has not been asked for a round yet.</p>}
+        {query.isSuccess && parts.length === 0 && (
+          <p className="muted">This participant has not been selected for a round yet.</p>
+        )}
         {loaded && (
           <div className="table-scroll" tabIndex={0} role="region" aria-label="Rounds of the participant">
             <table>
@@ -110,7 +112,7 @@ function Outcome({ part: { state, round_state: roundState, factor, error, refuse
       <StateChip state={state} />
       {roundState === 'abandoned' && <span className="muted small"> the attempt was abandoned</span>}
       {factor !== null && (
-        <span className="muted small"> clipped to {(100 * factor).toPrecision(3)} % of its length</span>
+        <span className="muted small"> clipped to {(100 * factor).toPrecision(3)} % of its norm</span>
       )}
       {error && (
         <span className="row-error">

@@ -1,10 +1,10 @@
 import { CopyButton } from '@/lib/ui/copy-button'
 
-import { type Answers, type Side, standing } from './answers'
+import { type Answers, progressText, type Side } from './answers'
 
 interface Props {
   answers: Answers
-  /** What each side is called: "Round 20". */
+  /** The name of each side: "Round 20". */
   names: Record<Side, string>
   over: boolean
 }
@@ -34,7 +34,7 @@ export function AnswerCards({ answers, names, over }: Props) {
               {moving && answer.state === 'answering' && <span className="caret" aria-hidden="true" />}
             </p>
             <p className="muted small" role="status">
-              {standing(answer, answers.waited, over)}
+              {progressText(answer, answers.waited, over)}
             </p>
           </section>
         )

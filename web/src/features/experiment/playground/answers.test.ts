@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { asked, heard, standing } from './answers'
+import { asked, heard, progressText } from './answers'
 
 test('the parts of an answer are put together, each on its side', () => {
   let answers = asked(['tuned', 'base'])
@@ -19,13 +19,15 @@ test('the parts of an answer are put together, each on its side', () => {
 test('where an answer stands is said in words', () => {
   const { tuned } = asked(['tuned']).sides
   if (tuned === undefined) throw new Error('it was asked')
-  expect(standing(tuned, undefined, false)).toBe('waiting')
-  expect(standing(tuned, 3.2, false)).toBe('waiting for a worker, 3 s')
-  expect(standing({ ...tuned, state: 'loading' }, undefined, false)).toBe('loading the model')
-  expect(standing({ ...tuned, state: 'answering', text: 'a' }, undefined, true)).toBe('broken off')
-  expect(standing(tuned, undefined, true)).toBe('no answer')
+  expect(progressText(tuned, undefined, false)).toBe('waiting')
+  expect(progressText(tuned, 3.2, false)).toBe('waiting for a worker, 3 s')
+  expect(progressText({ ...tuned, state: 'loading' }, undefined, false)).toBe('loading the model')
+  expect(progressText({ ...tuned, state: 'answering', text: 'a' }, undefined, true)).toBe('interrupted')
+  expect(progressText(tuned, undefined, true)).toBe('no answer')
   const done = { ...tuned, state: 'done' as const, text: 'a', tokens: 1, seconds: 0.5 }
-  expect(standing({ ...done, text: '' }, undefined, true)).toBe('an empty answer · 1 token in 0.50 s')
-  expect(standing({ ...done, ended: 'model' }, undefined, true)).toBe('1 token in 0.50 s')
-  expect(standing({ ...done, ended: 'length' }, undefined, true)).toBe('1 token in 0.50 s · cut at the longest answer')
+  expect(progressText({ ...done, text: '' }, undefined, true)).toBe('an empty answer · 1 token in 0.50 s')
+  expect(progressText({ ...done, ended: 'model' }, undefined, true)).toBe('1 token in 0.50 s')
+  expect(progressText({ ...done, ended: 'length' }, undefined, true)).toBe(
+    '1 token in 0.50 s · cut off at the maximum length',
+  )
 })

@@ -4,7 +4,7 @@ import { formatSeconds } from '@/lib/format'
 
 export type Side = 'tuned' | 'base'
 
-/** What one model has answered so far. */
+/** The answer of one model so far. */
 export interface Answer {
   state: 'waiting' | 'loading' | 'answering' | 'done'
   text: string
@@ -14,19 +14,19 @@ export interface Answer {
 }
 
 export interface Answers {
-  /** Seconds for which no worker has taken the question. */
+  /** Seconds that the question has waited for a worker. */
   waited: number | undefined
   sides: Partial<Record<Side, Answer>>
 }
 
 const SILENT: Answer = { state: 'waiting', text: '', tokens: undefined, seconds: undefined, ended: undefined }
 
-/** Nothing is said yet by any of these. */
+/** Answers before the first message. */
 export function asked(sides: Side[]): Answers {
   return { waited: undefined, sides: Object.fromEntries(sides.map((side) => [side, SILENT])) }
 }
 
-/** The answers after something more was said. */
+/** The answers after one more message. */
 export function heard(before: Answers, kind: SaidKind, said: Said): Answers {
   if (kind === 'waiting') return { ...before, waited: said.seconds ?? undefined }
   const { side } = said
@@ -53,16 +53,19 @@ function changed(answer: Answer, kind: SaidKind, said: Said): Partial<Answer> {
   }
 }
 
-const ENDS: Record<string, string> = { length: 'cut at the longest answer', context: 'cut: the context is full' }
+const ENDS: Record<string, string> = {
+  length: 'cut off at the maximum length',
+  context: 'cut off: the context is full',
+}
 
-/** In words where an answer stands; `over`: no more will come of it. */
-export function standing(answer: Answer, waited: number | undefined, over: boolean): string {
+/** The progress of an answer in words. With `over` no more text will come. */
+export function progressText(answer: Answer, waited: number | undefined, over: boolean): string {
   if (answer.state === 'done') {
     const { tokens = 0, seconds = 0, ended = '' } = answer
     const length = `${tokens} ${tokens === 1 ? 'token' : 'tokens'} in ${formatSeconds(seconds)}`
     return [answer.text === '' && 'an empty answer', length, ENDS[ended]].filter(Boolean).join(' · ')
   }
-  if (over) return answer.text === '' ? 'no answer' : 'broken off'
+  if (over) return answer.text === '' ? 'no answer' : 'interrupted'
   if (answer.state === 'waiting')
     return waited === undefined ? 'waiting' : `waiting for a worker, ${waited.toFixed(0)} s`
   return answer.state === 'loading' ? 'loading the model' : 'answering'

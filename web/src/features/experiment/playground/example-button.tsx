@@ -9,7 +9,7 @@ import { dismissToast, toastFailure } from '@/lib/toasts'
 const ACTION = 'Drawing an example'
 const SEEDS = 2 ** 31
 
-/** Takes a held-out example at random; for those who may read the service's data. */
+/** Draws a random held-out example, for users who may read the service's data. */
 export function ExampleButton({ id, onDrawn }: { id: string; onDrawn: (example: HeldOutExample) => void }) {
   const { data: me } = useQuery(meQuery)
   const draw = useMutation({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import type { Artifact } from '@/api/types'
-import type { Checkpoint } from '@/features/experiment/checkpoint'
+import type { Checkpoint } from '@/features/experiment/checkpoints/checkpoint'
 
 import { firstChoice, modelName } from './models'
 

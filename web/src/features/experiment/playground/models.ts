@@ -1,11 +1,11 @@
-import type { Checkpoint } from '@/features/experiment/checkpoint'
+import type { Checkpoint } from '@/features/experiment/checkpoints/checkpoint'
 
-/** The round that the server calls the best; the newest where it calls none so. `models` begin with the newest. */
+/** The round that the server marks as best, or else the newest. `models` begin with the newest. */
 export function firstChoice(models: Checkpoint[]): number | undefined {
   return (models.find(isBest) ?? models[0])?.round
 }
 
-/** What a round's model is called in a list of them. */
+/** The name of a round's model in the list. */
 export function modelName(model: Checkpoint, models: Checkpoint[]): string {
   if (model.round === 0) return 'Base model'
   const marks = [isBest(model) && 'best', model === models[0] && 'newest'].filter(Boolean)

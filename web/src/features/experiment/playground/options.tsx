@@ -1,17 +1,17 @@
-import type { ChangeView, View } from '@/features/experiment/view'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { numberWithin, positiveInteger, wholeNumber } from '@/lib/search-params'
 import { Field } from '@/lib/ui/field'
 
 export const TOKENS = 128
 
 interface Props {
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
   models: { round: number; name: string }[]
   chosen: number
 }
 
-/** Which model is asked, and how it chooses its words; all of it stands in the address. */
+/** The model and its sampling options, all of which are in the address. */
 export function Options({ view, onView, models, chosen }: Props) {
   return (
     <div className="ask-options">
@@ -29,7 +29,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           ))}
         </select>
       </Field>
-      <Field label="Temperature" hint="0: the most probable answer">
+      <Field label="Temperature" hint="0 gives the most probable answer">
         <input
           type="number"
           min={0}
@@ -41,7 +41,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           }}
         />
       </Field>
-      <Field label="Longest answer" hint="tokens">
+      <Field label="Longest answer" hint="in tokens">
         <input
           type="number"
           min={1}
@@ -52,7 +52,7 @@ export function Options({ view, onView, models, chosen }: Props) {
           }}
         />
       </Field>
-      <Field label="Seed" hint="the same seed, the same answer">
+      <Field label="Seed" hint="the same seed gives the same answer">
         <input
           type="number"
           min={0}

@@ -5,8 +5,8 @@ import { type KeyboardEvent, type SubmitEvent, useRef, useState } from 'react'
 
 import { artifactsQuery } from '@/api/queries'
 import type { Experiment, HeldOutExample } from '@/api/types'
-import { checkpoints } from '@/features/experiment/checkpoint'
-import type { ChangeView, View } from '@/features/experiment/view'
+import { checkpoints } from '@/features/experiment/checkpoints/checkpoint'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { Field } from '@/lib/ui/field'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
@@ -18,17 +18,19 @@ import { useAnswers } from './use-answers'
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
-/** Asks the model of any checkpoint, beside the base model. */
+/** Sends questions to the model of any checkpoint and to the base model. */
 export default function Playground({ experiment: { id }, view, onView }: Props) {
   const { data, isPending } = useQuery(artifactsQuery(id))
   const found = checkpoints(data ?? [])
   const chosen = view.model ?? firstChoice(found)
   if (chosen === undefined) {
-    return isPending ? null : <p className="muted">No checkpoint yet: the first can be asked when it is written.</p>
+    return isPending ? null : (
+      <p className="muted">There is no checkpoint yet. You can ask the first one once it is written.</p>
+    )
   }
   const models = found.map((model) => ({ round: model.round, name: modelName(model, found) }))
   return <Asking id={id} view={view} onView={onView} models={models} chosen={chosen} />
@@ -79,7 +81,7 @@ function Asking({ id, view, onView, models, chosen }: AskingProps) {
             }}
           />
         </Field>
-        <Field label="Input" hint="What the question is about, where that stands apart; may be empty.">
+        <Field label="Input" hint="Optional: a text that the question is about.">
           <textarea
             value={input}
             rows={2}
@@ -108,7 +110,7 @@ function Asking({ id, view, onView, models, chosen }: AskingProps) {
               setInput(drawn.input)
             }}
           />
-          <span className="muted small">Ctrl + Enter asks.</span>
+          <span className="muted small">Press Ctrl + Enter to ask.</span>
         </div>
       </form>
       {problem && <ProblemNotice problem={problem} />}
@@ -122,7 +124,7 @@ function isAsked(example: HeldOutExample | undefined, question: string, input: s
   return example?.question === question && example.input === input
 }
 
-/** What the data set says is right; gone once the question is another. */
+/** The reference answers of the data set, shown while the question is the drawn one. */
 function Reference({ example }: { example: HeldOutExample }) {
   return (
     <section className="answer reference" aria-label="Reference" data-testid="reference">

@@ -6,7 +6,7 @@ import type { Ask } from '@/api/types'
 
 import { type Answers, asked, heard, type Side } from './answers'
 
-/** One question at a time and its answers; leaving the page stops the worker, as `stop` does. */
+/** The current question and its answers. Leaving the page stops the worker, as `stop` does. */
 export function useAnswers(id: string) {
   const [answers, setAnswers] = useState<Answers>()
   const [problem, setProblem] = useState<ApiProblem>()

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 
 import { metricsQuery } from '@/api/queries'
-import { Fact } from '@/lib/ui/fact'
+import { DefinitionItem } from '@/lib/ui/definition-item'
 
 import { costFacts } from './cost'
 
@@ -16,9 +16,9 @@ export function CostSection({ id }: { id: string }) {
       </header>
       <dl className="facts boxed">
         {facts.map(({ term, value }) => (
-          <Fact key={term} term={term}>
+          <DefinitionItem key={term} term={term}>
             {value}
-          </Fact>
+          </DefinitionItem>
         ))}
       </dl>
     </section>

@@ -18,7 +18,7 @@ const FACTS: { term?: string; names: [MetricName, ...MetricName[]] }[] = [
   { names: ['peak_device_bytes'] },
 ]
 
-/** What a round cost one participant and the server: medians, because the first round compiles kernels. */
+/** The cost of a round for one participant and the server, as medians, because the first round compiles kernels. */
 export function costFacts(series: MetricSeries[]): CostFact[] {
   const medians = new Map(series.map(({ name, points }) => [name, median(points.flatMap(({ value }) => value ?? []))]))
   return FACTS.flatMap(({ term, names }) => {

@@ -17,7 +17,7 @@ const PHASES: [string, Moment, Moment][] = [
   ['Evaluation', 'committed_at', 'evaluated_at'],
 ]
 
-/** Where the rounds' time goes on the clock; of several attempts at a round the last. */
+/** The duration of each phase of a round. Only the last of several attempts at a round counts. */
 export function phasesOf(rounds: readonly Round[]): Phase[] {
   return PHASES.flatMap(([term, begin, end]) => {
     const lengths = rounds.flatMap((round) => {

@@ -1,26 +1,26 @@
 import type { Experiment } from '@/api/types'
+import { COST } from '@/features/experiment/charts/chart-definitions'
+import { Charts } from '@/features/experiment/charts/charts'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 
-import { Charts } from '@/features/experiment/charts'
-import { COST } from '@/features/experiment/panel-kinds'
-import type { ChangeView, View } from '@/features/experiment/view'
 import { CostSection } from './cost-section'
 import { PhasesSection } from './phases-section'
 import { WorkersSection } from './workers-section'
 
 interface Props {
   experiment: Experiment
-  view: View
-  onView: ChangeView
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
 }
 
-/** What the experiment takes: time, memory and machines. */
+/** The experiment's time, memory and machines. */
 export default function SystemTab({ experiment, view, onView }: Props) {
   const { id } = experiment
   return (
     <>
       <PhasesSection id={id} />
       <CostSection id={id} />
-      <Charts title="Over the rounds" kinds={COST} experiment={experiment} view={view} onView={onView} />
+      <Charts title="By round" kinds={COST} experiment={experiment} view={view} onView={onView} />
       <WorkersSection id={id} />
     </>
   )

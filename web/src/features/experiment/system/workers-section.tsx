@@ -9,16 +9,16 @@ import { formatTime } from '@/lib/format'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { TableHead } from '@/lib/ui/table-head'
 
-const COLUMNS = ['Task', 'Queue', 'Host', 'Process', 'Device', 'Last sign of life']
+const COLUMNS = ['Task', 'Queue', 'Host', 'Process', 'Device', 'Last seen']
 
-/** Who works at the experiment now. Hosts are named to those alone who look after the service. */
+/** Workers on the experiment now. Only administrators see the hosts. */
 export function WorkersSection({ id }: { id: string }) {
   const { data: me } = useQuery(meQuery)
   if (me === undefined || !covers(me.role, 'admin')) return null
   return (
     <section aria-labelledby="workers">
       <header className="section-header">
-        <h2 id="workers">Workers at it now</h2>
+        <h2 id="workers">Workers on this experiment</h2>
         <Link to="/system">The whole service</Link>
       </header>
       <Workers id={id} />
@@ -31,11 +31,11 @@ function Workers({ id }: { id: string }) {
   if (error) return <ProblemNotice problem={toProblem(error)} />
   const workers = system?.workers.filter(({ alive, experiment }) => alive && experiment === id) ?? []
   if (workers.length === 0)
-    return <p className="muted">None. Participants at the edge train on machines of their own.</p>
+    return <p className="muted">There are no workers now. Edge participants train on their own machines.</p>
   return (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Workers at the experiment">
+    <div className="table-scroll" tabIndex={0} role="region" aria-label="Workers on this experiment">
       <table>
-        <TableHead columns={COLUMNS} numbers={['Process', 'Last sign of life']} />
+        <TableHead columns={COLUMNS} numbers={['Process', 'Last seen']} />
         <tbody>
           {workers.map((worker) => (
             <WorkerRow key={worker.id} worker={worker} />

@@ -1,0 +1,85 @@
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+
+import { metricsQuery } from '@/api/queries'
+import { type Experiment, isFinished } from '@/api/types'
+import { useZoomed } from '@/api/use-zoomed'
+import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
+import { DownsampledNote } from '@/lib/charts/downsampled-note'
+import { LineChart } from '@/lib/charts/line-chart'
+import { formatZoom, zoomRange } from '@/lib/charts/zoom'
+
+import { chartDataFromSeries } from './chart-data-from-series'
+import type { ChartDefinition } from './chart-definitions'
+import { ChartToolbar } from './chart-toolbar'
+
+interface Props {
+  title: string
+  kinds: readonly ChartDefinition[]
+  experiment: Experiment
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
+}
+
+export function Charts({ title, kinds, experiment, view, onView }: Props) {
+  const { id, started_at: started, created_at: created } = experiment
+  const metrics = useQuery(metricsQuery(id))
+  const axis = view.x ?? 'round'
+  const zoom = useMemo(() => zoomRange(view.span), [view.span])
+  const start = started ?? created
+  const known = useMemo(() => [{ id, curves: metrics.data, start }], [id, metrics.data, start])
+  const [curves] = useZoomed(known, axis, zoom)
+  const { panels, range, missing } = useMemo(
+    () =>
+      chartDataFromSeries(kinds, curves?.series ?? [], start, {
+        axis,
+        linear: view.y === 'linear',
+        smoothing: view.smooth,
+      }),
+    [kinds, curves, start, axis, view.y, view.smooth],
+  )
+
+  if (metrics.isPending) return <p className="muted">Loading…</p>
+  if (panels.length === 0) return <NothingMeasured experiment={experiment} />
+  return (
+    <section aria-labelledby="charts">
+      <header className="section-header">
+        <h2 id="charts">{title}</h2>
+        <ChartToolbar scaled={kinds.some(({ log }) => log)} view={view} onView={onView} />
+      </header>
+      <div className="panels">
+        {panels.map((panel) => (
+          <LineChart
+            key={panel.testId}
+            axis={axis}
+            range={zoom ?? range}
+            file={`${id}-${panel.testId.replace('chart-', '')}`}
+            onZoom={(next) => {
+              onView({ span: formatZoom(next) })
+            }}
+            {...panel}
+          />
+        ))}
+      </div>
+      <DownsampledNote rounds={curves?.rounds_per_point ?? 1} />
+      {missing.length > 0 && !isFinished(experiment.state) && (
+        <p className="muted small panels-missing">
+          No value yet: {missing.map(({ title, why }) => `${title} (${why})`).join('; ')}.
+        </p>
+      )}
+    </section>
+  )
+}
+
+function NothingMeasured({ experiment: { state } }: { experiment: Experiment }) {
+  return (
+    <section className="empty" data-testid="no-measurements">
+      <h2>{isFinished(state) ? 'No measurements' : 'No measurements yet'}</h2>
+      <p className="muted">
+        {isFinished(state)
+          ? `The experiment ${state === 'failed' ? 'failed' : `was ${state}`} before the base model was evaluated. The Events tab shows what happened.`
+          : 'The first point is the base model, before round 1. It appears here automatically.'}
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,98 @@
+import { useQuery } from '@tanstack/react-query'
+
+import { artifactsQuery } from '@/api/queries'
+import type { Artifact, Experiment } from '@/api/types'
+import { formatBytes } from '@/lib/format'
+import { Command } from '@/lib/ui/command'
+import { ShortDigest } from '@/lib/ui/short-digest'
+
+import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
+
+/** The newest checkpoint and how to use it; those before it behind their rounds. */
+export function CheckpointSection({ id, better }: { id: string; better: Experiment['better'] }) {
+  const { data, isPending } = useQuery(artifactsQuery(id))
+  const [newest, ...older] = checkpoints(data ?? [])
+  return (
+    <section aria-labelledby="checkpoint">
+      <header className="section-header">
+        <h2 id="checkpoint">Checkpoint</h2>
+        {newest && (
+          <span className="muted small">
+            {named(newest.round)}
+            {isBest(newest.files) && <span className="best">best</span>}
+            {better === 'last' && <span className="best">better than the average</span>}
+          </span>
+        )}
+      </header>
+      {newest === undefined ? (
+        !isPending && (
+          <p className="muted">
+            There is no checkpoint yet. checkpoint.every in the specification sets when one is written.
+          </p>
+        )
+      ) : (
+        <div className="checkpoint">
+          <div>
+            <Files files={newest.files} testId="checkpoint-download" />
+            {older.map(({ round, files }) => (
+              <details key={round} className="older">
+                <summary>
+                  {named(round)}
+                  {isBest(files) && <span className="best">best</span>}
+                </summary>
+                <Files files={files} />
+              </details>
+            ))}
+          </div>
+          <div>
+            <p className="muted small">
+              Export all files of the newest checkpoint into one folder and check their digests:
+            </p>
+            <Command text={exportCommand(id)} label="export command" />
+            {older.some(({ files }) => isBest(files)) && (
+              <>
+                <p className="muted small">Or export the best checkpoint:</p>
+                <Command text={`${exportCommand(id)} --best`} label="export command of the best" />
+              </>
+            )}
+            {better && (
+              <>
+                <p className="muted small">
+                  Or export the average of the last rounds
+                  {better === 'average' && <span className="best">better than the last round</span>}
+                </p>
+                <Command text={`${exportCommand(id)} --average`} label="export command of the average" />
+              </>
+            )}
+            <p className="muted small">Then load it with transformers:</p>
+            <Command text={LOAD_SNIPPET} label="Python snippet" />
+          </div>
+        </div>
+      )}
+    </section>
+  )
+}
+
+function isBest(files: Artifact[]): boolean {
+  return files.some((file) => file.best)
+}
+
+function named(round: number): string {
+  return round === 0 ? 'The base model' : `After round ${round}`
+}
+
+function Files({ files, testId }: { files: Artifact[]; testId?: string }) {
+  return (
+    <ul className="files">
+      {files.map((file) => (
+        <li key={file.id}>
+          <a href={file.href} download={file.name} data-testid={testId}>
+            {file.name}
+          </a>
+          <span className="number muted">{formatBytes(file.size)}</span>
+          <ShortDigest value={file.digest} />
+        </li>
+      ))}
+    </ul>
+  )
+}

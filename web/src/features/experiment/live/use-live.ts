@@ -1,0 +1,72 @@
+import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+
+import { applyEvent, EVENT_TYPES, parseEvent, staleParts } from '@/api/events'
+import { experimentKey, experimentQuery } from '@/api/queries'
+import { type Experiment, isFinished } from '@/api/types'
+import { formatClock } from '@/lib/format'
+import { openEventStream, type StreamStatus } from '@/lib/stream/event-stream'
+
+import { debouncedInvalidation } from './debounced-invalidation'
+
+export type LiveStatus = StreamStatus | 'finished' | `stale since ${string}`
+
+/** Keeps an experiment's caches current by its event stream, until its last event or the end of the page. */
+export function useLive(experiment: Experiment): LiveStatus {
+  const { id } = experiment
+  const url = experiment.links.stream
+  const finished = isFinished(experiment.state)
+  const queryClient = useQueryClient()
+  const [status, setStatus] = useState<StreamStatus>('connecting')
+  const staleSince = useStaleSince(id)
+
+  useEffect(() => {
+    if (finished) return
+    const refresh = debouncedInvalidation(queryClient, id)
+    let lost = false
+    const close = openEventStream({
+      url,
+      after: queryClient.getQueryData(experimentQuery(id).queryKey)?.event_seq ?? 0,
+      types: EVENT_TYPES,
+      onMessage: (data) => {
+        const event = parseEvent(data)
+        queryClient.setQueryData(experimentQuery(id).queryKey, (known) => known && applyEvent(known, event))
+        refresh.mark(staleParts(event))
+      },
+      onStatus: (now) => {
+        setStatus(now)
+        // Queries that failed meanwhile wait for their next try. The server is back, so they are refetched now.
+        if (lost && now === 'live') void queryClient.invalidateQueries({ queryKey: experimentKey(id) })
+        if (now !== 'connecting') lost = now !== 'live'
+      },
+    })
+    return () => {
+      close()
+      refresh.end()
+    }
+  }, [queryClient, id, url, finished])
+
+  useRefreshWithoutStream(experiment, status === 'live')
+
+  if (finished) return 'finished'
+  return status !== 'live' && staleSince !== undefined ? `stale since ${formatClock(staleSince)}` : status
+}
+
+/** The time of the experiment's last good answer, once a later one failed. */
+function useStaleSince(id: string): number | undefined {
+  const { isError, dataUpdatedAt } = useQuery({ ...experimentQuery(id), enabled: false })
+  return isError ? dataUpdatedAt : undefined
+}
+
+/** The experiment itself is refetched at an interval. Without a stream, a new last event shows that other parts changed. */
+function useRefreshWithoutStream({ id, event_seq: seq }: Experiment, live: boolean): void {
+  const queryClient = useQueryClient()
+  const seen = useRef(seq)
+  useEffect(() => {
+    const moved = seq !== seen.current
+    seen.current = seq
+    if (live || !moved) return
+    const others = ({ queryKey }: { queryKey: QueryKey }) => queryKey.at(-1) !== 'show'
+    void queryClient.invalidateQueries({ queryKey: experimentKey(id), predicate: others })
+  }, [queryClient, id, seq, live])
+}

@@ -1,0 +1,65 @@
+import type { Experiment } from '@/api/types'
+import { type JsonSchema, schemaDefaults } from '@/lib/defaults'
+
+type Spec = Experiment['spec']
+type Table = Record<string, unknown>
+
+/** The defaults of the specification's JSON schema; a test compares them with openapi.json. */
+export const SPEC_DEFAULTS = {
+  seed: 0,
+  rounds: 12,
+  model: { revision: null, digest: null, dtype: 'float32' },
+  prompt: { template: 'paper', max_tokens: null },
+  partition: { name: 'iid' },
+  participants: { simulated: 0, edge: 0, fraction: 1, approval: false },
+  algorithm: { name: 'ferret' },
+  server: {
+    optimizer: 'sgd',
+    learning_rate: 1,
+    momentum: 0,
+    nesterov: false,
+    beta1: 0.9,
+    beta2: 0.99,
+    tau: 0.001,
+    schedule: 'constant',
+    warmup_rounds: 0,
+    weights: 'equal',
+    step: 'fixed',
+    rise: 0.05,
+    development: 16,
+    average: 'none',
+    average_from: null,
+  },
+  round: { deadline_seconds: null, quorum: null, over_selection: 0, attempts: 3 },
+  robust: { rule: 'clip', factor: 2, refuse: 4, agree: 0.1, trim: 0.2, examples: 3, explosion: 2 },
+  evaluation: {
+    split: 'test',
+    validation: 0.1,
+    every: 1,
+    examples: 256,
+    generate: 64,
+    max_new_tokens: 64,
+    batch_size: 32,
+    by_label: false,
+  },
+  stopping: { metric: 'eval_loss', patience: null, min_delta: 0 },
+  checkpoint: { every: 1, keep: null, keep_best: 1 },
+} as const
+
+/** The sections whose options the catalog of the server describes, each by the name it chooses. */
+export const CHOICES = { algorithm: 'algorithms', dataset: 'datasets', partition: 'partitions' } as const
+export type Section = keyof typeof CHOICES
+
+/** All defaults for a specification. The server fills in the quorum, which is one half with edge participants. */
+export function specDefaults(spec: Spec, schemas: Partial<Record<Section, JsonSchema>>): Table {
+  const options = Object.fromEntries(
+    (Object.keys(CHOICES) as Section[]).map((section) => [section, schemaDefaults(schemas[section])]),
+  )
+  return {
+    ...SPEC_DEFAULTS,
+    ...options,
+    // The algorithm is always named: what follows are its options.
+    partition: { ...SPEC_DEFAULTS.partition, ...options.partition },
+    round: { ...SPEC_DEFAULTS.round, quorum: spec.participants.edge ? 0.5 : 1 },
+  }
+}

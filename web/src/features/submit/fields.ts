@@ -1,0 +1,94 @@
+import { type JsonSchema, schemaDefaults } from '@/lib/defaults'
+import { isTable } from '@/lib/toml'
+import { type Path, valueAt } from '@/lib/tree'
+
+/** A `pick` always has one of its options, a `choice` may be left open. */
+export type Kind = 'text' | 'number' | 'flag' | 'choice' | 'pick' | 'list' | 'json'
+
+/** One value of the specification, as an input shows it. */
+export interface FormField {
+  /** Its place: ['algorithm', 'local', 'steps']. */
+  path: Path
+  kind: Kind
+  /** The words that it may be; other values may be allowed too unless it is a choice. */
+  options: string[]
+  description: string
+  unit: string | undefined
+  required: boolean
+  /** The default; null if the value is then unset. */
+  usual: unknown
+  /** Sibling fields that it replaces. */
+  excludes: string[]
+}
+
+export interface FormGroup {
+  path: Path
+  description: string
+  fields: FormField[]
+  groups: FormGroup[]
+}
+
+/** The inputs of a table, and of those inside, in the order of the schema. */
+export function groupOf(path: Path, schema: JsonSchema, description = '', root = schema): FormGroup {
+  const defaults = schemaDefaults(schema, root)
+  const fields: FormField[] = []
+  const groups: FormGroup[] = []
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const inner = referred(property, root)
+    const place = [...path, name]
+    if (inner.properties !== undefined) groups.push(tableOf(place, inner, property, root))
+    else fields.push(fieldOf(place, property, inner, schema.required?.includes(name) ?? false, defaults[name]))
+  }
+  return { path, description, fields, groups }
+}
+
+/** A table's own default wins over those of its fields. */
+function tableOf(path: Path, inner: JsonSchema, property: JsonSchema, root: JsonSchema): FormGroup {
+  const group = groupOf(path, inner, property.description ?? inner.description ?? '', root)
+  const own = isTable(property.default) ? property.default : {}
+  const fields = group.fields.map((field) => {
+    const usual = valueAt(own, field.path.slice(path.length))
+    return usual === undefined ? field : { ...field, usual }
+  })
+  return { ...group, fields }
+}
+
+function fieldOf(path: Path, property: JsonSchema, inner: JsonSchema, required: boolean, usual: unknown): FormField {
+  const kinds = alternatives(inner)
+  return {
+    path,
+    kind: kindOf(kinds),
+    options: kinds.flatMap(words),
+    description: property.description ?? inner.description ?? '',
+    unit: property.unit,
+    required,
+    usual: usual ?? null,
+    excludes: property.excludes ?? [],
+  }
+}
+
+function kindOf(kinds: JsonSchema[]): Kind {
+  const types = kinds.map(({ type }) => type)
+  if (types.includes('object')) return 'json'
+  if (types.includes('array')) return 'list'
+  if (kinds.length > 0 && kinds.every((kind) => words(kind).length > 0)) return 'choice'
+  if (types.includes('boolean')) return 'flag'
+  const numbers = types.every((type) => type === 'integer' || type === 'number')
+  return numbers && types.length > 0 ? 'number' : 'text'
+}
+
+function alternatives(schema: JsonSchema): JsonSchema[] {
+  return (schema.anyOf ?? [schema]).flatMap((kind) => (kind.anyOf ? alternatives(kind) : [kind])).filter(isNoNull)
+}
+
+function isNoNull({ type }: JsonSchema): boolean {
+  return type !== 'null'
+}
+
+function words(schema: JsonSchema): string[] {
+  return (schema.enum ?? [schema.const]).filter((word) => typeof word === 'string')
+}
+
+function referred(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  return schema.$ref === undefined ? schema : (root.$defs?.[schema.$ref.split('/').at(-1) ?? ''] ?? schema)
+}

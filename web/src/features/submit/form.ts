@@ -1,0 +1,72 @@
+import type { CatalogEntry } from '@/api/types'
+import type { JsonSchema } from '@/lib/defaults'
+import { isTable } from '@/lib/toml'
+import { type Tree, valueAt, withValue } from '@/lib/tree'
+
+import { type FormField, type FormGroup, groupOf } from './fields'
+
+/** The sections that choose by name what the catalog has. */
+export const CHOICES = { algorithm: 'algorithms', dataset: 'datasets', partition: 'partitions' } as const
+export type Choosing = keyof typeof CHOICES
+
+export interface Catalog {
+  specification: JsonSchema
+  entries: Record<Choosing, CatalogEntry[]>
+}
+
+export function isChoosing(section: string): section is Choosing {
+  return section in CHOICES
+}
+
+/** All inputs for a specification; the options are those of what it chooses. */
+export function formOf({ specification, entries }: Catalog, spec: Tree): FormGroup {
+  const form = groupOf([], specification)
+  return { ...form, groups: form.groups.map((group) => chosenGroup(group, specification, entries, spec)) }
+}
+
+function chosenGroup(group: FormGroup, specification: JsonSchema, entries: Catalog['entries'], spec: Tree): FormGroup {
+  const [section = ''] = group.path
+  const [name] = group.fields
+  if (!isChoosing(section) || name === undefined) return group
+  const usual = usualName(specification, section)
+  const chosen = valueAt(spec, [section, 'name']) ?? usual
+  const entry = entries[section].find((candidate) => candidate.name === chosen)
+  const options = groupOf([section], entry?.schema ?? {})
+  const choice: FormField = {
+    ...name,
+    kind: usual === null ? 'choice' : 'pick',
+    options: entries[section].map((candidate) => candidate.name),
+    usual,
+    required: usual === null,
+    description: entry?.title ?? name.description,
+  }
+  return { ...group, fields: [choice, ...options.fields], groups: options.groups }
+}
+
+/** The default choice of a section; null if a choice is required. */
+function usualName(specification: JsonSchema, section: string): unknown {
+  return valueAt(specification.properties?.[section]?.default, ['name']) ?? null
+}
+
+/** Options need the name of what they belong to: with it wherever they are set, without it where nothing else is. */
+export function named(specification: JsonSchema, spec: Tree): Tree {
+  return Object.keys(CHOICES).reduce((tree, section) => {
+    const usual = usualName(specification, section)
+    const table = tree[section]
+    if (usual === null || !isTable(table)) return tree
+    const { name = usual, ...options } = table
+    const plain = name === usual && Object.keys(options).length === 0
+    return withValue(tree, [section], plain ? undefined : { name, ...options })
+  }, spec)
+}
+
+export function allFields(group: FormGroup): FormField[] {
+  return [...group.fields, ...group.groups.flatMap(allFields)]
+}
+
+/** The dotted names of all inputs and tables. */
+export function placesOf(group: FormGroup): Set<string> {
+  const own = group.path.length > 0 ? [group.path.join('.')] : []
+  const fields = group.fields.map(({ path }) => path.join('.'))
+  return new Set([...own, ...fields, ...group.groups.flatMap((inner) => [...placesOf(inner)])])
+}

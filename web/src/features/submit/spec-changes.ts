@@ -1,0 +1,16 @@
+import { flatten } from '@/lib/flatten'
+
+export interface Change {
+  path: string
+  before: string | undefined
+  after: string | undefined
+}
+
+/** The differences between two specifications whose defaults are filled in. */
+export function changesBetween(before: object, after: object): Change[] {
+  const old = new Map(flatten(before))
+  const next = new Map(flatten(after))
+  return [...new Set([...old.keys(), ...next.keys()])]
+    .map((path) => ({ path, before: old.get(path), after: next.get(path) }))
+    .filter((change) => change.before !== change.after)
+}

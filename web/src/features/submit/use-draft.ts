@@ -1,0 +1,85 @@
+import { useMutation } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+
+import { reviseDraft } from '@/api/drafts'
+import { toProblem } from '@/api/problem'
+import type { JsonSchema } from '@/lib/defaults'
+import { dismissToast, toastFailure } from '@/lib/toasts'
+import { pruned, type Tree, withValue } from '@/lib/tree'
+
+import { type Draft, forgetDraft, keepDraft } from './draft-storage'
+import type { FormField } from './fields'
+import { named } from './form'
+
+type Dropped = Record<string, unknown>
+type Edit = (spec: Tree) => Tree
+
+/** The draft, which the tab keeps, and the functions that change it. */
+export function useDraft(from: string | undefined, beginning: Draft, specification: JsonSchema) {
+  const [draft, setDraft] = useState(beginning)
+  const [dropped, setDropped] = useState<Dropped>({})
+  const latest = useRef(beginning)
+  /** Edits made while the server revised the draft, which are applied again to its answer. */
+  const meanwhile = useRef<Edit[]>([])
+  const keep = (changed: Draft) => {
+    const next = { ...changed, spec: named(specification, pruned(changed.spec)) }
+    latest.current = next
+    keepDraft(from, next, window.sessionStorage)
+    setDraft(next)
+  }
+  const edit = (change: Edit) => {
+    meanwhile.current.push(change)
+    setDropped({})
+    keep({ ...latest.current, spec: change(latest.current.spec) })
+  }
+  const revision = useMutation({
+    scope: { id: 'draft' }, // a second choice is made in what the first has led to
+    mutationFn: (wanted: Omit<Parameters<typeof reviseDraft>[0], 'spec'>) => {
+      meanwhile.current = []
+      return reviseDraft({ spec: latest.current.spec, ...wanted })
+    },
+    onError: (failure) => {
+      toastFailure('Change', toProblem(failure))
+    },
+    onSuccess: (revised) => {
+      dismissToast('Change')
+      setDropped(revised.dropped)
+      keep({ ...latest.current, spec: meanwhile.current.reduce((spec, change) => change(spec), revised.spec) })
+    },
+  })
+
+  return {
+    draft,
+    /** The values that the last change removed as a side effect. */
+    dropped,
+    changing: revision.isPending,
+    /** Sets one value and removes those that it excludes. */
+    set: (field: FormField, value: unknown) => {
+      const beside = value === undefined ? [] : field.excludes
+      edit((spec) =>
+        beside.reduce(
+          (tree, name) => withValue(tree, [...field.path.slice(0, -1), name], undefined),
+          withValue(spec, field.path, value),
+        ),
+      )
+    },
+    /** The server changes a value on which others depend, because it has the rules. */
+    choose: (field: FormField, value: string) => {
+      revision.mutate({ change: withValue({}, field.path, value === '' ? null : value) })
+    },
+    preset: (name: string) => {
+      revision.mutate({ preset: name })
+    },
+    replace: (spec: Tree) => {
+      edit(() => spec)
+    },
+    assume: (more: Omit<Draft, 'spec'>) => {
+      keep({ ...latest.current, ...more })
+    },
+    forget: () => {
+      forgetDraft(from, window.sessionStorage)
+    },
+  }
+}
+
+export type Editing = ReturnType<typeof useDraft>

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+
+import type { WorkerFacts } from '@/api/types'
+
+import { parseSystemUrl, shownWorkers } from './url-state'
+
+const worker = (id: string, queue: WorkerFacts['queue'], alive: boolean) => ({ id, queue, alive }) as WorkerFacts
+
+test('an address typed wrongly filters nothing', () => {
+  expect(parseSystemUrl({ queue: 'nonsense', silent: 'yes' })).toEqual({ queue: undefined, silent: undefined })
+  expect(parseSystemUrl({ queue: 'train', silent: '1' })).toEqual({ queue: 'train', silent: '1' })
+})
+
+test('the silent are left out unless they are asked for', () => {
+  const all = [worker('a', 'train', true), worker('b', 'train', false), worker('c', 'aggregate', true)]
+  const ids = (view: Parameters<typeof shownWorkers>[1]) => shownWorkers(all, view).map(({ id }) => id)
+  expect(ids({})).toEqual(['a', 'c'])
+  expect(ids({ queue: 'train' })).toEqual(['a'])
+  expect(ids({ queue: 'train', silent: '1' })).toEqual(['a', 'b'])
+})

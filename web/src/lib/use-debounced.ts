@@ -1,0 +1,15 @@
+import { useEffect, useState } from 'react'
+
+/** The value once it has stayed the same for a while, so that typing does not cause a request per letter. */
+export function useDebounced<T>(value: T, milliseconds: number): T {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      setSettled(value)
+    }, milliseconds)
+    return () => {
+      clearTimeout(timer)
+    }
+  }, [value, milliseconds])
+  return settled
+}
