@@ -28,6 +28,7 @@ MAX_EPOCHS = 10_000.0
 MAX_WIDTH = 65_536
 """Ranks, lengths and widths of what an algorithm adds to a model."""
 MAX_SECONDS = 366 * 24 * 3600.0
+MAX_LEASE_SECONDS = 31 * 24 * 3600.0
 MAX_REAL = 1e30
 """Rates, weights and distances: what is far larger is beyond fp32, whose products would be infinite at once."""
 MAX_LABELS = 1_000_000

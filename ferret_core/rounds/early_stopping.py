@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.metrics import METRICS
-from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
+from ferret_core.protocol.spec import ExperimentSpec, FinalModel, StoppingSpec
 
 Values = Mapping[int, float]
-
-
-Better = Literal["last", "average"]
-"""Which of two models: that of the last round, or the mean of those of the last rounds."""
 
 
 class Best(NamedTuple):
@@ -65,7 +61,7 @@ def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> Stop | None:
     return _stop(stopping, max(values), best[0]) if best and waited >= stopping.patience else None
 
 
-def better(last: float | None, average: float | None) -> Better | None:
+def better(last: float | None, average: float | None) -> FinalModel | None:
     """By their losses on the development sequences, the last model where they are equal; None without a mean."""
     if last is None or average is None:
         return None

@@ -7,11 +7,12 @@ from fastapi import APIRouter
 from ferret_api.access import Researcher, ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.drafts import service
-from ferret_api.drafts.schemas import Change, Draft, Planned, Preset, PresetList, Revised
+from ferret_api.drafts.schemas import Change, Draft
 from ferret_api.experiments.endpoints import InProject
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_core.experiment.presets import PRESETS
+from ferret_core.protocol.resources.drafts import DraftValidation, PatchedSpec, Preset, PresetList
 
 router = APIRouter(prefix=PREFIX, tags=["experiments"])
 
@@ -21,13 +22,13 @@ router = APIRouter(prefix=PREFIX, tags=["experiments"])
     operation_id="revise_draft",
     responses=problems("spec.invalid", "catalog.not_found", "experiment.not_found"),
 )
-def revise_draft(wanted: Change, caller: Researcher) -> Revised:
+def revise_draft(wanted: Change, caller: Researcher) -> PatchedSpec:
     """A specification with a preset or a change, by the rules that cloning follows."""
     return service.revised(caller.database, wanted)
 
 
 @router.post("/experiments:plan", operation_id="plan_draft", responses=problems("experiment.not_found"))
-def plan_draft(draft: Draft, caller: Researcher, context: ContextDep, project: InProject = None) -> Planned:
+def plan_draft(draft: Draft, caller: Researcher, context: ContextDep, project: InProject = None) -> DraftValidation:
     """All that is wrong with a specification, or what it would send, need and risk."""
     return service.planned(caller.database, draft, context.settings.readable, project)
 

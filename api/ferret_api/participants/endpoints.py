@@ -23,24 +23,13 @@ from ferret_api.access import (
 from ferret_api.context import ContextDep, WholeContext
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
-from ferret_api.participants import resumable_upload, schemas, service, streaming_body, upload, upload_span
+from ferret_api.participants import resumable_upload, service, streaming_body, upload, upload_span
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.last_seen import PresenceDep
 from ferret_api.participants.long_poll import Poll, Question
 from ferret_api.participants.long_poll_groups import BoardsDep
 from ferret_api.participants.poll_etag import Tag, wait_seconds
-from ferret_api.participants.schemas import (
-    Accepted,
-    Arrived,
-    AssignmentFailure,
-    Extended,
-    GroupRevocation,
-    Heartbeat,
-    NextAssignment,
-    ParticipantPage,
-    Refusal,
-    Revocation,
-)
+from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation, Heartbeat, Refusal, Revocation
 from ferret_api.schemas import (
     BINARY,
     MAX_INTEGER,
@@ -50,11 +39,19 @@ from ferret_api.schemas import (
     IdempotencyKey,
     OfGroup,
     ParticipantName,
-    Revoked,
 )
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_SECONDS
+from ferret_core.protocol.resources import participants as resources
+from ferret_core.protocol.resources.base import RevocationCount
+from ferret_core.protocol.resources.participants import (
+    ContributionReceipt,
+    LeaseExtension,
+    NextAssignment,
+    ParticipantPage,
+    UploadProgress,
+)
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
@@ -89,7 +86,7 @@ def revoke_participant(
     caller: Researcher,
     boards: BoardsDep,
     context: ContextDep,
-) -> schemas.Participant:
+) -> resources.Participant:
     """Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
 
     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error."""
@@ -105,7 +102,7 @@ def revoke_participant(
 )
 def approve_participant(
     experiment_id: ExperimentId, name: ParticipantName, caller: Researcher, boards: BoardsDep
-) -> schemas.Participant:
+) -> resources.Participant:
     """Lets a pending participant take part from now on. Approving it twice is no error."""
     approved = service.approve(caller.database, experiment_id, name, caller.id)
     from_thread.run_sync(boards.members_changed, experiment_id)
@@ -123,7 +120,7 @@ def refuse_participant(
     wanted: Refusal,
     caller: Researcher,
     boards: BoardsDep,
-) -> schemas.Participant:
+) -> resources.Participant:
     """Refuses a pending participant for good: its next request is answered with `participant.refused`.
 
     Its place is free again, its name stays taken. Refusing it twice is no error."""
@@ -139,7 +136,7 @@ def refuse_participant(
 )
 def revoke_group_of_participants(
     experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep, context: ContextDep
-) -> Revoked:
+) -> RevocationCount:
     """Removes all participants that joined by a code of the group, as if each were revoked by its name.
 
     The group's unused codes stay good: revoke them too."""
@@ -205,7 +202,7 @@ async def next_assignment(
 )
 def heartbeat(
     assignment_id: AssignmentId, beat: Heartbeat, participant: Participant, context: WholeContext
-) -> Extended:
+) -> LeaseExtension:
     """Extends the lease. `lease.lost` means: stop, the result is no longer wanted."""
     return service.heartbeat(context, participant, assignment_id, beat.fence)
 
@@ -287,7 +284,7 @@ REFUSALS = (
     "storage.full",
 )
 REPEATED: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The same contribution had already been accepted", "model": Accepted}
+    200: {"description": "The same contribution had already been accepted", "model": ContributionReceipt}
 }
 
 
@@ -308,7 +305,7 @@ async def upload_contribution(
     batches: BatchesDep,
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
-) -> Accepted:
+) -> ContributionReceipt:
     """Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
 
     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
@@ -328,16 +325,16 @@ async def upload_contribution(
         "assignment.not_found", "lease.lost", "contribution.duplicate", "round.closed", "request.too_large"
     ),
 )
-def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> Arrived:
+def get_arrived(expected: Expected, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> UploadProgress:
     """How much of a contribution that is sent in parts has arrived: where to go on after an interruption."""
-    return Arrived(offset=resumable_upload.arrived(context, expected, fence, digest))
+    return UploadProgress(offset=resumable_upload.arrived(context, expected, fence, digest))
 
 
 @router.patch(
     "/participant/assignments/{assignment_id}/contribution",
     operation_id="upload_part",
     status_code=201,
-    response_model=Accepted,
+    response_model=ContributionReceipt,
     dependencies=[ParticipantLater],
     openapi_extra={"requestBody": {"required": True, "content": BINARY}},
     responses={
@@ -358,7 +355,7 @@ async def upload_part(
     context: WholeContext,
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
-) -> Accepted | Response:
+) -> ContributionReceipt | Response:
     """Adds a part to a contribution, which is accepted after the last as if it had come in one piece.
 
     A part has at most the lease's `part_bytes`, and begins where the one before ended. An empty part at the end asks

@@ -15,12 +15,12 @@ from ferret_api.batching import attempt
 from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements as terms
 from ferret_api.participants.contribution_requirements import Terms
-from ferret_api.participants.schemas import Accepted
 from ferret_core.contribution import Sealed, unseal
 from ferret_core.ledger.record import Signature
 from ferret_core.protocol.buffers import mapped
 from ferret_core.protocol.digest import digest_bytes, digest_stream
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.participants import ContributionReceipt
 from ferret_core.protocol.signatures import Signed, require_valid
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds.cost import LocalCost
@@ -72,7 +72,7 @@ class Delivery(NamedTuple):
 class Taken(NamedTuple):
     """What is answered, and whether the same contribution was accepted before."""
 
-    answer: Accepted
+    answer: ContributionReceipt
     repeated: bool
 
 
@@ -110,7 +110,7 @@ def admit(context: Context, expected: Expected, fence: int) -> int:
     return size.total
 
 
-def repeated(expected: Expected, digest: str) -> Accepted | None:
+def repeated(expected: Expected, digest: str) -> ContributionReceipt | None:
     """What is answered where the contribution with this digest was accepted before; ``contribution.duplicate`` where
     another one was."""
     expected.target.check_first(digest)
@@ -234,5 +234,5 @@ def _signature(delivery: Delivery, sealed: Sealed) -> Signature | None:
     return Signature(assignment.participant, key, assignment.id, require_valid(key, delivery.signature, signed))
 
 
-def _acknowledged(row: tables.Contribution) -> Accepted:
-    return Accepted(digest=row.digest, size=row.size, round=row.round, accepted=True)
+def _acknowledged(row: tables.Contribution) -> ContributionReceipt:
+    return ContributionReceipt(digest=row.digest, size=row.size, round=row.round, accepted=True)
