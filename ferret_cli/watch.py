@@ -9,8 +9,8 @@ from ferret_cli.output import say
 from ferret_cli.progress import round_lines, say_rounds
 
 if TYPE_CHECKING:
+    from ferret_core.protocol.resources.events import Event
     from ferret_sdk.service.run import Run
-    from ferret_sdk.service.schemas import Event
 
 
 def watch_to_the_end(run: Run) -> None:

@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.alerts import Alert, AlertList, CreatedAlert, Delivery
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
-from ferret_sdk.service.schemas import Alert, Delivery, NewAlert, Page
 
 
 class Alerts:
@@ -20,7 +21,7 @@ class Alerts:
 
     def of(self, project: str) -> list[Alert]:
         """The oldest first, each with its last deliveries."""
-        return [Alert.read(item) for item in Page.read(self._transport.get(_path(project))).items]
+        return read(AlertList, self._transport.get(_path(project))).items
 
     def get(self, project: str, id: str) -> Alert:
         """``alert.not_found`` for one that the project has not."""
@@ -37,23 +38,23 @@ class Alerts:
         address: str,
         events: Sequence[AlertEvent] = tuple(AlertEvent),
         experiment_id: str | None = None,
-    ) -> NewAlert:
+    ) -> CreatedAlert:
         """A new alert, of all experiments of the project or of one alone; with a webhook's the key of its signatures,
         which is shown this once."""
         body = {"kind": kind.value, "address": address, "events": [event.value for event in events]}
         body |= {} if experiment_id is None else {"experiment_id": experiment_id}
-        return NewAlert.read(self._transport.post(_path(project), body).json())
+        return read(CreatedAlert, self._transport.post(_path(project), body).json())
 
     def test(self, project: str, id: str) -> Delivery:
         """Sends a message that says nothing but that it came; :meth:`get` tells what became of it."""
-        return Delivery.read(self._transport.post(f"{_path(project)}/{quote(id, safe='')}:test").json())
+        return read(Delivery, self._transport.post(f"{_path(project)}/{quote(id, safe='')}:test").json())
 
     def switch(self, project: str, id: str, *, enabled: bool) -> Alert:
         """Switched off, it is told nothing, and what was still to be sent is given up."""
         headers, content = {"Content-Type": "application/json"}, json.dumps({"enabled": enabled}).encode()
         path = f"{_path(project)}/{quote(id, safe='')}"
         answer = self._transport.request("PATCH", path, content=content, headers=headers, repeatable=True)
-        return Alert.read(answer.json())
+        return read(Alert, answer.json())
 
     def remove(self, project: str, id: str) -> None:
         """Nobody is told any more, also not of what is still to be sent."""

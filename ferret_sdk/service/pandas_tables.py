@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.service.schemas import Point, Round
+from ferret_core.protocol.resources.metrics import MetricPoint
+from ferret_core.protocol.resources.rounds import Round
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def of_metrics(metrics: Mapping[str, Sequence[Point]]) -> DataFrame:
+def of_metrics(metrics: Mapping[str, Sequence[MetricPoint]]) -> DataFrame:
     """One row for each round, one column for each metric, NaN where a round has none. ``time`` is when the last value
     of the round came, ``bytes_up_so_far`` what all participants had sent until then."""
     rows: dict[int, dict[str, Any]] = {}

@@ -14,14 +14,29 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from ferret_core.ledger.receipt import Receipt
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.artifacts import Artifact
+from ferret_core.protocol.resources.base import RevocationCount
+from ferret_core.protocol.resources.contributions import Contribution
+from ferret_core.protocol.resources.enrolments import EnrolmentInfo
+from ferret_core.protocol.resources.events import Event, EventPage
+from ferret_core.protocol.resources.experiments import Experiment
+from ferret_core.protocol.resources.ledger import LedgerEntry, LedgerPage
+from ferret_core.protocol.resources.metrics import MetricPoint, MetricSeriesList
+from ferret_core.protocol.resources.participants import Participant
+from ferret_core.protocol.resources.rejections import Rejection
+from ferret_core.protocol.resources.rounds import Round
+from ferret_core.protocol.resources.update_statistics import RoundUpdate
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import retagged
 from ferret_core.replica.export import CHAT_TEMPLATE, complete
 from ferret_core.replica.model_card import Facts, Figures
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.problems import recorded
-from ferret_sdk.http.retry import ATTEMPTS, PATIENT
+from ferret_sdk.http.retry import PATIENT
 from ferret_sdk.http.safe_paths import checkpoint_file, require_room
 from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Transport
 from ferret_sdk.service import hub, notebook_html, pandas_tables, progress_display
@@ -30,24 +45,6 @@ from ferret_sdk.service.download import download, require_empty
 from ferret_sdk.service.events import follow
 from ferret_sdk.service.hub import Pushed
 from ferret_sdk.service.pagination import items
-from ferret_sdk.service.schemas import (
-    Artifact,
-    CodeInfo,
-    ContributionInfo,
-    Event,
-    Experiment,
-    Item,
-    LedgerItem,
-    Metrics,
-    Page,
-    ParticipantInfo,
-    Point,
-    Rejection,
-    Revoked,
-    Round,
-    checked,
-)
-from ferret_sdk.service.update_statistics import RoundUpdate
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -90,8 +87,12 @@ class Run:
 
     def refresh(self) -> Run:
         """Asks the server again."""
-        self.experiment = Experiment.read(self._transport.get(self._path, PATIENT))
+        self.experiment = read(Experiment, self._transport.get(self._path, PATIENT))
         return self
+
+    def specification(self) -> ExperimentSpec:
+        """The specification; ``server.unexpected`` if this version cannot read it."""
+        return read(ExperimentSpec, self.experiment.spec)
 
     def wait(self, timeout: float | None = None, *, progress: bool = True) -> Run:
         """Returns when the experiment has completed.
@@ -120,7 +121,7 @@ class Run:
         if self.state is ExperimentState.CANCELLED:
             raise FerretError("experiment.conflict", f"{self.id} was cancelled in round {self.experiment.round}")
         if self.state is ExperimentState.FAILED:
-            raise recorded(self.experiment.error or {}, f"{self.id} failed")
+            raise recorded(self.experiment.error, f"{self.id} failed")
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Events as they happen, each once, until the last; a broken connection is resumed."""
@@ -128,26 +129,26 @@ class Run:
 
     def past_events(self, after: int = 0) -> list[Event]:
         """The next events that have already happened, oldest first, without waiting for more; [] at the end."""
-        return self._list(f"{self._path}/events", Event, after=after)
+        return read(EventPage, self._transport.get(f"{self._path}/events", after=after)).items
 
     def rounds(self) -> Iterator[Round]:
         return items(self._transport, f"{self._path}/rounds", Round)
 
     def round(self, number: int) -> Round:
-        return Round.read(self._transport.get(f"{self._path}/rounds/{number}"))
+        return read(Round, self._transport.get(f"{self._path}/rounds/{number}"))
 
     def inside(self, round: int | None = None) -> RoundUpdate:
         """What the update of ``round``, or of the last committed one, was like: step, noise and weights by block, K_l,
         and how far participants agree. Raises ``round.not_found`` and ``round.uncommitted``."""
         number = self.refresh().experiment.round if round is None else round
-        return RoundUpdate.read(self._transport.get(f"{self._path}/rounds/{number}/update"))
+        return read(RoundUpdate, self._transport.get(f"{self._path}/rounds/{number}/update"))
 
-    def contributions(self, round: int | None = None) -> Iterator[ContributionInfo]:
-        return items(self._transport, f"{self._path}/contributions", ContributionInfo, round=round)
+    def contributions(self, round: int | None = None) -> Iterator[Contribution]:
+        return items(self._transport, f"{self._path}/contributions", Contribution, round=round)
 
-    def metrics(self) -> dict[str, list[Point]]:
+    def metrics(self) -> dict[str, list[MetricPoint]]:
         """The points of every metric by its name, in the order of rounds."""
-        answer = Metrics.read(self._transport.get(f"{self._path}/metrics", at_most=METRICS_BYTES))
+        answer = read(MetricSeriesList, self._transport.get(f"{self._path}/metrics", at_most=METRICS_BYTES))
         return {series.name: series.points for series in answer.series}
 
     def to_csv(self) -> str:
@@ -169,46 +170,46 @@ class Run:
         """The uploads that were refused, by round, participant and reason."""
         return items(self._transport, f"{self._path}/rejections", Rejection, round=round)
 
-    def participants(self, group: str | None = None) -> Iterator[ParticipantInfo]:
+    def participants(self, group: str | None = None) -> Iterator[Participant]:
         """The real participants, or those of the ``group``, by name, the revoked ones too."""
-        return items(self._transport, f"{self._path}/participants", ParticipantInfo, group=group)
+        return items(self._transport, f"{self._path}/participants", Participant, group=group)
 
-    def codes(self, group: str | None = None) -> Iterator[CodeInfo]:
+    def codes(self, group: str | None = None) -> Iterator[EnrolmentInfo]:
         """What became of the experiment's enrolment codes, or of those of the ``group``, the newest first."""
-        return items(self._transport, f"{self._path}/enrolments", CodeInfo, group=group)
+        return items(self._transport, f"{self._path}/enrolments", EnrolmentInfo, group=group)
 
-    def revoke_code(self, id: str) -> CodeInfo:
+    def revoke_code(self, id: str) -> EnrolmentInfo:
         """Makes an unused code useless; a used one stays as it is. Raises ``enrolment.not_found``."""
         path = f"{self._path}/enrolments/{quote(id, safe='')}:revoke"
-        return CodeInfo.read(self._transport.post(path, repeatable=True).json())
+        return read(EnrolmentInfo, self._transport.post(path, repeatable=True).json())
 
-    def approve(self, name: str) -> ParticipantInfo:
+    def approve(self, name: str) -> Participant:
         """Lets a pending participant take part. Raises ``participant.not_found`` and ``participant.conflict``."""
         path = f"{self._path}/participants/{quote(name, safe='')}:approve"
-        return ParticipantInfo.read(self._transport.post(path, repeatable=True).json())
+        return read(Participant, self._transport.post(path, repeatable=True).json())
 
-    def refuse(self, name: str, reason: str | None = None) -> ParticipantInfo:
+    def refuse(self, name: str, reason: str | None = None) -> Participant:
         """Refuses a pending participant for good and tells it the ``reason``. Raises as :meth:`approve`."""
         path = f"{self._path}/participants/{quote(name, safe='')}:refuse"
-        return ParticipantInfo.read(self._transport.post(path, {"reason": reason}, repeatable=True).json())
+        return read(Participant, self._transport.post(path, {"reason": reason}, repeatable=True).json())
 
     def revoke_codes(self, group: str) -> int:
         """Makes the group's unused codes useless; how many there were. Raises ``enrolment.not_found``."""
         answer = self._transport.post(f"{self._path}/enrolments:revoke", {"group": group}, repeatable=True)
-        return Revoked.read(answer.json()).revoked
+        return read(RevocationCount, answer.json()).revoked
 
     def revoke_group(self, group: str, reason: str | None = None) -> int:
         """Removes all participants of the group, as :meth:`revoke` does; how many there were. Raises
         ``participant.not_found``."""
         body = {"group": group, "reason": reason}
         answer = self._transport.post(f"{self._path}/participants:revoke", body, repeatable=True)
-        return Revoked.read(answer.json()).revoked
+        return read(RevocationCount, answer.json()).revoked
 
-    def revoke(self, name: str, reason: str | None = None) -> ParticipantInfo:
+    def revoke(self, name: str, reason: str | None = None) -> Participant:
         """Removes a participant: its token is refused from now on, it is told the ``reason``, and rounds go on without
         it. What was accepted from it stays in the ledger. Raises ``participant.not_found``."""
         path = f"{self._path}/participants/{quote(name, safe='')}:revoke"
-        return ParticipantInfo.read(self._transport.post(path, {"reason": reason}, repeatable=True).json())
+        return read(Participant, self._transport.post(path, {"reason": reason}, repeatable=True).json())
 
     def pause(self) -> Run:
         """Pauses, even within a round; accepted contributions are kept. Pausing a paused experiment changes nothing."""
@@ -237,7 +238,7 @@ class Run:
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         query = {"project": project}
         answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers, query=query)
-        return Run(self._transport, Experiment.read(answer.json()))
+        return Run(self._transport, read(Experiment, answer.json()))
 
     def edit(
         self,
@@ -259,7 +260,7 @@ class Run:
             return self._edit(changes, {})
         for left in reversed(range(EDITS)):
             answer = self._transport.request("GET", self._path)
-            tags = retagged(Experiment.read(answer.json()).tags, tag, untag)
+            tags = retagged(read(Experiment, answer.json()).tags, tag, untag)
             try:
                 return self._edit({**changes, "tags": tags}, {"If-Match": answer.headers.get("etag", "*")})
             except FerretError as error:
@@ -272,7 +273,7 @@ class Run:
         answer = self._transport.request(
             "PATCH", self._path, content=json.dumps(changes).encode(), headers=headers, repeatable=True
         )
-        self.experiment = Experiment.read(answer.json())
+        self.experiment = read(Experiment, answer.json())
         return self
 
     def archive(self) -> Run:
@@ -291,33 +292,29 @@ class Run:
             if error.code != "experiment.not_found":
                 raise
 
-    def _list(self, path: str, kind: type[Item], attempts: int = ATTEMPTS, **query: Any) -> list[Item]:
-        """The items of a list that is not paged by a cursor."""
-        page = Page.read(self._transport.get(path, attempts, **query))
-        return [kind.read(item) for item in page.items]
-
     def _move(self, verb: str, body: dict[str, int] | None = None) -> Run:
         """Asks for one of the transitions that count once, however often they are asked for."""
         answer = self._transport.post(f"{self._path}:{verb}", body, repeatable=True)
-        self.experiment = Experiment.read(answer.json())
+        self.experiment = read(Experiment, answer.json())
         return self
 
-    def ledger(self, after: int = 0) -> Iterator[LedgerItem]:
+    def ledger(self, after: int = 0) -> Iterator[LedgerEntry]:
         """The records of the rounds after ``after``, in order."""
         record = NAMED_BYTES * max(1, self.experiment.participants)
         limit = min(LEDGER_PAGE, max(1, LEDGER_PAGE_BYTES // record))
         at_most = min(LONGEST_RECORD_BYTES, max(MAX_ANSWER_BYTES, 2 * record))
-        while page := self._list(
-            f"{self._path}/ledger", LedgerItem, PATIENT, at_most=at_most, after=after, limit=limit
-        ):
-            yield from page
-            after = page[-1].parsed().round
+        while True:
+            answer = self._transport.get(f"{self._path}/ledger", PATIENT, at_most=at_most, after=after, limit=limit)
+            if not (entries := read(LedgerPage, answer).items):
+                return
+            yield from entries
+            after = read(LedgerRecord, entries[-1].record).round
 
     def receipt(self, round: int, participant: str) -> Receipt:
         """Proof that the round's record holds the participant's contribution, checked but for the record's hash: that
         is the ledger's. Raises ``round.uncommitted``, and ``receipt.not_found`` with the reason."""
         path = f"{self._path}/rounds/{round}/receipts/{quote(participant, safe='')}"
-        receipt = checked(Receipt, self._transport.get(path))
+        receipt = read(Receipt, self._transport.get(path))
         receipt.verified()
         return receipt
 
@@ -384,7 +381,7 @@ class Run:
         manifest = folder / MANIFEST
         facts = Facts(
             experiment=told.id,
-            spec=told.specification(),
+            spec=self.specification(),
             round=round,
             rounds=told.rounds,
             participants=told.participants,

@@ -8,10 +8,19 @@ from typing import Any
 from urllib.parse import quote
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.users import (
+    BrowserSession,
+    BrowserSessionList,
+    CreatedToken,
+    CurrentUser,
+    Token,
+    TokenList,
+    User,
+)
 from ferret_core.protocol.roles import Role, Scope
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.service.pagination import items
-from ferret_sdk.service.schemas import BrowserSession, Me, NewUserToken, Page, User, UserToken
 
 
 class People:
@@ -21,9 +30,9 @@ class People:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def me(self) -> Me:
+    def me(self) -> CurrentUser:
         """Who is asking."""
-        return Me.read(self._transport.get("/me"))
+        return read(CurrentUser, self._transport.get("/me"))
 
     def change_password(self, current: str, password: str) -> None:
         """Another password for oneself; ``password.invalid`` if ``current`` is not the one until now."""
@@ -45,7 +54,7 @@ class People:
     def add(self, name: str, role: Role, password: str | None = None) -> User:
         """A new user; ``user.conflict`` if the name is taken."""
         body = {"name": name, "role": role.value, "password": password}
-        return User.read(self._transport.post("/users", body).json())
+        return read(User, self._transport.post("/users", body).json())
 
     def change(self, user: User, **values: Any) -> User:
         """The user with another ``role`` or ``password``, or ``enabled`` or not."""
@@ -53,21 +62,21 @@ class People:
         answer = self._transport.request(
             "PATCH", f"/users/{user.id}", content=content, headers=headers, repeatable=True
         )
-        return User.read(answer.json())
+        return read(User, answer.json())
 
-    def tokens(self, user: User | None = None) -> list[UserToken]:
+    def tokens(self, user: User | None = None) -> list[Token]:
         """By name."""
-        return [UserToken.read(item) for item in Page.read(self._transport.get(_tokens(user))).items]
+        return read(TokenList, self._transport.get(_tokens(user))).items
 
     def create_token(
         self, name: str, scopes: Sequence[Scope], seconds: int | None, user: User | None = None
-    ) -> NewUserToken:
+    ) -> CreatedToken:
         """A token with its text, which is shown this once; None ``seconds``: it does not expire. It ends with the token
         that this service was opened with, if that is a user's: ``expires_at`` says when at the latest."""
         body = {"name": name, "scopes": [scope.value for scope in scopes], "expires_seconds": seconds}
-        return NewUserToken.read(self._transport.post(_tokens(user), body).json())
+        return read(CreatedToken, self._transport.post(_tokens(user), body).json())
 
-    def revoke_token(self, name: str, user: User | None = None) -> UserToken:
+    def revoke_token(self, name: str, user: User | None = None) -> Token:
         """Revokes the token of this name or id, with all tokens and sessions that were made with it, and gives what it
         was; ``token.not_found``."""
         for token in self.tokens(user):
@@ -78,7 +87,7 @@ class People:
 
     def sessions(self, user: User | None = None) -> list[BrowserSession]:
         """Signed-in browsers and unused sign-in links, the newest first."""
-        return [BrowserSession.read(item) for item in Page.read(self._transport.get(_sessions(user))).items]
+        return read(BrowserSessionList, self._transport.get(_sessions(user))).items
 
     def end_session(self, id: str, user: User | None = None) -> None:
         """Ends the session of this id, or makes the sign-in link useless; ``session.not_found``."""

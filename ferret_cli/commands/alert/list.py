@@ -8,7 +8,7 @@ from ferret_cli import options
 from ferret_cli.commands.alert.of_project import OfProject
 
 if TYPE_CHECKING:
-    from ferret_sdk.service.schemas import Alert
+    from ferret_core.protocol.resources.alerts import Alert
 
 
 def list_alerts(

@@ -11,8 +11,8 @@ from ferret_cli import options
 from ferret_cli.commands.alert.of_project import AlertId, OfProject
 
 if TYPE_CHECKING:
+    from ferret_core.protocol.resources.alerts import Delivery
     from ferret_sdk.service.alerts import Alerts
-    from ferret_sdk.service.schemas import Delivery
 
 WAIT_SECONDS = 20.0
 """More than the first attempt takes."""

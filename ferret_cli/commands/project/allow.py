@@ -11,7 +11,7 @@ from ferret_cli import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ferret_sdk.service.schemas import Project
+    from ferret_core.protocol.resources.projects import Project
 
 Models = Annotated[
     list[str] | None,
@@ -34,7 +34,7 @@ def allow(
     json: options.Json = False,
 ) -> None:
     """Say what the project's experiments may use: from the first model on those alone, and the same with data."""
-    from ferret_sdk.service.schemas import AllowedModel
+    from ferret_core.protocol.resources.projects import AllowedModel
     from ferret_sdk.service.service import Service
 
     projects = Service(url, insecure_http=insecure_http).projects
@@ -56,7 +56,7 @@ def disallow(
     json: options.Json = False,
 ) -> None:
     """Take models and data from what the project's experiments may use. Those that were submitted go on."""
-    from ferret_sdk.service.schemas import AllowedModel
+    from ferret_core.protocol.resources.projects import AllowedModel
     from ferret_sdk.service.service import Service
 
     projects = Service(url, insecure_http=insecure_http).projects

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ferret_sdk.service.schemas import User
+    from ferret_core.protocol.resources.users import User
     from ferret_sdk.service.users import People
 
 OfUser = Annotated[
