@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import type { BrowserSession, Me, Role, Scope, Token } from './types'
+import type { BrowserSession, CurrentUser, Role, Scope, Token } from './types'
 
 /** The order says who may what: each may do what the one before may, and more. */
 const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
@@ -19,12 +19,12 @@ export const meQuery = queryOptions({
 })
 
 /** The user whose session the browser has; undefined without one, or where the server does not say. */
-export function signedIn(): Promise<Me | undefined> {
+export function signedIn(): Promise<CurrentUser | undefined> {
   return answer(client.GET('/api/v1/me')).catch(() => undefined)
 }
 
 /** Whether the user only looks; undefined until the server has said who it is. */
-export function onlyReads(me: Me | undefined): boolean | undefined {
+export function onlyReads(me: CurrentUser | undefined): boolean | undefined {
   return me && !covers(me.role, 'researcher')
 }
 

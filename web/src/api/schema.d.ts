@@ -1662,22 +1662,8 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * Accepted
-         * @description An accepted contribution, which counts once its round is committed.
-         */
-        Accepted: {
-            /** Accepted */
-            accepted: boolean;
-            /** Digest */
-            digest: string;
-            /** Round */
-            round: number;
-            /** Size */
-            size: number;
-        };
-        /**
          * Alert
-         * @description Who is told when something happens to the project's experiments, or to one of them.
+         * @description Reports what happens to a project's experiments, or to one of them, to an address.
          */
         Alert: {
             /**
@@ -1692,22 +1678,22 @@ export interface components {
             created_at: string;
             /**
              * Deliveries
-             * @description The last few, the newest first
+             * @description The last few messages, newest first
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
              * Enabled
-             * @description false: nobody is told, until it is switched on again
+             * @description false: it sends nothing until it is enabled again
              */
             enabled: boolean;
             /**
              * Events
-             * @description Of what is told
+             * @description Events that it reports
              */
             events: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it is about; null: all of the project
+             * @description The only experiment that it reports on; null: all of the project
              */
             experiment_id: string | null;
             /** Id */
@@ -1718,7 +1704,7 @@ export interface components {
         };
         /**
          * AlertChange
-         * @description The alert is to be switched on or off.
+         * @description Enables or disables the alert.
          * @example {
          *       "enabled": false
          *     }
@@ -1741,7 +1727,7 @@ export interface components {
         AlertKind: "webhook" | "email";
         /**
          * AlertList
-         * @description All alerts of a project, the oldest first.
+         * @description All alerts of a project, oldest first.
          */
         AlertList: {
             /** Items */
@@ -1749,7 +1735,8 @@ export interface components {
         };
         /**
          * AllowedModel
-         * @description A model that may be tuned. A folder allows those in it as well; a hub name without revision allows every one.
+         * @description A model that may be trained. A folder allows the models in it too; a hub name without revision allows all its
+         *     revisions.
          */
         AllowedModel: {
             /**
@@ -1762,17 +1749,6 @@ export interface components {
              * @description Hub name, or a folder on the server
              */
             source: string;
-        };
-        /**
-         * Arrived
-         * @description How much of a contribution has arrived.
-         */
-        Arrived: {
-            /**
-             * Offset
-             * @description Bytes that are on the server's disk; the next part begins there
-             */
-            offset: number;
         };
         /**
          * Artifact
@@ -1796,7 +1772,7 @@ export interface components {
             digest: string;
             /**
              * Href
-             * @description Where the bytes are
+             * @description Path of the download
              */
             href: string;
             /** Id */
@@ -1833,57 +1809,6 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * Ask
-         * @description A question to the model after a round, in the words of training.
-         * @example {
-         *       "input": "bell school kite",
-         *       "max_new_tokens": 16,
-         *       "question": "Count the words."
-         *     }
-         */
-        Ask: {
-            /**
-             * Compare
-             * @description Whether the base model answers too, after the tuned one
-             * @default true
-             */
-            compare: boolean;
-            /**
-             * Input
-             * @description What the question is about, where that stands apart
-             * @default
-             */
-            input: string;
-            /**
-             * Max New Tokens
-             * @description Longest answer, in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service
-             * @default 128
-             */
-            max_new_tokens: number;
-            /**
-             * Question
-             * @description What to ask: the instruction
-             */
-            question: string;
-            /**
-             * Round
-             * @description Round whose checkpoint answers; 0 is the base model. By default the last with a checkpoint
-             */
-            round?: number | null;
-            /**
-             * Seed
-             * @description Draws the same answer again at a temperature
-             * @default 0
-             */
-            seed: number;
-            /**
-             * Temperature
-             * @description 0: the most probable answer; higher: more varied
-             * @default 0
-             */
-            temperature: number;
-        };
-        /**
          * AssignmentFailure
          * @description Why the participant cannot do its assignment.
          * @example {
@@ -1916,12 +1841,12 @@ export interface components {
         AssignmentState: "pending" | "leased" | "accepted" | "rejected" | "expired";
         /**
          * AuditEntry
-         * @description Something that somebody did. Its hash is the BLAKE3 of the canonical JSON of all other fields.
+         * @description One action of somebody. Its hash is the BLAKE3 of the canonical JSON of all other fields.
          */
         AuditEntry: {
             /**
              * Action
-             * @description What, e.g. `experiment.paused`
+             * @description What was done, e.g. `experiment.paused`
              */
             action: string;
             /**
@@ -1947,7 +1872,7 @@ export interface components {
             previous: string;
             /**
              * Subject
-             * @description To what: the id of an experiment, a session, …; a backup's file
+             * @description To what: the id of an experiment or a session, the file of a backup, …
              */
             subject: string;
             /**
@@ -1959,14 +1884,17 @@ export interface components {
         };
         /**
          * AuditHead
-         * @description Where the log ends. Kept elsewhere, it proves later that nothing before it was changed.
+         * @description The end of the log. A copy that is kept elsewhere proves later that nothing before it was changed.
          */
         AuditHead: {
-            /** Hash */
-            hash: string;
+            /**
+             * Hash
+             * @description Hash of the last entry; empty if there is none
+             */
+            hash: string | "";
             /**
              * Number
-             * @description Number of the last entry; 0 where there is none
+             * @description Number of the last entry; 0 if there is none
              */
             number: number;
         };
@@ -2000,22 +1928,22 @@ export interface components {
         Awaited: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
         /**
          * Backlog
-         * @description Work that nobody has in hand.
+         * @description Work that nobody has taken.
          */
         Backlog: {
             /**
              * Oldest
-             * @description Since when the oldest of it waits; null where nothing does
+             * @description Since when the oldest of it waits; null if nothing does
              */
             oldest: string | null;
             /** Waiting */
             waiting: number;
         };
         /**
-         * Best
-         * @description The round with the best value of the metric that `stopping.metric` names; of equals the first.
+         * BestRound
+         * @description The round with the best value of the metric that `stopping.metric` names, the first of equals.
          */
-        Best: {
+        BestRound: {
             /** Metric */
             metric: string;
             /**
@@ -2033,7 +1961,7 @@ export interface components {
         BrowserSession: {
             /**
              * Address
-             * @description Network address of the browser, or of the maker of the link
+             * @description Network address of the browser, or of whoever made the link
              */
             address: string | null;
             /**
@@ -2043,7 +1971,7 @@ export interface components {
             created_at: string;
             /**
              * Current
-             * @description The session of this request
+             * @description Whether it is the session of this request
              */
             current: boolean;
             /**
@@ -2055,7 +1983,7 @@ export interface components {
             id: string;
             /**
              * Link
-             * @description A sign-in link that nobody has used yet
+             * @description Whether it is a sign-in link that nobody has used yet
              */
             link: boolean;
             /**
@@ -2066,7 +1994,7 @@ export interface components {
         };
         /**
          * BrowserSessionList
-         * @description All sessions of a user, the newest first.
+         * @description All sessions of a user, newest first.
          */
         BrowserSessionList: {
             /** Items */
@@ -2095,7 +2023,7 @@ export interface components {
         };
         /**
          * CatalogEntry
-         * @description Something that an experiment can choose by name.
+         * @description An algorithm, dataset or model that an experiment can choose by name.
          */
         CatalogEntry: {
             /** Description */
@@ -2114,7 +2042,7 @@ export interface components {
         };
         /**
          * CatalogEntryList
-         * @description Entries by name; an algorithm is followed by its presets, which can be chosen as it can.
+         * @description Entries by name. An algorithm's presets, which can be chosen like algorithms, come after it.
          */
         CatalogEntryList: {
             /** Items */
@@ -2228,13 +2156,40 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * CodeGroup
+         * @description Codes that belong together.
+         * @example {
+         *       "group": "north"
+         *     }
+         */
+        CodeGroup: {
+            /**
+             * Group
+             * @description A word for codes that belong together, e.g. of one network
+             */
+            group: string;
+        };
+        /**
+         * ComponentStatus
+         * @description Whether one part of the service can be used.
+         */
+        ComponentStatus: {
+            /**
+             * Detail
+             * @description What is wrong, and what to do
+             */
+            detail: string | null;
+            /** Ready */
+            ready: boolean;
+        };
+        /**
          * Contribution
-         * @description One participant's part in one round, from the assignment to what was accepted or why it was not.
+         * @description One participant's work in one round: its assignment, and the contribution or why there is none.
          */
         Contribution: {
             /**
              * Attempt
-             * @description Which attempt at the round: 1, or more after attempts without a quorum
+             * @description Attempt at the round: 1, or more after attempts without a quorum
              */
             attempt: number;
             /**
@@ -2254,7 +2209,7 @@ export interface components {
             digest: string | null;
             /**
              * Display Name
-             * @description What people call the participant
+             * @description Name of the participant for people
              */
             display_name: string;
             error: components["schemas"]["Failure"] | null;
@@ -2265,13 +2220,13 @@ export interface components {
             examples: number | null;
             /**
              * Factor
-             * @description What the round multiplied its update by, where that was clipped
+             * @description Factor that clipping multiplied the update by; null without clipping
              */
             factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
             /**
              * Metrics
-             * @description The participant's own figures, e.g. its train loss
+             * @description The participant's own metrics, e.g. its training loss
              */
             metrics: {
                 [key: string]: number;
@@ -2282,7 +2237,7 @@ export interface components {
             round: number;
             /**
              * Seconds
-             * @description Seconds of local training, projection included
+             * @description Seconds of local training and projection
              */
             seconds: number | null;
             /**
@@ -2303,8 +2258,25 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * ContributionReceipt
+         * @description An accepted contribution. It counts once its round is committed.
+         */
+        ContributionReceipt: {
+            /** Accepted */
+            accepted: boolean;
+            /**
+             * Digest
+             * @description BLAKE3-256, 64 lower-case hexadecimal digits
+             */
+            digest: string;
+            /** Round */
+            round: number;
+            /** Size */
+            size: number;
+        };
+        /**
          * CreatedAlert
-         * @description A new alert, with what is told this once.
+         * @description A new alert, with the key of its signatures.
          */
         CreatedAlert: {
             /**
@@ -2319,22 +2291,22 @@ export interface components {
             created_at: string;
             /**
              * Deliveries
-             * @description The last few, the newest first
+             * @description The last few messages, newest first
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
              * Enabled
-             * @description false: nobody is told, until it is switched on again
+             * @description false: it sends nothing until it is enabled again
              */
             enabled: boolean;
             /**
              * Events
-             * @description Of what is told
+             * @description Events that it reports
              */
             events: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it is about; null: all of the project
+             * @description The only experiment that it reports on; null: all of the project
              */
             experiment_id: string | null;
             /** Id */
@@ -2344,13 +2316,13 @@ export interface components {
             project: string;
             /**
              * Secret
-             * @description Key of a webhook's signatures, `whsec_…`; shown only now
+             * @description Key of a webhook's signatures, `whsec_…`; shown only this once
              */
             secret: string | null;
         };
         /**
          * CreatedToken
-         * @description A new token. Its text is shown only once.
+         * @description A new token. Its text is shown only this once.
          */
         CreatedToken: {
             /**
@@ -2358,7 +2330,10 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Expires At */
+            /**
+             * Expires At
+             * @description null: it does not expire
+             */
             expires_at: string | null;
             /** Id */
             id: string;
@@ -2370,15 +2345,41 @@ export interface components {
             token: string;
             /**
              * Used At
-             * @description When it was last used, within a minute; null: never
+             * @description When it was last used, to within a minute; null: never
              */
             used_at: string | null;
         };
         /**
-         * DatabaseFacts
+         * CurrentUser
+         * @description The user who sends the request.
+         */
+        CurrentUser: {
+            /**
+             * Has Password
+             * @description Whether the account has a password, which its user can change
+             */
+            has_password: boolean;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Projects
+             * @description Names of the projects whose experiments the user sees
+             */
+            projects: string[];
+            role: components["schemas"]["Role"];
+            /**
+             * Scopes
+             * @description What the token of the request allows; a session allows `read` and `write`
+             */
+            scopes: components["schemas"]["Scope"][];
+        };
+        /**
+         * DatabaseStatus
          * @description The database.
          */
-        DatabaseFacts: {
+        DatabaseStatus: {
             /**
              * Kind
              * @description `sqlite` or `postgresql`
@@ -2386,7 +2387,7 @@ export interface components {
             kind: string;
             /**
              * Revision
-             * @description Of its schema
+             * @description Revision of its schema
              */
             revision: string | null;
             /**
@@ -2397,7 +2398,7 @@ export interface components {
         };
         /**
          * Delivery
-         * @description A message that was or is to be sent.
+         * @description A message that was sent or will be sent.
          */
         Delivery: {
             /** Attempts */
@@ -2409,12 +2410,12 @@ export interface components {
             created_at: string;
             /**
              * Due At
-             * @description When it is tried next; null once it is delivered or given up
+             * @description Time of the next attempt; null once it is delivered or has failed
              */
             due_at: string | null;
             /**
              * Error
-             * @description Why the last attempt did not succeed
+             * @description Why the last attempt failed
              */
             error: string | null;
             /**
@@ -2424,7 +2425,7 @@ export interface components {
             event: string;
             /**
              * Id
-             * @description The same at each attempt: `webhook-id`, and the begin of an e-mail's `Message-ID`
+             * @description The same at each attempt: `webhook-id`, and the start of an e-mail's `Message-ID`
              */
             id: string;
             state: components["schemas"]["DeliveryState"];
@@ -2444,7 +2445,7 @@ export interface components {
         DeliveryState: "waiting" | "delivered" | "failed";
         /**
          * Disk
-         * @description The disk that `FERRET_HOME` is on, in bytes.
+         * @description The disk that holds `FERRET_HOME`, in bytes.
          */
         Disk: {
             /** Free */
@@ -2513,11 +2514,56 @@ export interface components {
             tokens: number;
         };
         /**
+         * DraftValidation
+         * @description What would happen if the specification were submitted now.
+         */
+        DraftValidation: {
+            /**
+             * Change
+             * @description With `original`, and without a problem: the JSON Merge Patch that clones it into this
+             */
+            change: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Filled
+             * @description The specification with every default; a section with a wrong value is left out
+             */
+            filled: {
+                [key: string]: unknown;
+            };
+            plan: components["schemas"]["Estimate"] | null;
+            /** @description Why it would be refused; null: it would be accepted */
+            problem: components["schemas"]["Failure"] | null;
+            /** @description Why a specification without a problem has no estimate */
+            unplanned: components["schemas"]["Failure"] | null;
+        };
+        /**
+         * EarlyStop
+         * @description The experiment ended before its last round, as `stopping` in its specification asks for.
+         */
+        EarlyStop: {
+            best: components["schemas"]["BestRound"];
+            /**
+             * Detail
+             * @description Why it ended, for people
+             */
+            detail: string;
+            /**
+             * Round
+             * @description Its last round
+             */
+            round: number;
+        };
+        /**
          * Enrolled
-         * @description A participant and its token. The token is shown only once.
+         * @description A new participant and its token. The token is shown only this once.
          */
         Enrolled: {
-            /** Display Name */
+            /**
+             * Display Name
+             * @description What people call the site, in any script
+             */
             display_name: string;
             /**
              * Experiment
@@ -2526,7 +2572,7 @@ export interface components {
             experiment: string;
             /**
              * Name
-             * @description What paths, folders and the ledger call it; follows from `display_name`
+             * @description Name in paths, folders and the ledger; made from `display_name`
              */
             name: string;
             /**
@@ -2539,7 +2585,7 @@ export interface components {
         };
         /**
          * Enrolment
-         * @description A code for one participant. It is shown only once.
+         * @description A code with which one participant can join. It is shown only this once.
          */
         Enrolment: {
             /** Approval */
@@ -2563,18 +2609,18 @@ export interface components {
             group: string | null;
             /**
              * Id
-             * @description Id of the code, which opens nothing
+             * @description Id of the code; it does not let anybody join
              */
             id: string;
         };
         /**
          * EnrolmentInfo
-         * @description What became of a code; the code itself is kept nowhere.
+         * @description What became of a code. The code itself is not stored.
          */
         EnrolmentInfo: {
             /**
              * Approval
-             * @description Whether who joins with it has to be approved
+             * @description Whether a participant that joins with it needs approval
              */
             approval: boolean;
             /**
@@ -2593,7 +2639,7 @@ export interface components {
             id: string;
             /**
              * Refused
-             * @description How often it was shown again after it was used: somebody else has it too
+             * @description How often it was presented again after it was used: somebody else has it too
              */
             refused: number;
             /**
@@ -2603,7 +2649,7 @@ export interface components {
             revoked_at: string | null;
             /**
              * Used At
-             * @description When somebody joined with it
+             * @description When a participant joined with it
              */
             used_at: string | null;
             /**
@@ -2614,13 +2660,79 @@ export interface components {
         };
         /**
          * EnrolmentPage
-         * @description Codes of an experiment, the newest first.
+         * @description Codes of an experiment, newest first.
          */
         EnrolmentPage: {
             /** Items */
             items: components["schemas"]["EnrolmentInfo"][];
             /** Next Cursor */
             next_cursor: string | null;
+        };
+        /**
+         * Estimate
+         * @description What the experiment would send and need. Sizes are exact; noise, memory and time are expected values.
+         */
+        Estimate: {
+            /**
+             * K
+             * @description Coordinates of a contribution, if the algorithm sends coordinates
+             */
+            K: number | null;
+            /** Advice */
+            advice: string[];
+            /**
+             * Aggregate Seconds
+             * @description Work of the server in a round
+             */
+            aggregate_seconds: number;
+            /**
+             * Bytes Down
+             * @description To each participant in a round
+             */
+            bytes_down: number | null;
+            /**
+             * Bytes Up
+             * @description From each participant in a round; null if it is known only once the model is loaded
+             */
+            bytes_up: number | null;
+            /**
+             * D
+             * @description Weights that are trained
+             */
+            d: number;
+            /**
+             * Local Seconds
+             * @description Training time of a participant in a round, if it is as fast as the server; null if epochs are trained and `examples` is not given
+             */
+            local_seconds: number | null;
+            /**
+             * Memory Bytes
+             * @description Peak memory of a participant
+             */
+            memory_bytes: number | null;
+            /** @description Null if nothing is projected */
+            noise: components["schemas"]["EstimatedNoise"] | null;
+            /**
+             * Participants
+             * @description In each round
+             */
+            participants: number;
+            /** Rounds */
+            rounds: number;
+            /**
+             * Total Bytes
+             * @description Of all participants in all rounds, up and down
+             */
+            total_bytes: number | null;
+        };
+        /**
+         * EstimatedNoise
+         * @description The noise that random directions add to every weight in round 1, in percent of the size of the weights.
+         */
+        EstimatedNoise: {
+            largest: components["schemas"]["NoisiestBlock"];
+            /** Percent */
+            percent: number;
         };
         /**
          * EvaluationSpec
@@ -2682,7 +2794,7 @@ export interface components {
         };
         /**
          * Event
-         * @description Something that happened to an experiment; the same JSON in the list and in the stream.
+         * @description Something that happened to an experiment. The list and the stream send the same JSON.
          */
         Event: {
             /** Data */
@@ -2693,7 +2805,7 @@ export interface components {
             round: number | null;
             /**
              * Seq
-             * @description 1, 2, 3, … within the experiment; the stream's event id
+             * @description 1, 2, 3, … within the experiment; also the id of the event in the stream
              */
             seq: number;
             /**
@@ -2703,13 +2815,13 @@ export interface components {
             time: string;
             /**
              * Type
-             * @description E.g. `round.committed`; the stream's event name
+             * @description E.g. `round.committed`; also the name of the event in the stream
              */
             type: string;
         };
         /**
          * EventPage
-         * @description Events in order; ask again with the last `seq` as `after`.
+         * @description Events in order. Pass the last `seq` as `after` to get the next.
          */
         EventPage: {
             /** Items */
@@ -2732,7 +2844,9 @@ export interface components {
         };
         /**
          * Experiment
-         * @description A federated tuning run: what was asked for, how far it has come, and what it has cost.
+         * @description A federated training run: what was asked for, how far it has come, and what it has cost.
+         *
+         *     The fields with a default are missing from a :class:`JoinedExperiment`, which the SDK reads as this one.
          */
         Experiment: {
             /** Algorithm */
@@ -2748,10 +2862,10 @@ export interface components {
              */
             base_digest: string | null;
             /** @description Its best round so far; null until one is evaluated */
-            best: components["schemas"]["Best"] | null;
+            best: components["schemas"]["BestRound"] | null;
             /**
              * Better
-             * @description With `server.average`: which does better on the development sequences, the model of the last round or the mean of those of the last rounds; null before the mean begins
+             * @description With `server.average`: which has the lower loss on the development sequences, the model of the last round or the mean of the models of the last rounds; null before the mean begins
              */
             better: ("last" | "average") | null;
             /**
@@ -2766,7 +2880,7 @@ export interface components {
             bytes_up: number;
             /**
              * Cloned From
-             * @description Id of the experiment it was cloned from, which may have been deleted
+             * @description Id of the experiment that it was cloned from, which may have been deleted
              */
             cloned_from: string | null;
             /**
@@ -2785,21 +2899,21 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             /**
              * Event Seq
-             * @description Number of its last event: stream from there to get only new ones
+             * @description Number of its last event; a stream that starts there sends only new ones
              */
             event_seq: number;
             /** Finished At */
             finished_at: string | null;
             /** Id */
             id: string;
-            links: components["schemas"]["ExperimentLinks"];
+            readonly links: components["schemas"]["ExperimentLinks"];
             /** Metrics */
             metrics: {
                 [key: string]: components["schemas"]["MetricSummary"];
             };
             /**
              * Name
-             * @description What it is called now; `spec.name` is what it was submitted as
+             * @description Its present name; `spec.name` is the name that it was submitted with
              */
             name: string;
             /**
@@ -2831,12 +2945,15 @@ export interface components {
             rounds: number;
             /**
              * Shapes
-             * @description Shapes of the trainable parameters by name
+             * @description Shapes of the trainable parameters by their names
              */
             shapes: {
                 [key: string]: number[];
             } | null;
-            /** @description The specification with every default filled in */
+            /**
+             * Spec
+             * @description The specification with every default
+             */
             spec: components["schemas"]["ExperimentSpec"];
             /** @description Set while a queued or running experiment cannot make progress */
             stalled: components["schemas"]["Stall"] | null;
@@ -2844,7 +2961,7 @@ export interface components {
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
             /** @description Why the experiment completed early, if it did */
-            stopped: components["schemas"]["Stopped"] | null;
+            stopped: components["schemas"]["EarlyStop"] | null;
             /** Tags */
             tags: string[];
         };
@@ -2870,7 +2987,7 @@ export interface components {
         };
         /**
          * ExperimentGroup
-         * @description Experiments of one project whose specifications differ in name and seed only.
+         * @description Experiments of one project whose specifications differ only in name and seed.
          */
         ExperimentGroup: {
             /**
@@ -2895,9 +3012,9 @@ export interface components {
             key: string;
             /** Metrics */
             metrics: {
-                [key: string]: components["schemas"]["MetricSpread"];
+                [key: string]: components["schemas"]["MetricStatistics"];
             };
-            /** @description The one that was submitted last */
+            /** @description The experiment that was submitted last */
             newest: components["schemas"]["ListedExperiment"];
             /**
              * States
@@ -2919,7 +3036,7 @@ export interface components {
         };
         /**
          * ExperimentLinks
-         * @description Where the rest of the experiment is found.
+         * @description Paths of the experiment and of its parts.
          */
         ExperimentLinks: {
             /** Artifacts */
@@ -3079,17 +3196,6 @@ export interface components {
          */
         ExperimentState: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
         /**
-         * Extended
-         * @description The lease after a heartbeat.
-         */
-        Extended: {
-            /**
-             * Lease Until
-             * Format: date-time
-             */
-            lease_until: string;
-        };
-        /**
          * Extension
          * @description Asks for more rounds.
          * @example {
@@ -3114,29 +3220,43 @@ export interface components {
          * @description Why an experiment, a round or an assignment failed.
          */
         Failure: {
-            /** Code */
+            /**
+             * Code
+             * @description Stable name of the problem
+             */
             code: string;
-            /** Detail */
+            /**
+             * Detail
+             * @description What is wrong, with the value, and what to do next
+             */
             detail: string;
-            /** Errors */
+            /**
+             * Errors
+             * @description The first 20 of the wrong fields
+             */
             errors: components["schemas"]["FieldError"][];
             /**
              * Errors Omitted
-             * @description How many more fields are wrong than `errors` tells of
-             * @default 0
+             * @description How many more fields are wrong
              */
             errors_omitted: number;
-            /** Status */
+            /**
+             * Status
+             * @description HTTP status that the problem has in answers
+             */
             status: number;
             /** Title */
             title: string;
         };
         /**
          * FailureTitle
-         * @description Why an experiment failed, in a word and in a few.
+         * @description Why an experiment failed, as a code and a short title.
          */
         FailureTitle: {
-            /** Code */
+            /**
+             * Code
+             * @description Stable name of the problem
+             */
             code: string;
             /** Title */
             title: string;
@@ -3159,28 +3279,14 @@ export interface components {
             value: unknown;
         };
         /**
-         * Formats
+         * FormatVersions
          * @description Versions of the wire formats.
          */
-        Formats: {
+        FormatVersions: {
             /** Projection */
             projection: number;
             /** Wire */
             wire: number;
-        };
-        /**
-         * GroupOfCodes
-         * @description Codes that belong together.
-         * @example {
-         *       "group": "north"
-         *     }
-         */
-        GroupOfCodes: {
-            /**
-             * Group
-             * @description A word for codes that belong together, e.g. of one network
-             */
-            group: string;
         };
         /**
          * GroupRevocation
@@ -3278,7 +3384,7 @@ export interface components {
         };
         /**
          * HeldOutExample
-         * @description A held-out example of the experiment's dataset, as evaluation asks it.
+         * @description A held-out example of the experiment's dataset, in the words of its evaluation.
          */
         HeldOutExample: {
             /** Input */
@@ -3303,7 +3409,7 @@ export interface components {
              * @description `sqlite` or `postgresql`
              */
             database: string;
-            formats: components["schemas"]["Formats"];
+            formats: components["schemas"]["FormatVersions"];
             /**
              * Instance
              * @description Identifies the installation; changes with the admin token
@@ -3321,9 +3427,9 @@ export interface components {
         };
         /**
          * JoinedExperiment
-         * @description An experiment as its participants see it: what following the model takes, and the figures of its model card.
+         * @description An experiment as its participants see it: what following the model takes, and the metrics of its model card.
          *
-         *     Notes, tags, project, paths on the server and the failures of other sites are the researchers' alone.
+         *     Only researchers see notes, tags, the project, paths on the server and the failures of other sites.
          */
         JoinedExperiment: {
             /** Algorithm */
@@ -3353,7 +3459,7 @@ export interface components {
             id: string;
             /**
              * Metrics
-             * @description Those of the model card
+             * @description The metrics of the model card
              */
             metrics: {
                 [key: string]: components["schemas"]["MetricSummary"];
@@ -3372,28 +3478,24 @@ export interface components {
              * @description Rounds asked for
              */
             rounds: number;
-            /** @description The specification with every default filled in. `dataset` has its name alone, and of a `model.source` that is a folder on the server there is `./` and the last name */
+            /**
+             * Spec
+             * @description The specification with every default. `dataset` has only its name, and a `model.source` that is a folder on the server is `./` and its last name
+             */
             spec: components["schemas"]["ExperimentSpec"];
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
         };
         /**
-         * LargestNoise
-         * @description The block that the noise is largest in.
-         */
-        LargestNoise: {
-            /** Block */
-            block: string;
-            /** Percent */
-            percent: number;
-        };
-        /**
          * Lease
-         * @description An assignment that the participant holds until ``lease_until``; every heartbeat extends it.
+         * @description An assignment that the participant holds until ``lease_until``. Every heartbeat extends it.
          */
         Lease: {
-            /** Fence */
+            /**
+             * Fence
+             * @description Number that the results must repeat
+             */
             fence: number;
             /** Id */
             id: string;
@@ -3406,14 +3508,25 @@ export interface components {
             lease_until: string;
             /**
              * Part Bytes
-             * @description Where contributions may have more bytes: those are sent in parts of as many
+             * @description A contribution with more bytes is sent in parts of this size
              */
             part_bytes?: number | null;
             task: components["schemas"]["RoundTask"];
         };
         /**
+         * LeaseExtension
+         * @description The lease after a heartbeat.
+         */
+        LeaseExtension: {
+            /**
+             * Lease Until
+             * Format: date-time
+             */
+            lease_until: string;
+        };
+        /**
          * LedgerEntry
-         * @description One committed round: base model + all entries rebuild the global model.
+         * @description One committed round. The base model and all entries rebuild the global model.
          */
         LedgerEntry: {
             /**
@@ -3430,13 +3543,13 @@ export interface components {
             };
             /**
              * Update Size
-             * @description Bytes of the update under `/updates/{round}`
+             * @description Bytes of the update at `/updates/{round}`
              */
             update_size: number;
         };
         /**
          * LedgerPage
-         * @description Entries in order of their rounds; ask again with the last round as `after`.
+         * @description Entries in the order of their rounds. Pass the last round as `after` to get the next.
          */
         LedgerPage: {
             /** Items */
@@ -3444,7 +3557,7 @@ export interface components {
         };
         /**
          * ListedExperiment
-         * @description What a list tells of an experiment.
+         * @description An experiment in a list.
          */
         ListedExperiment: {
             /**
@@ -3468,7 +3581,7 @@ export interface components {
             bytes_per_round: number | null;
             /**
              * Bytes Per Upload
-             * @description The mean size of what was accepted in the last committed round; null before the first
+             * @description Mean size of the contributions accepted in the last committed round; null before the first
              */
             bytes_per_upload: number | null;
             /**
@@ -3487,7 +3600,7 @@ export interface components {
             error: components["schemas"]["FailureTitle"] | null;
             /**
              * Estimated Seconds Left
-             * @description Of a running experiment: the median of its last rounds' seconds, for each round that is left; null until a round is committed, and while it is stalled
+             * @description Of a running experiment: the remaining rounds times the median duration of the last ones; null until a round is committed, and while it is stalled
              */
             estimated_seconds_left: number | null;
             /** Finished At */
@@ -3496,7 +3609,7 @@ export interface components {
             id: string;
             /**
              * Learning Rate
-             * @description The local one, if the algorithm trains with one
+             * @description The local learning rate, if the algorithm has one
              */
             learning_rate: number | null;
             /** Metrics */
@@ -3526,7 +3639,7 @@ export interface components {
             seed: number;
             /**
              * Seed Group
-             * @description The same for all experiments of the project whose specifications differ in name and seed only
+             * @description The same for all experiments of the project whose specifications differ only in name and seed
              */
             seed_group: string;
             /**
@@ -3560,32 +3673,6 @@ export interface components {
             token?: string | null;
         };
         /**
-         * Me
-         * @description Who is signed in.
-         */
-        Me: {
-            /**
-             * Has Password
-             * @description Whether the account has a password, which its user can change
-             */
-            has_password: boolean;
-            /** Id */
-            id: string;
-            /** Name */
-            name: string;
-            /**
-             * Projects
-             * @description Names of the projects whose experiments it sees
-             */
-            projects: string[];
-            role: components["schemas"]["Role"];
-            /**
-             * Scopes
-             * @description What the token that was shown is good for; of a session both
-             */
-            scopes: components["schemas"]["Scope"][];
-        };
-        /**
          * Member
          * @description A user who sees the project.
          */
@@ -3594,7 +3681,7 @@ export interface components {
             id: string;
             /** Name */
             name: string;
-            /** @description What the user may do, in every project alike */
+            /** @description What the user may do, the same in every project */
             role: components["schemas"]["Role"];
         };
         /**
@@ -3607,7 +3694,7 @@ export interface components {
         };
         /**
          * MetricPoint
-         * @description One value, or the mean of a few rounds' values, with the axes it can be drawn over: round, time, bytes sent.
+         * @description One value, or the mean of a few rounds' values, with the axes to draw it over: round, time and bytes sent.
          */
         MetricPoint: {
             /**
@@ -3617,26 +3704,32 @@ export interface components {
             bytes_up: number;
             /**
              * Count
-             * @description Values in it
+             * @description How many values it covers
              */
             count: number;
             /**
              * First
-             * @description The first round that it stands for: the same one unless `points` thins out
+             * @description The first round that it covers: the same as `round` unless `points` thins out
              */
             first: number;
-            /** Greatest */
+            /**
+             * Greatest
+             * @description The largest of the values
+             */
             greatest: number | null;
-            /** Least */
+            /**
+             * Least
+             * @description The smallest of the values
+             */
             least: number | null;
             /**
              * Lost
-             * @description Values that are no finite numbers, besides
+             * @description How many values are not finite numbers, which `count` leaves out
              */
             lost: number;
             /**
              * Round
-             * @description The last round that it stands for; 0 is the base model
+             * @description The last round that it covers; 0 is the base model
              */
             round: number;
             /**
@@ -3646,7 +3739,7 @@ export interface components {
             time: string;
             /**
              * Value
-             * @description Mean of the values; null where none is a finite number
+             * @description Mean of the values; null if none is a finite number
              */
             value: number | null;
         };
@@ -3662,31 +3755,35 @@ export interface components {
         };
         /**
          * MetricSeriesList
-         * @description All series asked for, by name.
+         * @description The series that were asked for, by name.
          */
         MetricSeriesList: {
             /**
              * Rounds Per Point
-             * @description Rounds that a point stands for at most; 1 where nothing is thinned out
+             * @description Rounds that a point covers at most; 1 if nothing is thinned out
              */
             rounds_per_point: number;
             /** Series */
             series: components["schemas"]["MetricSeries"][];
         };
         /**
-         * MetricSpread
-         * @description A metric over the experiments of a group; ``best`` is null where no round is better than another.
+         * MetricStatistics
+         * @description A metric over the experiments of a group.
          */
-        MetricSpread: {
-            best: components["schemas"]["Spread"] | null;
-            last: components["schemas"]["Spread"];
+        MetricStatistics: {
+            /** @description Null if no value is better than another, as with bytes */
+            best: components["schemas"]["SeedStatistics"] | null;
+            last: components["schemas"]["SeedStatistics"];
         };
         /**
          * MetricSummary
-         * @description A metric over the rounds so far; ``best`` is null where no round is better than another, as with bytes.
+         * @description A metric over the rounds so far.
          */
         MetricSummary: {
-            /** Best */
+            /**
+             * Best
+             * @description Null if no value is better than another, as with bytes
+             */
             best: number | null;
             /** First */
             first: number;
@@ -3723,7 +3820,7 @@ export interface components {
         };
         /**
          * NewAlert
-         * @description Somebody is to be told.
+         * @description A new alert.
          * @example {
          *       "address": "https://hooks.example.org/ferret",
          *       "events": [
@@ -3736,20 +3833,37 @@ export interface components {
         NewAlert: {
             /**
              * Address
-             * @description Where the webhook leads, or an e-mail address
+             * @description Address of the webhook, or an e-mail address
              */
             address: string;
             /**
              * Events
-             * @description Of what is told
+             * @description Events that it reports
              */
             events?: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it is about; null: all of the project
+             * @description The only experiment that it reports on; null: all of the project
              */
             experiment_id?: string | null;
             kind: components["schemas"]["AlertKind"];
+        };
+        /**
+         * NewAllowedModel
+         * @description A model that may be trained. A folder allows the models in it too; a hub name without revision allows all its
+         *     revisions.
+         */
+        NewAllowedModel: {
+            /**
+             * Revision
+             * @description Commit or tag of a hub name; null: any
+             */
+            revision?: string | null;
+            /**
+             * Source
+             * @description Hub name, or a folder on the server
+             */
+            source: string;
         };
         /**
          * NewEnrolment
@@ -3836,9 +3950,9 @@ export interface components {
             description: string;
             /**
              * Models
-             * @description Models that its experiments may tune; null: all that the server reads
+             * @description Models that its experiments may train; null: all that the server reads
              */
-            models?: components["schemas"]["AllowedModel"][] | null;
+            models?: components["schemas"]["NewAllowedModel"][] | null;
             /**
              * Name
              * @description Unique; small letters, digits, dot, dash and underscore
@@ -3905,11 +4019,21 @@ export interface components {
             experiment_state: components["schemas"]["ExperimentState"];
             /**
              * Retry After Seconds
-             * @description When to ask again; also, in whole seconds, `Retry-After`
+             * @description When to ask again; also, in whole seconds, in `Retry-After`
              */
             retry_after_seconds: number;
-            /** @description Why there is no assignment; null where there is one, and after the end */
+            /** @description Why there is no assignment; null if there is one, and after the experiment has ended */
             waiting: components["schemas"]["Waiting"] | null;
+        };
+        /**
+         * NoisiestBlock
+         * @description The block with the largest noise.
+         */
+        NoisiestBlock: {
+            /** Block */
+            block: string;
+            /** Percent */
+            percent: number;
         };
         /**
          * Order
@@ -3918,10 +4042,78 @@ export interface components {
          */
         Order: "newest" | "oldest";
         /**
-         * PartOfParticipant
-         * @description One participant's part in one attempt at a round, with the round's own state and all refused uploads.
+         * Participant
+         * @description A real participant of an experiment.
          */
-        PartOfParticipant: {
+        Participant: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it enrolled
+             */
+            created_at: string;
+            /**
+             * Display Name
+             * @description Name for people, in any script
+             */
+            display_name: string;
+            /**
+             * Group
+             * @description Group of the code that it joined with
+             */
+            group: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Name
+             * @description Name in paths and the ledger
+             */
+            name: string;
+            /**
+             * Public Key
+             * @description Ed25519 key that it signs with, in hexadecimal
+             */
+            public_key: string | null;
+            /**
+             * Revoked At
+             * @description Since when its token is refused
+             */
+            revoked_at: string | null;
+            /**
+             * Revoked For
+             * @description Why it was revoked or refused, in the administrator's words
+             */
+            revoked_for: string | null;
+            /**
+             * Seen At
+             * Format: date-time
+             * @description When it last asked for work or took it, to within two minutes
+             */
+            seen_at: string;
+            /** @description pending until an administrator approves or refuses it */
+            state: components["schemas"]["ParticipantState"];
+        };
+        /**
+         * ParticipantKind
+         * @description Who trains: a simulated client on one of our workers, or a real participant at the edge.
+         * @enum {string}
+         */
+        ParticipantKind: "simulated" | "edge";
+        /**
+         * ParticipantPage
+         * @description Participants by name.
+         */
+        ParticipantPage: {
+            /** Items */
+            items: components["schemas"]["Participant"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * ParticipantRound
+         * @description One participant's work in one attempt at a round, with the state of the round and all refused uploads.
+         */
+        ParticipantRound: {
             /**
              * Arrived At
              * @description When the contribution was accepted
@@ -3929,7 +4121,7 @@ export interface components {
             arrived_at: string | null;
             /**
              * Attempt
-             * @description Which attempt at the round: 1, or more after attempts without a quorum
+             * @description Attempt at the round: 1, or more after attempts without a quorum
              */
             attempt: number;
             /**
@@ -3949,7 +4141,7 @@ export interface components {
             digest: string | null;
             /**
              * Display Name
-             * @description What people call the participant
+             * @description Name of the participant for people
              */
             display_name: string;
             error: components["schemas"]["Failure"] | null;
@@ -3960,13 +4152,13 @@ export interface components {
             examples: number | null;
             /**
              * Factor
-             * @description What the round multiplied its update by, where that was clipped
+             * @description Factor that clipping multiplied the update by; null without clipping
              */
             factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
             /**
              * Metrics
-             * @description The participant's own figures, e.g. its train loss
+             * @description The participant's own metrics, e.g. its training loss
              */
             metrics: {
                 [key: string]: number;
@@ -3981,15 +4173,15 @@ export interface components {
             participant: string;
             /**
              * Refused
-             * @description Uploads that were refused, the latest last; none changed the model
+             * @description Uploads that were refused, the latest last; none of them changed the model
              */
-            refused: components["schemas"]["Refused"][];
+            refused: components["schemas"]["RefusedUploads"][];
             /** Round */
             round: number;
             round_state: components["schemas"]["RoundState"];
             /**
              * Seconds
-             * @description Seconds of local training, projection included
+             * @description Seconds of local training and projection
              */
             seconds: number | null;
             /**
@@ -4000,90 +4192,12 @@ export interface components {
             state: components["schemas"]["AssignmentState"];
         };
         /**
-         * PartPage
-         * @description Parts by round and attempt, the newest first.
+         * ParticipantRoundPage
+         * @description One participant's rounds by number and attempt, newest first.
          */
-        PartPage: {
+        ParticipantRoundPage: {
             /** Items */
-            items: components["schemas"]["PartOfParticipant"][];
-            /** Next Cursor */
-            next_cursor: string | null;
-        };
-        /**
-         * PartStatus
-         * @description Whether one part can be used; ``detail`` says what is wrong and what to do.
-         */
-        PartStatus: {
-            /** Detail */
-            detail: string | null;
-            /** Ready */
-            ready: boolean;
-        };
-        /**
-         * Participant
-         * @description A real participant of an experiment.
-         */
-        Participant: {
-            /**
-             * Created At
-             * Format: date-time
-             * @description When it enrolled
-             */
-            created_at: string;
-            /**
-             * Display Name
-             * @description What people call it, in any script
-             */
-            display_name: string;
-            /**
-             * Group
-             * @description Group of the code that it joined with
-             */
-            group: string | null;
-            /** Id */
-            id: string;
-            /**
-             * Name
-             * @description What paths and the ledger call it
-             */
-            name: string;
-            /**
-             * Public Key
-             * @description Ed25519 key that it signs by, in hexadecimal
-             */
-            public_key: string | null;
-            /**
-             * Revoked At
-             * @description Since when its token is refused
-             */
-            revoked_at: string | null;
-            /**
-             * Revoked For
-             * @description Why it was revoked or refused, as the administrator said
-             */
-            revoked_for: string | null;
-            /**
-             * Seen At
-             * Format: date-time
-             * @description When it last asked for work, within two minutes, or took it
-             */
-            seen_at: string;
-            /** @description pending until an administrator approves or refuses it */
-            state: components["schemas"]["ParticipantState"];
-        };
-        /**
-         * ParticipantKind
-         * @description Who trains: a simulated client on one of our workers, or a real participant at the edge.
-         * @enum {string}
-         */
-        ParticipantKind: "simulated" | "edge";
-        /**
-         * ParticipantPage
-         * @description Participants by name.
-         */
-        ParticipantPage: {
-            /** Items */
-            items: components["schemas"]["Participant"][];
+            items: components["schemas"]["ParticipantRound"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
@@ -4124,13 +4238,13 @@ export interface components {
             simulated: number;
         };
         /**
-         * Participation
+         * ParticipationMatrix
          * @description What became of each participant in each round. Losses and seconds have five digits.
          */
-        Participation: {
+        ParticipationMatrix: {
             /**
              * Display Names
-             * @description What people call the real ones; all others are simulated
+             * @description Names of the real participants for people; others are simulated
              */
             display_names: {
                 [key: string]: string;
@@ -4142,154 +4256,136 @@ export interface components {
             next_after_round: number | null;
             /**
              * Participants
-             * @description Names of all that are in these rounds, in order
+             * @description Names of all participants of these rounds, in order
              */
             participants: string[];
             /** Rounds */
-            rounds: components["schemas"]["Parts"][];
+            rounds: components["schemas"]["RoundCells"][];
             /** States */
             states: components["schemas"]["AssignmentState"][];
         };
         /**
-         * Parts
-         * @description One round: all lists but `refused` are equally long, with one entry for each participant that was asked.
+         * PatchedSpec
+         * @description The specification after a change.
          */
-        Parts: {
+        PatchedSpec: {
             /**
-             * Attempt
-             * @description The last attempt at the round; earlier ones count for who is not in it
+             * Dropped
+             * @description By dotted names, the values that the change removed without naming them
              */
-            attempt: number;
-            /**
-             * Losses
-             * @description Train loss; null where it is not told
-             */
-            losses: (number | null)[];
-            /**
-             * Participants
-             * @description Places in `participants` of the whole, ascending
-             */
-            participants: number[];
-            /**
-             * Refused
-             * @description By reason, places in `participants` of those of whom an upload was refused, or work rejected, for it; another upload may have been accepted
-             */
-            refused: {
-                [key: string]: number[];
+            dropped: {
+                [key: string]: unknown;
             };
-            /** Round */
-            round: number;
+            /** Spec */
+            spec: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * PlaygroundEvent
+         * @description The data of one event of an answer. The type of the event says which members it has.
+         *
+         *     `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is being read. `text`:
+         *     more of its answer. `done`: its answer is complete. `problem`: why the answers end early. `end`: nothing follows.
+         */
+        PlaygroundEvent: {
+            /**
+             * Code
+             * @description With `problem`, as all of the following
+             */
+            code?: string | null;
+            /** Detail */
+            detail?: string | null;
+            /**
+             * Ended
+             * @description With `done`: what ended the answer: the model, `max_new_tokens`, or the end of the context
+             */
+            ended?: ("model" | "length" | "context") | null;
+            /** Errors */
+            errors?: components["schemas"]["FieldError"][] | null;
+            /** Request Id */
+            request_id?: string | null;
+            /**
+             * Round
+             * @description With `loading`: the round whose model is being read
+             */
+            round?: number | null;
             /**
              * Seconds
-             * @description Seconds of local training; null where they are not told
+             * @description With `done`: time that the answer took; with `waiting`: time so far
              */
-            seconds: (number | null)[];
+            seconds?: number | null;
+            /** Side */
+            side?: ("tuned" | "base") | null;
+            /** Status */
+            status?: number | null;
             /**
-             * Sizes
-             * @description Bytes sent; null where nothing was accepted
+             * Text
+             * @description With `text`: the continuation of the answer
              */
-            sizes: (number | null)[];
-            state: components["schemas"]["RoundState"];
+            text?: string | null;
+            /** Title */
+            title?: string | null;
             /**
-             * States
-             * @description Places in `states` of the whole
+             * Tokens
+             * @description With `done`: length of the answer
              */
-            states: number[];
+            tokens?: number | null;
         };
         /**
-         * Plan
-         * @description What the experiment will send and need. Sizes are exact; noise, memory and time are expected.
+         * PlaygroundRequest
+         * @description A question to the model after a round, in the words of training.
+         * @example {
+         *       "input": "bell school kite",
+         *       "max_new_tokens": 16,
+         *       "question": "Count the words."
+         *     }
          */
-        Plan: {
+        PlaygroundRequest: {
             /**
-             * K
-             * @description Coordinates of a contribution, if the algorithm sends coordinates
+             * Compare
+             * @description Whether the base model answers too, after the tuned one
+             * @default true
              */
-            K: number | null;
-            /** Advice */
-            advice: string[];
+            compare: boolean;
             /**
-             * Aggregate Seconds
-             * @description The server's work in a round
+             * Input
+             * @description What the question is about, where that stands apart
+             * @default
              */
-            aggregate_seconds: number;
+            input: string;
             /**
-             * Bytes Down
-             * @description To each participant in a round
+             * Max New Tokens
+             * @description Longest answer, in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service
+             * @default 128
              */
-            bytes_down: number | null;
+            max_new_tokens: number;
             /**
-             * Bytes Up
-             * @description From each participant in a round; null where it is known only once the model is loaded
+             * Question
+             * @description What to ask: the instruction
              */
-            bytes_up: number | null;
+            question: string;
             /**
-             * D
-             * @description Weights that are tuned
+             * Round
+             * @description Round whose checkpoint answers; 0 is the base model. By default the last with a checkpoint
              */
-            d: number;
+            round?: number | null;
             /**
-             * Local Seconds
-             * @description A participant's training in a round, if it is as fast as the server; null without its `examples` where epochs are trained
+             * Seed
+             * @description Draws the same answer again at a temperature
+             * @default 0
              */
-            local_seconds: number | null;
+            seed: number;
             /**
-             * Memory Bytes
-             * @description A participant's peak
+             * Temperature
+             * @description 0: the most probable answer; higher: more varied
+             * @default 0
              */
-            memory_bytes: number | null;
-            /** @description Null where nothing is projected */
-            noise: components["schemas"]["PlannedNoise"] | null;
-            /**
-             * Participants
-             * @description Of a round
-             */
-            participants: number;
-            /** Rounds */
-            rounds: number;
-            /**
-             * Total Bytes
-             * @description Of all participants in all rounds, up and down
-             */
-            total_bytes: number | null;
-        };
-        /**
-         * Planned
-         * @description What would come of submitting the specification now.
-         */
-        Planned: {
-            /**
-             * Change
-             * @description With `original`, and without a problem: the JSON Merge Patch that clones it into this
-             */
-            change: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * Filled
-             * @description With every default filled in; a section with a wrong value is left out
-             */
-            filled: {
-                [key: string]: unknown;
-            };
-            plan: components["schemas"]["Plan"] | null;
-            /** @description What submitting it would be answered with; null: it would be accepted */
-            problem: components["schemas"]["Failure"] | null;
-            /** @description Why there is no plan of a specification without a problem */
-            unplanned: components["schemas"]["Failure"] | null;
-        };
-        /**
-         * PlannedNoise
-         * @description What random directions add to every weight in round 1, in percent of the weights' own size.
-         */
-        PlannedNoise: {
-            largest: components["schemas"]["LargestNoise"];
-            /** Percent */
-            percent: number;
+            temperature: number;
         };
         /**
          * Preset
-         * @description A named beginning of a specification.
+         * @description A named start for a specification.
          */
         Preset: {
             /**
@@ -4314,7 +4410,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description A problem document (RFC 9457), media type ``application/problem+json``.
+         * @description A problem document (RFC 9457). Its media type is ``application/problem+json``.
          */
         Problem: {
             /**
@@ -4324,7 +4420,7 @@ export interface components {
             code: string;
             /**
              * Current Round
-             * @description With `round.closed`: the current round, null if there will be no more
+             * @description With `round.closed`: the current round; null if no round follows
              * @default null
              */
             current_round: number | null;
@@ -4335,12 +4431,12 @@ export interface components {
             detail: string;
             /**
              * Errors
-             * @description The first 20 of the offending fields, if the problem is about fields; long values are cut
+             * @description The first 20 of the wrong fields, if the problem is about fields; long values are cut
              */
             errors: components["schemas"]["FieldError"][];
             /**
              * Errors Omitted
-             * @description How many more fields are wrong than `errors` tells of
+             * @description How many more fields are wrong
              */
             errors_omitted: number;
             /**
@@ -4350,7 +4446,7 @@ export interface components {
             instance: string;
             /**
              * Request Id
-             * @description The request's id, also in the header `X-Request-ID` and in the server's log
+             * @description Id of the request, also in the header `X-Request-ID` and in the server's log
              */
             request_id: string;
             /** Status */
@@ -4359,13 +4455,13 @@ export interface components {
             title: string;
             /**
              * Type
-             * @description `urn:ferret:problem:` and the code
+             * @description `urn:ferret:problem:` followed by the code
              */
             type: string;
         };
         /**
          * Project
-         * @description Experiments that belong together, and what they may use.
+         * @description A group of experiments, and what they may use.
          */
         Project: {
             /**
@@ -4382,7 +4478,7 @@ export interface components {
             description: string;
             /**
              * Models
-             * @description Models that its experiments may tune; null: all that the server reads
+             * @description Models that its experiments may train; null: all that the server reads
              */
             models: components["schemas"]["AllowedModel"][] | null;
             /** Name */
@@ -4408,9 +4504,9 @@ export interface components {
             description: string;
             /**
              * Models
-             * @description Models that its experiments may tune; null: all that the server reads
+             * @description Models that its experiments may train; null: all that the server reads
              */
-            models?: components["schemas"]["AllowedModel"][] | null;
+            models?: components["schemas"]["NewAllowedModel"][] | null;
         };
         /**
          * ProjectPage
@@ -4447,18 +4543,18 @@ export interface components {
          */
         Queue: "train" | "aggregate" | "playground";
         /**
-         * QueueFacts
-         * @description A queue, and who works on it. Experiments that wait for their turn to start are not in it.
+         * QueueStatus
+         * @description A queue and its workers. Experiments that wait for their turn to start are not counted.
          */
-        QueueFacts: {
+        QueueStatus: {
             /**
              * Messages
-             * @description At the broker and in no worker's hands; null: the broker does not answer
+             * @description Messages at the broker that no worker has taken; null: the broker does not answer
              */
             messages: number | null;
             /**
              * Oldest
-             * @description Since when the oldest of it waits; null where nothing does
+             * @description Since when the oldest of it waits; null if nothing does
              */
             oldest: string | null;
             queue: components["schemas"]["Queue"];
@@ -4466,7 +4562,7 @@ export interface components {
             waiting: number;
             /**
              * Workers
-             * @description That gave a sign of life in the last 15 seconds
+             * @description Workers that gave a sign of life in the last 15 seconds
              */
             workers: number;
         };
@@ -4475,21 +4571,22 @@ export interface components {
          * @description Whether the service is ready, and the state of each part.
          */
         Readiness: {
-            broker: components["schemas"]["PartStatus"];
-            database: components["schemas"]["PartStatus"];
-            migrations: components["schemas"]["PartStatus"];
+            broker: components["schemas"]["ComponentStatus"];
+            database: components["schemas"]["ComponentStatus"];
+            migrations: components["schemas"]["ComponentStatus"];
             /** Ready */
             ready: boolean;
-            storage: components["schemas"]["PartStatus"];
+            storage: components["schemas"]["ComponentStatus"];
         };
         /**
          * Receipt
-         * @description A leaf of a record's Merkle tree with the way to its root, and the record's header.
+         * @description A leaf of a record's tree with the way to the root, and the record's header, of which ``hash`` is the link in the
+         *     ledger's chain. Whoever knows that link needs nothing else to check it.
          */
         Receipt: {
             /**
              * Hash
-             * @description The record's link in the chain: BLAKE3 of the header's canonical JSON
+             * @description The record's hash: BLAKE3 of the header's canonical JSON
              */
             hash: string;
             header: components["schemas"]["Header"];
@@ -4500,27 +4597,30 @@ export interface components {
             index: number;
             /**
              * Leaf
-             * @description What the record says of the contribution: the canonical JSON that the tree hashes
+             * @description What the record says of the contribution, as the tree hashes it
              */
             leaf: string;
             /**
              * Path
-             * @description Hashes beside the way to the header's `root`, lowest first
+             * @description Hashes beside the way to the root, lowest first
              */
             path: string[];
         };
         /**
          * ReconstructionError
-         * @description ‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and what was rebuilt of it, Δ~.
+         * @description ‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and its reconstruction Δ~.
          */
         ReconstructionError: {
             /** Expected */
             expected: number;
-            /** High */
+            /**
+             * High
+             * @description Two standard errors above
+             */
             high: number;
             /**
              * Low
-             * @description Two standard errors below, or what agreeing participants would come to
+             * @description Two standard errors below, or the value for participants that agree
              */
             low: number;
         };
@@ -4536,10 +4636,10 @@ export interface components {
             reason?: string | null;
         };
         /**
-         * Refused
+         * RefusedUploads
          * @description Uploads for one assignment that were refused for the same reason.
          */
-        Refused: {
+        RefusedUploads: {
             /**
              * Code
              * @description Stable name of the reason, e.g. `contribution.non_finite`
@@ -4590,7 +4690,7 @@ export interface components {
             detail: string;
             /**
              * Display Name
-             * @description What people call the participant
+             * @description Name of the participant for people
              */
             display_name: string;
             /** Participant */
@@ -4615,23 +4715,6 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * Revised
-         * @description The specification after a change.
-         */
-        Revised: {
-            /**
-             * Dropped
-             * @description By dotted names, the values that had to go without being mentioned
-             */
-            dropped: {
-                [key: string]: unknown;
-            };
-            /** Spec */
-            spec: {
-                [key: string]: unknown;
-            };
-        };
-        /**
          * Revocation
          * @description Why a participant is removed. The participant is told.
          * @example {
@@ -4643,13 +4726,13 @@ export interface components {
             reason?: string | null;
         };
         /**
-         * Revoked
-         * @description What revoking a group has changed.
+         * RevocationCount
+         * @description How many members of a group a request has revoked.
          */
-        Revoked: {
+        RevocationCount: {
             /**
              * Revoked
-             * @description How many this request revoked; what was revoked before is not counted
+             * @description Those that were revoked before are not counted
              */
             revoked: number;
         };
@@ -4712,10 +4795,13 @@ export interface components {
         Role: "viewer" | "researcher" | "admin";
         /**
          * Round
-         * @description One round: from opening over the frozen set of contributions to the committed model.
+         * @description One round: it opens, its contributions are frozen, and the model is committed.
          */
         Round: {
-            /** Accepted */
+            /**
+             * Accepted
+             * @description Contributions that were accepted
+             */
             accepted: number;
             /**
              * Attempt
@@ -4724,17 +4810,17 @@ export interface components {
             attempt: number;
             /**
              * Base Digest
-             * @description Digest of the model the participants started from
+             * @description Digest of the model that the participants start from
              */
             base_digest: string;
             /**
              * Bytes Down
-             * @description Bytes received by the round's participants, in all
+             * @description Bytes received by all participants of the round
              */
             bytes_down: number;
             /**
              * Bytes Up
-             * @description Bytes sent by the round's participants, in all
+             * @description Bytes sent by all participants of the round
              */
             bytes_up: number;
             /** Committed At */
@@ -4742,7 +4828,7 @@ export interface components {
             /**
              * Deadline At
              * Format: date-time
-             * @description When the round closes with its quorum: after round.deadline_seconds, or, where that is not given, a time that follows from how long the contributions of recent rounds took
+             * @description When the round closes with its quorum: after `round.deadline_seconds` or, if that is not given, after a time that follows from how long the contributions of recent rounds took
              */
             deadline_at: string;
             /**
@@ -4773,16 +4859,65 @@ export interface components {
             opened_at: string;
             /**
              * Participants
-             * @description Assignments handed out
+             * @description Number of assignments
              */
             participants: number;
-            /** Rejected */
+            /**
+             * Rejected
+             * @description Contributions that were rejected
+             */
             rejected: number;
             state: components["schemas"]["RoundState"];
         };
         /**
+         * RoundCells
+         * @description One round. All lists but `refused` are equally long, with one entry for each participant of the round.
+         */
+        RoundCells: {
+            /**
+             * Attempt
+             * @description The last attempt at the round; a participant that is only in an earlier one is shown as of that
+             */
+            attempt: number;
+            /**
+             * Losses
+             * @description Training loss; null if not reported
+             */
+            losses: (number | null)[];
+            /**
+             * Participants
+             * @description Indices into `participants` of the matrix, ascending
+             */
+            participants: number[];
+            /**
+             * Refused
+             * @description By reason, indices into `participants` of those with a refused upload or rejected work; another upload of theirs may have been accepted
+             */
+            refused: {
+                [key: string]: number[];
+            };
+            /** Round */
+            round: number;
+            /**
+             * Seconds
+             * @description Seconds of local training; null if not reported
+             */
+            seconds: (number | null)[];
+            /**
+             * Sizes
+             * @description Bytes sent; null if nothing was accepted
+             */
+            sizes: (number | null)[];
+            state: components["schemas"]["RoundState"];
+            /**
+             * States
+             * @description Indices into `states` of the matrix
+             */
+            states: number[];
+        };
+        /**
          * RoundPage
-         * @description Rounds in order of their numbers.
+         * @description Rounds by number.
          */
         RoundPage: {
             /** Items */
@@ -4863,19 +4998,19 @@ export interface components {
         /**
          * RoundUpdate
          * @description One committed round's update. Lists have one entry for each block, in the model's order; what the algorithm does
-         *     not have is null. Of more than 1,024 blocks, neighbours are put together.
+         *     not have is null. Of more than 1,024 blocks, neighbours are combined.
          */
         RoundUpdate: {
             /**
              * K
-             * @description Coordinates of each, in the mean over the participants
+             * @description Coordinates of each block, mean over the participants
              */
             K: number[] | null;
-            /** @description Null where updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not tell the update */
+            /** @description Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not reveal the update */
             agreement: components["schemas"]["UpdateAgreement"] | null;
             /**
              * Blocks
-             * @description Names: the blocks that updates are projected in, else the tensors
+             * @description Names of the blocks that updates are projected in, else of the tensors
              */
             blocks: string[];
             error: components["schemas"]["ReconstructionError"] | null;
@@ -4888,17 +5023,17 @@ export interface components {
             round: number;
             /**
              * Sizes
-             * @description Weights of each
+             * @description Weights of each block
              */
             sizes: number[];
             /**
              * Step
-             * @description What the round moved the weights by: root mean square over the block's weights
+             * @description How far the round moved the weights: root mean square over the block's weights
              */
             step: number[];
             /**
              * Update
-             * @description One participant's own update, as its coordinates tell it: root mean square over the block's weights, and over the participants
+             * @description One participant's update, estimated from its coordinates: root mean square over the block's weights, and over the participants
              */
             update: number[] | null;
             weight_noise: components["schemas"]["UpdateNoise"] | null;
@@ -4909,63 +5044,30 @@ export interface components {
             weights: number[];
         };
         /**
-         * Said
-         * @description The data of one event of an answer. Which members there are, its type says.
-         *
-         *     `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is read. `text`: more of
-         *     its answer. `done`: the answer is whole. `problem`: there is no more, since. `end`: there is no more.
-         */
-        Said: {
-            /**
-             * Code
-             * @description With `problem`, as the following
-             */
-            code?: string | null;
-            /** Detail */
-            detail?: string | null;
-            /**
-             * Ended
-             * @description With `done`: who ended the answer, the model, `max_new_tokens`, or the end of the context
-             */
-            ended?: ("model" | "length" | "context") | null;
-            /** Errors */
-            errors?: components["schemas"]["FieldError"][] | null;
-            /** Request Id */
-            request_id?: string | null;
-            /**
-             * Round
-             * @description With `loading`: the round whose model is read
-             */
-            round?: number | null;
-            /**
-             * Seconds
-             * @description With `done`: what the answer took; with `waiting`: so far
-             */
-            seconds?: number | null;
-            /** Side */
-            side?: ("tuned" | "base") | null;
-            /** Status */
-            status?: number | null;
-            /**
-             * Text
-             * @description With `text`: what follows what was said before
-             */
-            text?: string | null;
-            /** Title */
-            title?: string | null;
-            /**
-             * Tokens
-             * @description With `done`: the answer's length
-             */
-            tokens?: number | null;
-        };
-        /**
          * Scope
          * @description What a token is good for, within its user's role: what only looks, what changes something, and ``GET /metrics``
          *     alone, which ``read`` allows too.
          * @enum {string}
          */
         Scope: "read" | "write" | "metrics";
+        /**
+         * SeedStatistics
+         * @description Mean and deviation of one value over the experiments of a group that have it.
+         */
+        SeedStatistics: {
+            /**
+             * Count
+             * @description Experiments that have the value
+             */
+            count: number;
+            /** Mean */
+            mean: number;
+            /**
+             * Sd
+             * @description Standard deviation of the sample (n - 1); null for a single value
+             */
+            sd: number | null;
+        };
         /**
          * ServerSpec
          * @description How a round's update moves the global model: the same choices for every algorithm.
@@ -5070,7 +5172,7 @@ export interface components {
         };
         /**
          * SignInLink
-         * @description Signs one browser in, once: what browsers keep in their history opens nothing any more.
+         * @description Signs one browser in, once. The copy in the browser's history is useless afterwards.
          */
         SignInLink: {
             /**
@@ -5082,39 +5184,24 @@ export interface components {
             token: string;
             /**
              * Url
-             * @description To be opened in a browser; the dashboard takes the token out of the address
+             * @description Address to open in a browser; the dashboard removes the token from the address bar
              */
             url: string;
         };
         /**
-         * SignInWays
-         * @description How people sign in here, beside name and password.
+         * SignInMethods
+         * @description How people can sign in, besides name and password.
          */
-        SignInWays: {
+        SignInMethods: {
             /**
              * Provider
-             * @description What the OpenID Connect provider is called; null: there is none
+             * @description Name of the OpenID Connect provider; null: there is none
              */
             provider: string | null;
         };
         /**
-         * Spread
-         * @description Of `count` values, one of each experiment that has the metric.
-         */
-        Spread: {
-            /** Count */
-            count: number;
-            /** Mean */
-            mean: number;
-            /**
-             * Sd
-             * @description Standard deviation of the sample (n - 1); null for a single value
-             */
-            sd: number | null;
-        };
-        /**
          * Stall
-         * @description Why the experiment cannot make progress. It continues by itself once this is fixed.
+         * @description Why the experiment cannot make progress. It continues by itself once the reason is gone.
          */
         Stall: {
             /**
@@ -5132,23 +5219,6 @@ export interface components {
              * Format: date-time
              */
             since: string;
-        };
-        /**
-         * Stopped
-         * @description The experiment ended before its last round, as `stopping` in its specification asks for.
-         */
-        Stopped: {
-            best: components["schemas"]["Best"];
-            /**
-             * Detail
-             * @description Why, for people
-             */
-            detail: string;
-            /**
-             * Round
-             * @description Its last round
-             */
-            round: number;
         };
         /**
          * StoppingSpec
@@ -5177,10 +5247,10 @@ export interface components {
             patience?: number | null;
         };
         /**
-         * StorageFacts
-         * @description Where contributions and checkpoints are.
+         * StorageStatus
+         * @description Where contributions and checkpoints are stored.
          */
-        StorageFacts: {
+        StorageStatus: {
             /**
              * Kind
              * @description `file` or `s3`
@@ -5194,15 +5264,15 @@ export interface components {
         };
         /**
          * System
-         * @description How the whole service is: its parts, its queues, its workers.
+         * @description The state of the whole service: its parts, its queues and its workers.
          */
         System: {
             /**
              * Broker Silent Since
-             * @description As the workers' reconciler saw it; null: it answers
+             * @description Since when the broker does not answer the workers' reconciler; null: it answers
              */
             broker_silent_since: string | null;
-            database: components["schemas"]["DatabaseFacts"];
+            database: components["schemas"]["DatabaseStatus"];
             disk: components["schemas"]["Disk"];
             /** Experiments */
             experiments: {
@@ -5215,15 +5285,15 @@ export interface components {
             given_up: number;
             parts: components["schemas"]["Readiness"];
             /** Queues */
-            queues: components["schemas"]["QueueFacts"][];
-            storage: components["schemas"]["StorageFacts"];
+            queues: components["schemas"]["QueueStatus"][];
+            storage: components["schemas"]["StorageStatus"];
             /**
              * Time
              * Format: date-time
-             * @description By the database's clock, as all times here
+             * @description By the database's clock, like all times here
              */
             time: string;
-            /** @description Calls for work that were not handed to the broker yet */
+            /** @description Calls for work that are not handed to the broker yet */
             unsent: components["schemas"]["Backlog"];
             /** Version */
             version: string;
@@ -5231,7 +5301,7 @@ export interface components {
              * Workers
              * @description By queue, host and process
              */
-            workers: components["schemas"]["WorkerFacts"][];
+            workers: components["schemas"]["WorkerStatus"][];
         };
         /**
          * TaskName
@@ -5253,7 +5323,10 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Expires At */
+            /**
+             * Expires At
+             * @description null: it does not expire
+             */
             expires_at: string | null;
             /** Id */
             id: string;
@@ -5263,7 +5336,7 @@ export interface components {
             scopes: components["schemas"]["Scope"][];
             /**
              * Used At
-             * @description When it was last used, within a minute; null: never
+             * @description When it was last used, to within a minute; null: never
              */
             used_at: string | null;
         };
@@ -5283,19 +5356,19 @@ export interface components {
         UpdateAgreement: {
             /**
              * Cosines
-             * @description Estimates, which may lie beyond −1 and 1; null where one of the two did not move
+             * @description Estimates, which may lie outside −1 to 1; null if one of the two updates is zero
              */
             cosines: (number | null)[];
             /**
              * Display Names
-             * @description What people call the real ones; all others are simulated
+             * @description Names of real participants for people; others are simulated
              */
             display_names: {
                 [key: string]: string;
             };
             /**
              * Errors
-             * @description Standard error of each, as the projection puts it on the estimate; 0 where nothing is estimated
+             * @description Standard error of each estimate, which the projection causes; 0 if nothing is estimated
              */
             errors: (number | null)[];
             /**
@@ -5306,33 +5379,44 @@ export interface components {
         };
         /**
          * UpdateNoise
-         * @description The noise that random directions put into the step, held against the weights.
+         * @description The noise that random directions add to the step, compared with the weights.
          */
         UpdateNoise: {
             /**
              * Advice
-             * @description Changes each of which brings it to what is advised; empty where it is below
+             * @description Changes, each of which lowers it to what is advised; empty if it is lower
              */
             advice: string[];
             /**
              * Advised Percent
-             * @description What is advised at most
+             * @description The highest value that is advised
              */
             advised_percent: number;
             /**
              * Most Percent
-             * @description Beyond it a round is refused, unless `algorithm.guard` is off
+             * @description Above it a round is refused, unless `algorithm.guard` is off
              */
             most_percent: number;
             /**
              * Percent
-             * @description Of the weights' own size, over the whole model
+             * @description In percent of the size of the weights, over the whole model
              */
             percent: number;
         };
         /**
+         * UploadProgress
+         * @description How much of a contribution the server has.
+         */
+        UploadProgress: {
+            /**
+             * Offset
+             * @description Bytes that the server has stored; the next part begins there
+             */
+            offset: number;
+        };
+        /**
          * User
-         * @description Somebody who signs in.
+         * @description A person with an account.
          */
         User: {
             /**
@@ -5382,16 +5466,16 @@ export interface components {
          * @description What a participant without an assignment waits for.
          */
         Waiting: {
-            /** @description Approval, others to join, the next round, contributions, the model, a resumption, or the end */
+            /** @description Approval, other participants, the next round, contributions, the model, a resumption, or the end */
             awaited: components["schemas"]["Awaited"];
             /**
              * Done
-             * @description How many have joined or contributed; 0 where nothing is counted
+             * @description How many have joined or contributed; 0 if nothing is counted
              */
             done: number;
             /**
              * Round
-             * @description The round it is about; 0 before round 1
+             * @description The round that it is about; 0 before round 1
              */
             round: number;
             /**
@@ -5401,10 +5485,10 @@ export interface components {
             total: number;
         };
         /**
-         * WorkerFacts
+         * WorkerStatus
          * @description A worker process that was alive within the last day.
          */
-        WorkerFacts: {
+        WorkerStatus: {
             /**
              * Alive
              * @description Whether it gave a sign of life in the last 15 seconds
@@ -5440,7 +5524,7 @@ export interface components {
              * @description Id of what the task is about
              */
             subject: string | null;
-            /** @description What it works at; null: it is idle */
+            /** @description What it works on; null: it is idle */
             task: components["schemas"]["TaskName"] | null;
         };
     };
@@ -7341,7 +7425,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["GroupOfCodes"];
+                "application/json": components["schemas"]["CodeGroup"];
             };
         };
         responses: {
@@ -7351,7 +7435,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revoked"];
+                    "application/json": components["schemas"]["RevocationCount"];
                 };
             };
             /**
@@ -8381,7 +8465,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PartPage"];
+                    "application/json": components["schemas"]["ParticipantRoundPage"];
                 };
             };
             /**
@@ -8489,7 +8573,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revoked"];
+                    "application/json": components["schemas"]["RevocationCount"];
                 };
             };
             /**
@@ -8612,7 +8696,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Participation"];
+                    "application/json": components["schemas"]["ParticipationMatrix"];
                 };
             };
             /** @description Nothing has changed since the answer with the tag in `If-None-Match` */
@@ -8714,7 +8798,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Ask"];
+                "application/json": components["schemas"]["PlaygroundRequest"];
             };
         };
         responses: {
@@ -8724,7 +8808,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["Said"];
+                    "text/event-stream": components["schemas"]["PlaygroundEvent"];
                 };
             };
             /**
@@ -10605,7 +10689,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Planned"];
+                    "application/json": components["schemas"]["DraftValidation"];
                 };
             };
             /**
@@ -10716,7 +10800,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revised"];
+                    "application/json": components["schemas"]["PatchedSpec"];
                 };
             };
             /**
@@ -10918,7 +11002,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Me"];
+                    "application/json": components["schemas"]["CurrentUser"];
                 };
             };
             /**
@@ -11214,7 +11298,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Arrived"];
+                    "application/json": components["schemas"]["UploadProgress"];
                 };
             };
             /**
@@ -11355,7 +11439,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
             /** @description Successful Response */
@@ -11364,7 +11448,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
             /**
@@ -11530,7 +11614,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
             /** @description Successful Response */
@@ -11539,7 +11623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
             /** @description The part is on the disk; the next one begins at the answer's `Upload-Offset` */
@@ -11826,7 +11910,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Extended"];
+                    "application/json": components["schemas"]["LeaseExtension"];
                 };
             };
             /**
@@ -14072,7 +14156,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SignInWays"];
+                    "application/json": components["schemas"]["SignInMethods"];
                 };
             };
             /** @description `host.unknown`: The server does not answer to this name. */

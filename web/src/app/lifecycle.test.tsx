@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Experiment, Me, Rejection } from '@/api/types'
+import type { Experiment, CurrentUser, Rejection } from '@/api/types'
 import { FakeEventSource } from '@/lib/fake-event-source'
 
 // They draw on a canvas, which jsdom has not.
@@ -51,7 +51,7 @@ interface Asked {
 let asked: Asked[]
 let stored: Experiment
 let rejections: Rejection[]
-let me: Pick<Me, 'name' | 'role'>
+let me: Pick<CurrentUser, 'name' | 'role'>
 
 beforeEach(() => {
   asked = []

@@ -1,10 +1,10 @@
-import type { Me } from '@/api/types'
+import type { CurrentUser } from '@/api/types'
 
 interface Steps {
   /** The user whose session the browser has; undefined without one. */
-  signedIn: () => Promise<Me | undefined>
+  signedIn: () => Promise<CurrentUser | undefined>
   /** Whether the user wants the link to take the place of that session. */
-  ask: (me: Me) => Promise<boolean>
+  ask: (me: CurrentUser) => Promise<boolean>
   signIn: () => Promise<unknown>
 }
 

@@ -1,10 +1,10 @@
 import './sign-in.css'
 
-import type { Me } from '@/api/types'
+import type { CurrentUser } from '@/api/types'
 
 interface Props {
   /** The user whose session the browser has. */
-  me: Pick<Me, 'name'>
+  me: Pick<CurrentUser, 'name'>
   /** Whether the link is to be used. */
   onChosen: (use: boolean) => void
 }

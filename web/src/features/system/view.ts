@@ -1,4 +1,4 @@
-import type { Queue, WorkerFacts } from '@/api/types'
+import type { Queue, WorkerStatus } from '@/api/types'
 import { oneOf, type Search } from '@/lib/search-params'
 
 export const QUEUES = ['train', 'aggregate', 'playground'] as const satisfies readonly Queue[]
@@ -15,7 +15,7 @@ export function parseView(search: Search): View {
   return { queue: oneOf(QUEUES, search.queue), silent: oneOf(['1'], search.silent) }
 }
 
-export function shownWorkers(workers: readonly WorkerFacts[], { queue, silent }: View): WorkerFacts[] {
+export function shownWorkers(workers: readonly WorkerStatus[], { queue, silent }: View): WorkerStatus[] {
   return workers.filter(
     (worker) => (queue === undefined || worker.queue === queue) && (silent !== undefined || worker.alive),
   )
