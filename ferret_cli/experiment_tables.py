@@ -11,17 +11,17 @@ from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
-    from ferret_sdk.service.schemas import (
-        CodeInfo,
+    from ferret_core.protocol.resources.enrolments import EnrolmentInfo
+    from ferret_core.protocol.resources.experiments import (
         Experiment,
         ExperimentGroup,
         ListedExperiment,
-        ParticipantInfo,
-        Rejection,
-        Round,
-        Spread,
-        Summary,
+        MetricSummary,
+        SeedStatistics,
     )
+    from ferret_core.protocol.resources.participants import Participant
+    from ferret_core.protocol.resources.rejections import Rejection
+    from ferret_core.protocol.resources.rounds import Round
 
 Row = tuple[Any, ...]
 
@@ -69,7 +69,7 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
     if stall := experiment.stalled:
         yield "stalled", f"since {stall.since:%Y-%m-%d %H:%M} UTC: {stall.detail} ({stall.code})"
     if experiment.error:
-        yield "error", f"{experiment.error.get('title')}: {experiment.error.get('detail')}"
+        yield "error", f"{experiment.error.title}: {experiment.error.detail}"
     if experiment.stopped:
         yield "ended", experiment.stopped.detail
     if experiment.priority > 1:
@@ -114,7 +114,7 @@ def rejection_rows(rejections: Iterable[Rejection]) -> Iterator[Row]:
         yield refused.round, refused.display_name, refused.count, refused.code, refused.detail
 
 
-def participant_rows(participants: Iterable[ParticipantInfo]) -> Iterator[Row]:
+def participant_rows(participants: Iterable[Participant]) -> Iterator[Row]:
     for found in participants:
         revoked = found.revoked_at and f"{found.revoked_at:%Y-%m-%d %H:%M}"
         yield (
@@ -129,7 +129,7 @@ def participant_rows(participants: Iterable[ParticipantInfo]) -> Iterator[Row]:
         )
 
 
-def code_rows(codes: Iterable[CodeInfo], now: datetime) -> Iterator[Row]:
+def code_rows(codes: Iterable[EnrolmentInfo], now: datetime) -> Iterator[Row]:
     for found in codes:
         yield (
             found.id,
@@ -143,7 +143,7 @@ def code_rows(codes: Iterable[CodeInfo], now: datetime) -> Iterator[Row]:
         )
 
 
-def _code_state(code: CodeInfo, now: datetime) -> str:
+def _code_state(code: EnrolmentInfo, now: datetime) -> str:
     if code.used_at:
         return "used"
     if code.revoked_at:
@@ -182,10 +182,10 @@ def _mean(group: ExperimentGroup, name: str) -> str | None:
     return None if found is None else _spread(name, found.last)
 
 
-def _spread(name: str, spread: Spread) -> str | None:
+def _spread(name: str, spread: SeedStatistics) -> str | None:
     mean = quantity(name, spread.mean)
     return mean if spread.sd is None else f"{mean} ± {quantity(name, spread.sd)}"
 
 
-def _last(metrics: Mapping[str, Summary], name: str) -> str | None:
+def _last(metrics: Mapping[str, MetricSummary], name: str) -> str | None:
     return quantity(name, metrics[name].last) if name in metrics else None

@@ -57,7 +57,7 @@ def replay(
     if number > run.experiment.round:
         message = f"is not committed yet: the last committed round of {run.id} is {run.experiment.round}"
         raise FerretError.of_field("round.not_found", "round", number, message)
-    mean = TailMean(run.experiment.specification()) if average else None
+    mean = TailMean(run.specification()) if average else None
     if mean is not None and number < mean.begin:
         message = f"is before round {mean.begin}, with which the mean begins: use a later one"
         raise FerretError.of_field("round.not_found", "round", number, message)

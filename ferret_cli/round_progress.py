@@ -10,8 +10,8 @@ from ferret_core.protocol.formatting import quantity, size
 from ferret_sdk.service.measured_rounds import measured, metrics_of
 
 if TYPE_CHECKING:
+    from ferret_core.protocol.resources.events import Event
     from ferret_sdk.service.run import Run
-    from ferret_sdk.service.schemas import Event
 
 
 HEADER = f"{'round':>9}  {'train loss':>10}  {'eval loss':>9}  {'Rouge-L':>8}  {'sent each':>9}  {'received':>9}"

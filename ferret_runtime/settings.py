@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from ferret_core import sample
 from ferret_core.protocol.errors import FerretError, FieldError, described
+from ferret_core.protocol.limits import MAX_LEASE_SECONDS
 from ferret_core.storage import ObjectStore, Storage, open_storage
 from ferret_core.system.untrusted_files import USERS_DATA, Readable
 from ferret_runtime.broker import address
@@ -115,7 +116,10 @@ class ServiceSettings(BaseSettings):
         "Within home only its folder data is readable, whatever is set here",
     )
     lease_seconds: float = Field(
-        default=60, gt=0, description="Seconds without a heartbeat after which work is considered lost and redone"
+        default=60,
+        gt=0,
+        le=MAX_LEASE_SECONDS,
+        description="Seconds without a heartbeat after which work is considered lost and redone",
     )
     running_experiments: int = Field(
         default=4,

@@ -11,8 +11,8 @@ from ferret_cli import options
 from ferret_core.protocol.alerts import AlertEvent
 
 if TYPE_CHECKING:
+    from ferret_core.protocol.resources.alerts import Alert, Delivery
     from ferret_sdk.service.alerts import Alerts
-    from ferret_sdk.service.schemas import Alert, Delivery
     from ferret_sdk.service.service import Service
 
 app = typer.Typer(

@@ -10,7 +10,7 @@ import typer
 from ferret_cli import options
 
 if TYPE_CHECKING:
-    from ferret_sdk.service.schemas import Project
+    from ferret_core.protocol.resources.projects import Project
 
 app = typer.Typer(
     help="Projects: their members, and the models and data they may use. Members look; administrators change.",
@@ -143,7 +143,7 @@ def allow(
 ) -> None:
     """Allow models and data. Once a project allows a model, its experiments use only models that it allows; the same
     holds for data."""
-    from ferret_sdk.service.schemas import AllowedModel
+    from ferret_core.protocol.resources.projects import AllowedModel
     from ferret_sdk.service.service import Service
 
     projects = Service(url, insecure_http=insecure_http).projects
@@ -166,7 +166,7 @@ def disallow(
     json: options.Json = False,
 ) -> None:
     """Take models and data from what the project's experiments may use. Those that were submitted go on."""
-    from ferret_sdk.service.schemas import AllowedModel
+    from ferret_core.protocol.resources.projects import AllowedModel
     from ferret_sdk.service.service import Service
 
     projects = Service(url, insecure_http=insecure_http).projects

@@ -11,7 +11,7 @@ from ferret_cli import options
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ferret_sdk.service.schemas import System, WorkerFacts
+    from ferret_core.protocol.resources.system import System, WorkerStatus
 
 
 def dashboard(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
@@ -103,7 +103,7 @@ def _since(moment: datetime | None, now: datetime) -> str | None:
     return None if moment is None else str(timedelta(seconds=max(0, round((now - moment).total_seconds()))))
 
 
-def _doing(worker: WorkerFacts) -> str:
+def _doing(worker: WorkerStatus) -> str:
     if worker.task is None:
         return "idle"
     return " ".join(part for part in (worker.task.removeprefix("ferret."), worker.experiment or worker.subject) if part)

@@ -11,7 +11,7 @@ from ferret_cli import options
 from ferret_core.protocol.roles import Scope
 
 if TYPE_CHECKING:
-    from ferret_sdk.service.schemas import User
+    from ferret_core.protocol.resources.users import User
     from ferret_sdk.service.users import People
 
 app = typer.Typer(help="Tokens for programs: your own, or with --user those of somebody else.", no_args_is_help=True)

@@ -30,4 +30,6 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="BLAKE3-256,
 AlertId = Annotated[str, Field(pattern="^alr_[0-9a-f]{16}$")]
 UserId = Annotated[str, Field(pattern="^(usr_[0-9a-f]{16}|admin)$")]
 SessionId = Annotated[str, Field(pattern="^ses_[0-9a-f]{16}$")]
+TokenText = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,512}$")]
+"""The secret itself, which is sent in a header."""
 TokenId = Annotated[str, Field(pattern="^tok_[0-9a-f]{16}$")]

@@ -28,6 +28,7 @@ MAX_EPOCHS = 10_000.0
 MAX_WIDTH = 65_536
 """Maximum rank, length or width of an adapter."""
 MAX_SECONDS = 366 * 24 * 3600.0
+MAX_LEASE_SECONDS = 31 * 24 * 3600.0
 MAX_REAL = 1e30
 """Maximum of rates, weights and distances: products of larger values overflow fp32."""
 MAX_LABELS = 1_000_000

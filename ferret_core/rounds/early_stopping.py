@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.metrics import METRICS
-from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
+from ferret_core.protocol.spec import ExperimentSpec, FinalModel, StoppingSpec
 
 Values = Mapping[int, float]
-
-
-Better = Literal["last", "average"]
-"""The better of two models: the last round's, or the mean of the last rounds' models."""
 
 
 class Best(NamedTuple):
@@ -66,7 +62,7 @@ def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> Stop | None:
     return _stop(stopping, max(values), best[0]) if best and waited >= stopping.patience else None
 
 
-def better(last: float | None, average: float | None) -> Better | None:
+def better(last: float | None, average: float | None) -> FinalModel | None:
     """Returns the model with the smaller loss on the development sequences, the last one if equal; None without a
     mean."""
     if last is None or average is None:

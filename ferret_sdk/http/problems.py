@@ -8,6 +8,7 @@ from typing import Any, TypeGuard, cast
 from pydantic import ValidationError
 
 from ferret_core.protocol.errors import LONGEST_DETAIL, MOST_ERRORS, PROBLEMS, FerretError, FieldError, FieldErrors
+from ferret_core.protocol.resources.base import Failure
 
 # For responses with an unknown code, or from a proxy instead of Ferret.
 _BY_STATUS = {
@@ -43,11 +44,12 @@ def error_of(status: int, body: bytes, url: str) -> FerretError:
     return FerretError(code if _known(code) else fallback, detail, errors)
 
 
-def recorded(document: dict[str, Any], prefix: str) -> FerretError:
+def recorded(failure: Failure | None, prefix: str) -> FerretError:
     """Returns the error that an experiment ended with, as recorded by the server. ``prefix`` begins its detail."""
-    code = document.get("code")
-    detail = f"{prefix}: {_text(document.get('detail') or 'no reason was recorded')}"
-    return FerretError(code if _known(code) else "internal", detail, _field_errors(document.get("errors")))
+    if failure is None or not failure.detail:
+        return FerretError("internal", f"{prefix}: no reason was recorded")
+    code = failure.code if _known(failure.code) else "internal"
+    return FerretError(code, f"{prefix}: {failure.detail}", failure.errors)
 
 
 def _known(code: Any) -> TypeGuard[str]:

@@ -18,18 +18,16 @@ import httpx
 
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.base import API_PATH
 from ferret_sdk.http import certificates, proxies, traceparent
 from ferret_sdk.http.certificates import pinned
 from ferret_sdk.http.problems import error_of
 from ferret_sdk.http.retry import ATTEMPTS, Retry, Transient, retry_after
 
-PREFIX = "/api/v1"
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 RETRIED = frozenset({408, 429, 502, 503, 504})
 NOT_MODIFIED = 304
 TIMEOUT = httpx.Timeout(60.0, connect=5.0)
-
-
 MAX_ANSWER_BYTES = 8 << 20
 """Maximum bytes of a response that is read into memory, unless the caller expects another length.
 
@@ -211,14 +209,14 @@ class Transport:
     def headers_of(self, method: str, path: str, size: int, headers: Mapping[str, str]) -> dict[str, str]:
         """Returns all headers of this request, with a body of ``size`` bytes. Sends nothing."""
         headers = {**headers, "Content-Length": str(size), **traceparent.headers()}
-        return dict(self._client.build_request(method, f"{self.url}{PREFIX}{path}", headers=headers).headers)
+        return dict(self._client.build_request(method, f"{self.url}{API_PATH}{path}", headers=headers).headers)
 
     @contextmanager
     def _exchange(
         self, method: str, path: str, query: Mapping[str, Any] | None, content: bytes | None, headers: dict[str, str]
     ) -> Generator[httpx.Response]:
         params = {name: value for name, value in (query or {}).items() if value is not None}
-        url = f"{self.url}{PREFIX}{path}"
+        url = f"{self.url}{API_PATH}{path}"
         headers |= traceparent.headers()
         try:
             with self._answered(method, url, params=params, content=content, headers=headers) as answer:

@@ -7,11 +7,12 @@ import time
 from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.participants import Lease, NextAssignment
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import ATTEMPTS, AWAY, Outage, retry_after
 from ferret_sdk.http.transport import Answer, Transport
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.service.progress import Progress, Stage, Watcher
-from ferret_sdk.service.schemas import Lease, Poll
 
 SHORTEST_PAUSE = 0.01
 LONGEST_PAUSE = 300.0
@@ -25,7 +26,7 @@ class Known(NamedTuple):
     """A response without an assignment, and its entity tag."""
 
     tag: str
-    poll: Poll
+    poll: NextAssignment
 
 
 class Polling:
@@ -41,7 +42,7 @@ class Polling:
         self._known: Known | None = None
         self._hold = LONGEST_HOLD
 
-    def ask(self) -> Poll:
+    def ask(self) -> NextAssignment:
         """Returns the next poll's response, however long an outage takes."""
         outage: Outage | None = None
         while True:
@@ -54,13 +55,13 @@ class Polling:
                 self._watcher(Progress(Stage.OUTAGE, done=outage.seconds))
                 outage.wait(error)
 
-    def wait(self, poll: Poll) -> None:
+    def wait(self, poll: NextAssignment) -> None:
         """Waits until the server wants the next poll."""
         if (waiting := poll.waiting) is not None:
             self._watcher(Progress(Stage.WAIT, waiting.round, waiting.done, waiting.total, waiting.awaited))
         time.sleep(min(max(poll.retry_after_seconds, SHORTEST_PAUSE), LONGEST_PAUSE))
 
-    def _ask(self) -> Poll:
+    def _ask(self) -> NextAssignment:
         """Sends one poll, which the server may hold until there is news."""
         if (known := self._known) is not None and self._hold >= 1:
             try:
@@ -78,12 +79,12 @@ class Polling:
         headers = {"Prefer": f"wait={hold or LONGEST_HOLD}"} | ({"If-None-Match": tag} if tag else {})
         return self._transport.request("GET", "/participant/assignment", headers=headers, attempts=attempts)
 
-    def _read(self, answer: Answer) -> Poll:
+    def _read(self, answer: Answer) -> NextAssignment:
         if answer.unchanged and self._known is not None:
             pause = retry_after(answer.headers, LONGEST_PAUSE)
             poll = self._known.poll
             return poll if pause is None else poll.model_copy(update={"retry_after_seconds": pause})
-        poll = Poll.read(answer.json())
+        poll = read(NextAssignment, answer.json())
         self._require_own(poll.assignment)
         tag = answer.headers.get("etag", "")
         self._known = Known(tag, poll) if poll.assignment is None and TAG.fullmatch(tag) else None

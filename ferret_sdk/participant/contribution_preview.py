@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_core.client.state import ClientState
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
+from ferret_core.protocol.resources.base import API_PATH
+from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds import sampling
-from ferret_sdk.http.transport import PREFIX, Transport
+from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.replica_sync import Follower
 from ferret_sdk.participant.spool import Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.participant.uploader import address_of, headers_of
 from ferret_sdk.service.progress import Progress, Stage, Watcher
-from ferret_sdk.service.schemas import Lease
 
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import Client
@@ -116,13 +118,13 @@ class Previewing:
         return Client(task, shard, self._state.load(), stepped, self._enforcement.discretion(), own)
 
     def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:
-        lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, task=client.task)
+        lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, lease_until=datetime.now(UTC), task=client.task)
         upload = Upload.of(lease, sealed, seconds, self._member.key)
         path = address_of(upload)
         headers = self._transport.headers_of("PUT", path, upload.size, headers_of(upload))
         parts = (*map(_header, headers.items()), *_body(sealed))
         norm = getattr(client.discretion.protect, "norm", None)
-        return Preview("PUT", f"{PREFIX}{path}", upload.round, upload.size, upload.digest, parts, norm)
+        return Preview("PUT", f"{API_PATH}{path}", upload.round, upload.size, upload.digest, parts, norm)
 
 
 def _header(header: tuple[str, str]) -> Part:

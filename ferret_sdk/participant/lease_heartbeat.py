@@ -6,9 +6,9 @@ import threading
 from typing import Self
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.participants import Lease
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.http.transport import Transport
-from ferret_sdk.service.schemas import Lease
 
 SHORTEST_PAUSE = 0.1
 

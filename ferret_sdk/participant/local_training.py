@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ferret_core.client.state import ClientState
+from ferret_core.protocol.resources.participants import Lease
 from ferret_core.system.failpoints import failpoint
 from ferret_sdk.participant.exposure import Exposure
 from ferret_sdk.participant.lease_heartbeat import Heartbeat
@@ -13,7 +14,6 @@ from ferret_sdk.participant.replica_sync import Follower
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.service.progress import Progress, Stage, Watcher
-from ferret_sdk.service.schemas import Lease
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Site

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.display_name import DisplayName
-from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName, SecretKey
+from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName, SecretKey, TokenText
+from ferret_core.protocol.resources.enrolments import Enrolled
 from ferret_core.protocol.spec import Strict
 from ferret_core.system.atomic_files import write_durably
 from ferret_core.system.permissions import close_secret
 from ferret_sdk.participant.paths import Places, all_of
-from ferret_sdk.service.schemas import Enrolled, Token
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Membership(Strict):
     participant: ParticipantId
     name: ParticipantName
     display_name: DisplayName
-    token: Token
+    token: TokenText
     code: Digest
     key: SecretKey
 

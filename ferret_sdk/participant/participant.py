@@ -13,9 +13,11 @@ from ferret_core.client.state import ClientState, StateFolder
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol import display_name as names
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.enrolments import Enrolled
 from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.agreement import Agreement
@@ -40,7 +42,6 @@ from ferret_sdk.participant.uploader import Sending
 from ferret_sdk.participant.usage_counter import Usage
 from ferret_sdk.service.download import require_empty
 from ferret_sdk.service.progress import RoundReport, Totals, Watcher, log_outages
-from ferret_sdk.service.schemas import Enrolled
 from ferret_sdk.service.server_address import ClientSettings, split
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Participant:
             asked = {"code": code, "display_name": display_name, "public_key": public_key(key)}
             with membership.room(home):
                 answer = transport.post("/participants", asked).json()
-            member = Membership.of(address, Enrolled.read(answer), code, key)
+            member = Membership.of(address, read(Enrolled, answer), code, key)
             membership.save(home, member)
         participant = cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms, base=base)
         participant._transport.traffic.add(transport.traffic.up, transport.traffic.down)

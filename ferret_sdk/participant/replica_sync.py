@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken, check_link
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import PATIENT
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.lock import in_turn
@@ -17,7 +19,6 @@ from ferret_sdk.service import base_model_weights
 from ferret_sdk.service.base_model_checks import require_own_files, require_plain
 from ferret_sdk.service.progress import Progress, Stage, Watcher, log_outages
 from ferret_sdk.service.run import Run
-from ferret_sdk.service.schemas import Experiment
 
 if TYPE_CHECKING:
     from ferret_core.replica.replica import Replica
@@ -100,7 +101,7 @@ class Follower:
         last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
         keys = Keys()
         for number, item in enumerate(run.ledger(last), start=last + 1):
-            record = item.parsed()
+            record = read(LedgerRecord, item.record)
             if record.round != number:
                 raise broken(record, f"it is in the place of round {number}")
             check_link(record, item.hash, head)
@@ -114,15 +115,15 @@ class Follower:
 
     def _run(self) -> Run:
         """Returns the current experiment. The parts that a round needs do not change, so it is fetched once."""
-        self._known = Run(self._transport, Experiment.read(self._transport.get(self._path, PATIENT)))
+        self._known = Run(self._transport, read(Experiment, self._transport.get(self._path, PATIENT)))
         return self._known
 
     @contextmanager
     def _after(self, run: Run, last: int) -> Generator[Replica]:
         """Yields the replica after round ``last``."""
         if self._replica is None:
-            self._require(run.experiment.specification(), run.experiment.base_digest)
-        # Stored again only after success: an exception may leave the weights half moved.
+            self._require(run.specification(), run.experiment.base_digest)
+        # Kept again only if all goes well: whatever raises may leave the weights half moved.
         replica, self._replica = self._replica or self._load(run), None
         self._catch_up(replica, run, last)
         yield replica
@@ -155,7 +156,7 @@ class Follower:
     def _weights_of_site(self, run: Run) -> Path | None:
         if self._base is None:
             return None
-        return base_model_weights.of_site(self._base, run.experiment.specification().model, self._transport.traffic)
+        return base_model_weights.of_site(self._base, run.specification().model, self._transport.traffic)
 
     def _downloading(self, done: int, total: int) -> None:
         self.watcher(Progress(Stage.DOWNLOAD, 0, done, total))
@@ -170,7 +171,7 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
     if after >= last:
         return
     for item in run.ledger(after=after):
-        record = item.parsed()
+        record = read(LedgerRecord, item.record)
         if record.round > last:
             return
         if largest is not None and item.update_size > largest:
@@ -192,7 +193,7 @@ def load_base(
     """
     from ferret_core.replica.replica import Replica
 
-    spec = run.experiment.specification()
+    spec = run.specification()
     files = run.checkpoint(0)
     require_plain(files)
     folder.mkdir(parents=True, exist_ok=True)

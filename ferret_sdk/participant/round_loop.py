@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.participants import Lease
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.egress_log import carrying
@@ -14,7 +15,6 @@ from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.participant.uploader import Sending
 from ferret_sdk.service.progress import RoundReport
-from ferret_sdk.service.schemas import Lease
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from ferret_core.contribution import Sealed
 from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_stream
+from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.signatures import Signed, sign
 from ferret_core.system.atomic_files import replacing, write_durably
-from ferret_sdk.service.schemas import Lease
 
 log = logging.getLogger(__name__)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.participants import ContributionReceipt, UploadProgress
 from ferret_core.system.failpoints import failpoint
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import PATIENT, Retry, Transient
 from ferret_sdk.http.transport import Answer, Transport
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.service.progress import Progress, RoundReport, Stage, Watcher, log_outages
-from ferret_sdk.service.schemas import Accepted, Arrived
 
 # Statuses after which the same upload is never accepted.
 FINAL = frozenset({404, 409, 410, 413, 422})
@@ -36,7 +37,7 @@ class Sending:
         try:
             part_bytes = upload.part_bytes or upload.size
             answer = self._whole(upload) if upload.size <= part_bytes else self._in_parts(upload, part_bytes)
-            _require_own(Accepted.read(answer.json()), upload)
+            _require_own(read(ContributionReceipt, answer.json()), upload)
         except FerretError as error:
             if error.code == "lease.lost":
                 self._spool.note(upload._replace(fence=None))
@@ -102,10 +103,10 @@ class Sending:
         """
         headers = {"Ferret-Fence": str(upload.fence), "Ferret-Digest": upload.digest}
         answer = self._transport.request("GET", address_of(upload), headers=headers, attempts=PATIENT)
-        offset = Arrived.read(answer.json()).offset
+        offset = read(UploadProgress, answer.json()).offset
         if offset > upload.size:
             message = f"is more than the contribution has ({upload.size} bytes)"
-            raise FerretError.of_field("server.unexpected", "arrived.offset", offset, message)
+            raise FerretError.of_field("server.unexpected", "uploadprogress.offset", offset, message)
         return offset
 
     def _tell(self, upload: Upload, done: int) -> None:
@@ -128,7 +129,7 @@ def headers_of(upload: Upload) -> dict[str, str]:
     }
 
 
-def _require_own(accepted: Accepted, upload: Upload) -> None:
+def _require_own(accepted: ContributionReceipt, upload: Upload) -> None:
     """Raises unless the response matches the upload: freeing the spool for another one would lose the contribution."""
     if accepted.digest != upload.digest:
         message = f"is not {upload.digest}, which was sent; the contribution is kept"

@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.alerts import Alert, AlertList, CreatedAlert, Delivery
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
-from ferret_sdk.service.schemas import Alert, Delivery, NewAlert, Page
 
 
 class Alerts:
@@ -20,7 +21,7 @@ class Alerts:
 
     def of(self, project: str) -> list[Alert]:
         """Returns the alerts with their last deliveries, oldest first."""
-        return [Alert.read(item) for item in Page.read(self._transport.get(_path(project))).items]
+        return read(AlertList, self._transport.get(_path(project))).items
 
     def get(self, project: str, id: str) -> Alert:
         """Returns the alert, or raises ``alert.not_found`` if the project does not have it."""
@@ -37,25 +38,25 @@ class Alerts:
         address: str,
         events: Sequence[AlertEvent] = tuple(AlertEvent),
         experiment_id: str | None = None,
-    ) -> NewAlert:
+    ) -> CreatedAlert:
         """Creates an alert, for all experiments of the project or for one.
 
         A webhook's alert includes its signing key, which is shown once.
         """
         body = {"kind": kind.value, "address": address, "events": [event.value for event in events]}
         body |= {} if experiment_id is None else {"experiment_id": experiment_id}
-        return NewAlert.read(self._transport.post(_path(project), body).json())
+        return read(CreatedAlert, self._transport.post(_path(project), body).json())
 
     def test(self, project: str, id: str) -> Delivery:
         """Sends a test message. Its result is in :meth:`get`."""
-        return Delivery.read(self._transport.post(f"{_path(project)}/{quote(id, safe='')}:test").json())
+        return read(Delivery, self._transport.post(f"{_path(project)}/{quote(id, safe='')}:test").json())
 
     def switch(self, project: str, id: str, *, enabled: bool) -> Alert:
         """Enables or disables the alert. Disabling drops queued messages."""
         headers, content = {"Content-Type": "application/json"}, json.dumps({"enabled": enabled}).encode()
         path = f"{_path(project)}/{quote(id, safe='')}"
         answer = self._transport.request("PATCH", path, content=content, headers=headers, repeatable=True)
-        return Alert.read(answer.json())
+        return read(Alert, answer.json())
 
     def remove(self, project: str, id: str) -> None:
         """Deletes the alert and drops queued messages."""

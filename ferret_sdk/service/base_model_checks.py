@@ -13,8 +13,8 @@ from typing import Any, cast
 from ferret_core.models.definition import NAMES, UNREAD
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.artifacts import Artifact
 from ferret_sdk.http.safe_paths import checkpoint_file
-from ferret_sdk.service.schemas import Artifact
 
 MAX_JSON_BYTES = 16 << 20
 """Limit of a JSON file. The index of a model with 90,000 arrays has 9 MB."""

@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.artifacts import Artifact
 from ferret_core.protocol.spec import ModelSpec
 from ferret_sdk.http.safe_paths import require_name
 from ferret_sdk.http.transport import Traffic
 from ferret_sdk.service.base_model_checks import INDEX, MANIFEST, WEIGHTS, holds_weights, read_json
-from ferret_sdk.service.schemas import Artifact
 
 log = logging.getLogger(__name__)
 

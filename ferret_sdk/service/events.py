@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.events import Event
 from ferret_sdk.http import sse
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import PATIENT, Retry, Transient
 from ferret_sdk.http.transport import Stream, Transport
-from ferret_sdk.service.schemas import Event
 
 NOTHING_MORE = 204
 
@@ -51,6 +52,6 @@ def _events(stream: Stream, after: int) -> Iterator[Event]:
 
 def _event(data: str) -> Event:
     try:
-        return Event.read(bounded_json.parse(data.encode(), 4 * sse.MAX_EVENT))
+        return read(Event, bounded_json.parse(data.encode(), 4 * sse.MAX_EVENT))
     except ValueError as error:
         raise FerretError("server.unexpected", f"the event cannot be read: {data[:200]}") from error

@@ -7,10 +7,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, TypedDict
 
+from ferret_core.protocol.resources.experiments import ListedExperiment
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.service import notebook_html
 from ferret_sdk.service.pagination import items
-from ferret_sdk.service.schemas import ListedExperiment
 
 PATH = "/experiments"
 SHOWN = 20

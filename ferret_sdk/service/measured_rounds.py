@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from ferret_core.protocol.resources.events import Event
     from ferret_sdk.service.run import Run
-    from ferret_sdk.service.schemas import Event
 
 
 class MeasuredRound(NamedTuple):
@@ -27,7 +27,7 @@ def measured(run: Run, event: Event) -> int | None:
         return event.round
     if event.type != "round.committed" or event.round is None:
         return None
-    return None if evaluation_due(run.experiment.specification(), event.round) else event.round
+    return None if evaluation_due(run.specification(), event.round) else event.round
 
 
 def metrics_of(run: Run, number: int) -> dict[str, float]:

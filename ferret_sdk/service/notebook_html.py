@@ -10,8 +10,8 @@ from html import escape
 
 from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, metric
+from ferret_core.protocol.resources.experiments import Experiment, ListedExperiment, MetricSummary
 from ferret_core.protocol.sanitize import shown
-from ferret_sdk.service.schemas import Experiment, ListedExperiment, Summary
 
 COLUMNS = ("", "name", "state", "round", "algorithm", "evaluation loss", "Rouge-L", "sent", "created")
 
@@ -29,7 +29,7 @@ def of_experiment(experiment: Experiment, url: str) -> str:
     if experiment.stalled:
         facts.append(("stalled", experiment.stalled.detail))
     if experiment.error:
-        facts.append(("error", str(experiment.error.get("detail"))))
+        facts.append(("error", experiment.error.detail))
     head = f"<p><strong>{_text(experiment.name)}</strong> {_link(url, experiment.id)}</p>"
     parts = [head, _table((), facts)]
     if rows := list(_metrics(experiment.metrics)):
@@ -56,7 +56,7 @@ def of_list(experiments: Iterable[ListedExperiment], url: str, *, more: bool) ->
     return f"{table}\n<p>and more</p>" if more else table
 
 
-def _metrics(summaries: Mapping[str, Summary]) -> Iterable[tuple[str, str, str, str]]:
+def _metrics(summaries: Mapping[str, MetricSummary]) -> Iterable[tuple[str, str, str, str]]:
     """Yields known metrics in the catalog's order, without costs. Per-label metrics, possibly hundreds, are left
     out.
     """
@@ -67,7 +67,7 @@ def _metrics(summaries: Mapping[str, Summary]) -> Iterable[tuple[str, str, str, 
             yield (entry.label if entry else name), first, last, best
 
 
-def _last(metrics: Mapping[str, Summary], name: str) -> str:
+def _last(metrics: Mapping[str, MetricSummary], name: str) -> str:
     return (quantity(name, metrics[name].last) if name in metrics else None) or "–"
 
 

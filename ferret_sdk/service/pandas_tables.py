@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.service.schemas import Point, Round
+from ferret_core.protocol.resources.metrics import MetricPoint
+from ferret_core.protocol.resources.rounds import Round
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def of_metrics(metrics: Mapping[str, Sequence[Point]]) -> DataFrame:
+def of_metrics(metrics: Mapping[str, Sequence[MetricPoint]]) -> DataFrame:
     """Builds a table with one row per round and one column per metric; NaN where a round has no value.
 
     ``time`` is that of the round's last value, ``bytes_up_so_far`` the bytes that all participants had sent until then.

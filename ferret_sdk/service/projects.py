@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from ferret_core.protocol.resources.projects import Member, MemberList, Project
+from ferret_core.protocol.resources.users import User
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.service.pagination import items
-from ferret_sdk.service.schemas import Member, Page, Project, User
 
 
 class Projects:
@@ -24,17 +26,17 @@ class Projects:
 
     def get(self, name: str) -> Project:
         """Returns the project. Raises ``project.not_found`` if the caller cannot see it."""
-        return Project.read(self._transport.get(_path(name)))
+        return read(Project, self._transport.get(_path(name)))
 
     def add(self, name: str, description: str = "") -> Project:
         """Creates a project without members. Raises ``project.conflict`` if the name is taken."""
-        return Project.read(self._transport.post("/projects", {"name": name, "description": description}).json())
+        return read(Project, self._transport.post("/projects", {"name": name, "description": description}).json())
 
     def change(self, name: str, **values: Any) -> Project:
         """Changes the ``description``, ``models`` or ``data``; None for the last two allows all."""
         headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
         answer = self._transport.request("PATCH", _path(name), content=content, headers=headers, repeatable=True)
-        return Project.read(answer.json())
+        return read(Project, answer.json())
 
     def delete(self, name: str) -> None:
         """Deletes the project. Raises ``project.conflict`` while it has experiments."""
@@ -42,7 +44,7 @@ class Projects:
 
     def members(self, name: str) -> list[Member]:
         """Returns the members by name."""
-        return [Member.read(item) for item in Page.read(self._transport.get(f"{_path(name)}/members")).items]
+        return read(MemberList, self._transport.get(f"{_path(name)}/members")).items
 
     def add_member(self, name: str, user: User) -> None:
         """Adds the user, who sees the project's experiments from the next request on."""

@@ -8,25 +8,20 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from ferret_core.protocol.audit import AuditEntry, Head
+from ferret_core.protocol.resources import audit as resources
+from ferret_core.protocol.resources.catalog import CatalogEntry, CatalogEntryList
+from ferret_core.protocol.resources.enrolments import Enrolment
+from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup
+from ferret_core.protocol.resources.sign_in import SignInLink
+from ferret_core.protocol.resources.system import Info, System
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.service.alerts import Alerts
 from ferret_sdk.service.experiment_list import ExperimentFilters, Experiments, parameters
 from ferret_sdk.service.pagination import items
 from ferret_sdk.service.projects import Projects
 from ferret_sdk.service.run import Run
-from ferret_sdk.service.schemas import (
-    Audited,
-    CatalogEntry,
-    Ended,
-    EnrolmentCode,
-    Experiment,
-    ExperimentGroup,
-    Info,
-    Page,
-    SignInLink,
-    System,
-)
 from ferret_sdk.service.server_address import ClientSettings, resolve
 from ferret_sdk.service.users import People
 
@@ -65,11 +60,11 @@ class Service:
         )
 
     def info(self) -> Info:
-        return Info.read(self.transport.get("/info"))
+        return read(Info, self.transport.get("/info"))
 
     def system(self) -> System:
         """Status of components, queues, workers and disk, for administrators."""
-        return System.read(self.transport.get("/system"))
+        return read(System, self.transport.get("/system"))
 
     def submit(
         self,
@@ -91,11 +86,11 @@ class Service:
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         query = {"project": project, "priority": priority}
         answer = self.transport.post("/experiments", body, headers=headers, query=query)
-        return Run(self.transport, Experiment.read(answer.json()))
+        return Run(self.transport, read(Experiment, answer.json()))
 
     def sign_in_link(self) -> SignInLink:
         """Creates an address that signs one browser in, once and within an hour."""
-        return SignInLink.read(self.transport.post("/session/link").json())
+        return read(SignInLink, self.transport.post("/session/link").json())
 
     def audit(
         self,
@@ -110,12 +105,12 @@ class Service:
         """
         order = "oldest" if oldest_first else "newest"
         wanted = {"actor": actor, "action": action, "subject": subject, "order": order, "limit": 200}
-        for said in items(self.transport, "/audit", Audited, **wanted):
+        for said in items(self.transport, "/audit", resources.AuditEntry, **wanted):
             yield AuditEntry(*(getattr(said, name) for name in AuditEntry._fields))
 
     def audit_head(self) -> Head:
         """Returns the end of the audit log."""
-        said = Ended.read(self.transport.get("/audit/head"))
+        said = read(resources.AuditHead, self.transport.get("/audit/head"))
         return Head(said.number, said.hash)
 
     @property
@@ -134,7 +129,7 @@ class Service:
         return Projects(self.transport)
 
     def experiment(self, id: str) -> Run:
-        return Run(self.transport, Experiment.read(self.transport.get(f"/experiments/{id}")))
+        return Run(self.transport, read(Experiment, self.transport.get(f"/experiments/{id}")))
 
     def experiments(self, **wanted: Unpack[ExperimentFilters]) -> Experiments:
         """Lists experiments, newest first, fetched page by page on demand; only archived ones, or all others.
@@ -152,11 +147,11 @@ class Service:
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
         """Lists this server's implementations of ``kind``, each with the JSON Schema of its options."""
-        return [CatalogEntry.read(item) for item in Page.read(self.transport.get(f"/catalog/{kind}")).items]
+        return read(CatalogEntryList, self.transport.get(f"/catalog/{kind}")).items
 
     def enrolment(
         self, id: str, seconds: int = 86_400, group: str | None = None, *, approval: bool = False
-    ) -> EnrolmentCode:
+    ) -> Enrolment:
         """Creates a one-time code with which a participant joins the experiment within ``seconds``.
 
         Codes of a ``group``, such as the sites of one network, can be listed and revoked together. With ``approval``
@@ -164,4 +159,4 @@ class Service:
         """
         wanted = {"expires_seconds": seconds, "group": group, "approval": approval}
         answer = self.transport.post(f"/experiments/{id}/enrolments", wanted)
-        return EnrolmentCode.read(answer.json())
+        return read(Enrolment, answer.json())

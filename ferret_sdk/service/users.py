@@ -8,10 +8,19 @@ from typing import Any
 from urllib.parse import quote
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.users import (
+    BrowserSession,
+    BrowserSessionList,
+    CreatedToken,
+    CurrentUser,
+    Token,
+    TokenList,
+    User,
+)
 from ferret_core.protocol.roles import Role, Scope
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.service.pagination import items
-from ferret_sdk.service.schemas import BrowserSession, Me, NewUserToken, Page, User, UserToken
 
 
 class People:
@@ -22,9 +31,9 @@ class People:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def me(self) -> Me:
+    def me(self) -> CurrentUser:
         """Returns the caller's account."""
-        return Me.read(self._transport.get("/me"))
+        return read(CurrentUser, self._transport.get("/me"))
 
     def change_password(self, current: str, password: str) -> None:
         """Changes the caller's password. Raises ``password.invalid`` if ``current`` is wrong."""
@@ -46,7 +55,7 @@ class People:
     def add(self, name: str, role: Role, password: str | None = None) -> User:
         """Creates a user. Raises ``user.conflict`` if the name is taken."""
         body = {"name": name, "role": role.value, "password": password}
-        return User.read(self._transport.post("/users", body).json())
+        return read(User, self._transport.post("/users", body).json())
 
     def change(self, user: User, **values: Any) -> User:
         """Changes the user's ``role``, ``password`` or ``enabled``."""
@@ -54,23 +63,23 @@ class People:
         answer = self._transport.request(
             "PATCH", f"/users/{user.id}", content=content, headers=headers, repeatable=True
         )
-        return User.read(answer.json())
+        return read(User, answer.json())
 
-    def tokens(self, user: User | None = None) -> list[UserToken]:
+    def tokens(self, user: User | None = None) -> list[Token]:
         """Returns the tokens by name."""
-        return [UserToken.read(item) for item in Page.read(self._transport.get(_tokens(user))).items]
+        return read(TokenList, self._transport.get(_tokens(user))).items
 
     def create_token(
         self, name: str, scopes: Sequence[Scope], seconds: int | None, user: User | None = None
-    ) -> NewUserToken:
+    ) -> CreatedToken:
         """Creates a token. Its text is shown once. It does not expire if ``seconds`` is None.
 
         It ends with the user token that this service was opened with, if any; ``expires_at`` is the latest end.
         """
         body = {"name": name, "scopes": [scope.value for scope in scopes], "expires_seconds": seconds}
-        return NewUserToken.read(self._transport.post(_tokens(user), body).json())
+        return read(CreatedToken, self._transport.post(_tokens(user), body).json())
 
-    def revoke_token(self, name: str, user: User | None = None) -> UserToken:
+    def revoke_token(self, name: str, user: User | None = None) -> Token:
         """Revokes the token with this name or id, with all tokens and sessions made with it, and returns it.
 
         Raises ``token.not_found``.
@@ -83,7 +92,7 @@ class People:
 
     def sessions(self, user: User | None = None) -> list[BrowserSession]:
         """Returns signed-in browsers and unused sign-in links, newest first."""
-        return [BrowserSession.read(item) for item in Page.read(self._transport.get(_sessions(user))).items]
+        return read(BrowserSessionList, self._transport.get(_sessions(user))).items
 
     def end_session(self, id: str, user: User | None = None) -> None:
         """Ends the session with this id, or revokes the sign-in link. Raises ``session.not_found``."""

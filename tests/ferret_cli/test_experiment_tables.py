@@ -10,21 +10,14 @@ from ferret_cli.experiment_tables import (
     rejection_rows,
     round_rows,
 )
-from ferret_sdk.service.schemas import Experiment, ExperimentGroup, ListedExperiment, Rejection, Round
+from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup, ListedExperiment
+from ferret_core.protocol.resources.rejections import Rejection
+from ferret_core.protocol.resources.rounds import Round
+from tests import documents
 
 
 def a_round(number: int, **metrics: float) -> Round:
-    return Round.model_validate(
-        {
-            "number": number,
-            "attempt": 1,
-            "state": "committed",
-            "base_digest": "0" * 64,
-            "participants": 4,
-            "accepted": 2,
-        }
-        | {"rejected": 2, "metrics": metrics}
-    )
+    return Round.model_validate(documents.round_(number, participants=4, accepted=2, rejected=2, metrics=metrics))
 
 
 def test_costs_are_medians_for_one_participant() -> None:
@@ -48,14 +41,11 @@ def test_labels_are_those_of_the_last_evaluated_round() -> None:
 
 
 def an_experiment(**changes: object) -> Experiment:
-    plain = {"id": "exp_0000000000000001", "name": "toy", "state": "running", "algorithm": "ferret", "dataset": "jsonl"}
-    return Experiment.model_validate(
-        plain | {"rounds": 3, "round": 1, "participants": 2, "spec": {}, "created_at": "2026-01-01T00:00:00Z"} | changes
-    )
+    return Experiment.model_validate(documents.experiment(metrics={}) | changes)
 
 
 def a_listed_one(**changes: object) -> ListedExperiment:
-    return ListedExperiment.model_validate({**an_experiment().model_dump(), **changes})
+    return ListedExperiment.model_validate(documents.listed_experiment(metrics={}) | changes)
 
 
 def test_tags_and_notes_are_shown_where_there_are_any() -> None:
@@ -68,10 +58,9 @@ def test_tags_and_notes_are_shown_where_there_are_any() -> None:
 def test_a_group_is_told_by_mean_and_deviation() -> None:
     newest = a_listed_one(name="seed 3").model_dump()
     loss, rouge = {"mean": 1.9, "sd": 0.12, "count": 3}, {"mean": 35.24, "sd": None, "count": 1}
+    metrics = {"eval_loss": {"last": loss, "best": None}, "rouge_l": {"last": rouge, "best": None}}
     group = {"key": "ab", "count": 3, "states": {"completed": 2, "running": 1}, "newest": newest}
-    row = group_row(
-        ExperimentGroup.model_validate({**group, "metrics": {"eval_loss": {"last": loss}, "rouge_l": {"last": rouge}}})
-    )
+    row = group_row(ExperimentGroup.model_validate({**group, "metrics": metrics, "bytes_up": 0, "bytes_down": 0}))
     assert row[1:7] == ("seed 3", 3, "2 completed, 1 running", "ferret", "1.9000 ± 0.1200", "35.2 %")
 
 
@@ -111,6 +100,8 @@ def test_refused_uploads_are_shown_with_their_reason() -> None:
         "code": "round.closed",
         "detail": "too late",
         "count": 3,
+        "created_at": documents.TIME,
+        "updated_at": documents.TIME,
     }
     rows = list(rejection_rows([Rejection.model_validate(refused)]))
     assert rows == [(2, "clinic", 3, "round.closed", "too late")]

@@ -18,6 +18,7 @@ import trustme
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk import Service
 from ferret_sdk.http import retry
+from tests import documents
 from tests.in_process import ADMIN, Api, Worker
 
 
@@ -156,23 +157,7 @@ def serve_tls() -> Iterator[Callable[[trustme.LeafCert], Server]]:
 @pytest.fixture
 def experiment() -> dict[str, Any]:
     """An experiment as the API shows it."""
-    return {
-        "id": "exp_0123456789abcdef",
-        "name": "demo",
-        "state": "running",
-        "algorithm": "ferret",
-        "dataset": "jsonl",
-        "rounds": 3,
-        "round": 1,
-        "participants": 3,
-        "spec": {},
-        "error": None,
-        "metrics": {"eval_loss": {"first": 2.5, "last": 1.5, "best": 1.5}},
-        "bytes_up": 10,
-        "bytes_down": 20,
-        "created_at": "2026-01-01T00:00:00Z",
-        "added_by_a_newer_server": 7,
-    }
+    return documents.experiment(added_by_a_newer_server=7)
 
 
 @pytest.fixture

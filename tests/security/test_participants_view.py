@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.experiments import Experiment
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.engine import lifecycle, rounds
-from ferret_sdk.service.schemas import Experiment
+from ferret_sdk.http.answers import read
 
 URL = "/api/v1"
 CANARY = "canary"
@@ -103,15 +105,15 @@ def test_a_failure_is_its_code_and_title(site: Any, experiment_id: str, member: 
 
 def test_the_sdk_makes_a_specification_of_it(site: Any, experiment_id: str, member: Any) -> None:
     """All that a participant's replica and its model card are made of is there."""
-    whole = Experiment.read(site.admin.get(f"{URL}/experiments/{experiment_id}").json())
-    own = Experiment.read(member.get(f"{URL}/experiments/{experiment_id}").json())
-    ours, theirs = own.specification(), whole.specification()
+    whole = read(Experiment, site.admin.get(f"{URL}/experiments/{experiment_id}").json())
+    own = read(Experiment, member.get(f"{URL}/experiments/{experiment_id}").json())
+    ours, theirs = read(ExperimentSpec, own.spec), read(ExperimentSpec, whole.spec)
     places = {"model", "dataset"}
     assert ours.model_dump(exclude=places) == theirs.model_dump(exclude=places)
     assert ours.model.dtype == theirs.model.dtype
     for name in ("id", "name", "state", "rounds", "round", "participants", "base_digest", "digest", "created_at"):
         assert getattr(own, name) == getattr(whole, name)
-    assert (own.notes, own.tags, own.project) == ("", [], "default")
+    assert (own.notes, own.tags, own.project) == ("", [], "")
 
 
 def test_the_name_of_a_hubs_model_is_no_path(site: Any) -> None:

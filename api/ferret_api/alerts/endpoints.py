@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from ferret_api.access import Researcher, Viewer
-from ferret_api.alerts import webhook
+from ferret_api.alerts import resource, webhook
 from ferret_api.alerts.addresses import Allowed, require_webhook
-from ferret_api.alerts.schemas import Alert, AlertChange, AlertList, CreatedAlert, Delivery, NewAlert, shown
+from ferret_api.alerts.schemas import AlertChange, NewAlert
 from ferret_api.context import ContextDep
 from ferret_api.http.problems import problems
 from ferret_api.projects.endpoints import Name
@@ -18,6 +18,7 @@ from ferret_api.schemas import PREFIX
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.alerts import MAIL_ADDRESS, AlertKind
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.alerts import Alert, AlertList, CreatedAlert, Delivery
 from ferret_db.engine import alerts as engine
 from ferret_db.repositories import alerts, audit, experiments, projects
 
@@ -37,7 +38,7 @@ def list_alerts(project: Name, caller: Viewer) -> AlertList:
     with caller.database.read() as s:
         projects.get(s, project)
         found = alerts.of_project(s, project)
-        return AlertList(items=[Alert.of(alert, alerts.recent(s, alert.id, SHOWN)) for alert in found])
+        return AlertList(items=[resource.of(alert, alerts.recent(s, alert.id, SHOWN)) for alert in found])
 
 
 @router.post(
@@ -62,10 +63,10 @@ def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: C
         secret = webhook.new_secret() if wanted.kind == AlertKind.WEBHOOK else None
         events = list(dict.fromkeys(wanted.events))
         row = alerts.add(s, project, wanted.kind, wanted.address, events, secret, wanted.experiment_id)
-        told = {"project": project, "kind": row.kind.value, "address": shown(row), "events": ", ".join(events)}
+        told = {"project": project, "kind": row.kind.value, "address": resource.shown(row), "events": ", ".join(events)}
         told |= {"experiment": row.experiment_id} if row.experiment_id else {}
         audit.record(s, caller.id, "alert.created", row.id, **told)
-        return CreatedAlert(**Alert.of(row).model_dump(), secret=secret)
+        return CreatedAlert(**resource.of(row).model_dump(), secret=secret)
 
 
 @router.post("/{alert_id}:test", operation_id="test_alert", status_code=202, responses=NOT_FOUND)
@@ -80,7 +81,7 @@ def test_alert(project: Name, alert_id: AlertId, caller: Researcher, context: Co
         context.limits.admit_alert_test(project)
         delivery = engine.test(s, alert)
         audit.record(s, caller.id, "alert.tested", alert_id, project=project)
-        return Delivery.of(delivery)
+        return resource.of_delivery(delivery)
 
 
 @router.patch("/{alert_id}", operation_id="change_alert", responses=NOT_FOUND)
@@ -91,7 +92,7 @@ def change_alert(project: Name, alert_id: AlertId, wanted: AlertChange, caller: 
         alerts.get(s, project, alert_id)
         row = alerts.switch(s, alert_id, enabled=wanted.enabled)
         audit.record(s, caller.id, "alert.changed", alert_id, project=project, enabled=wanted.enabled)
-        return Alert.of(row, alerts.recent(s, alert_id, SHOWN))
+        return resource.of(row, alerts.recent(s, alert_id, SHOWN))
 
 
 @router.delete("/{alert_id}", operation_id="delete_alert", status_code=204, responses=NOT_FOUND)
@@ -101,7 +102,7 @@ def delete_alert(project: Name, alert_id: AlertId, caller: Researcher) -> None:
         projects.get(s, project)
         row = alerts.get(s, project, alert_id)
         alerts.delete(s, alert_id)
-        audit.record(s, caller.id, "alert.deleted", alert_id, project=project, address=shown(row))
+        audit.record(s, caller.id, "alert.deleted", alert_id, project=project, address=resource.shown(row))
 
 
 def _require_address(wanted: NewAlert, settings: ApiSettings) -> None:

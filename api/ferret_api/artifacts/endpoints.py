@@ -8,11 +8,12 @@ from fastapi import APIRouter, Path, Request, Response
 
 from ferret_api import blobs, disclosure, downloads
 from ferret_api.access import Readable, Reading
-from ferret_api.artifacts.schemas import Artifact, ArtifactPage
 from ferret_api.context import WholeContext
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId
+from ferret_core.protocol.resources.artifacts import Artifact, ArtifactPage
+from ferret_db import tables
 from ferret_db.engine import checkpoints
 from ferret_db.repositories import artifacts, experiments
 
@@ -34,7 +35,7 @@ def list_artifacts(
         experiment, kept = experiments.get(s, experiment_id), artifacts.rounds_of(s, experiment_id)
         best = next(iter(checkpoints.best(s, experiment, kept)), None)
         page = artifacts.list_page(s, experiment_id, limit, cursor)
-        return ArtifactPage(items=[Artifact.of(row, best) for row in page.items], next_cursor=page.next_cursor)
+        return ArtifactPage(items=[_shown(row, best) for row in page.items], next_cursor=page.next_cursor)
 
 
 @router.head(
@@ -72,3 +73,10 @@ def download_artifact(
         downloads.record_checkpoint(context, reader, experiment_id, artifact.round)
     blob = blobs.Blob(experiment_id, artifact.location, artifact.digest, artifact.size, artifact.name)
     return blobs.respond(context, blob, request)
+
+
+def _shown(row: tables.Artifact, best: int | None) -> Artifact:
+    """``best`` is the best of the rounds whose checkpoints are kept."""
+    columns = {name: getattr(row, name) for name in Artifact.model_fields.keys() - {"href", "best"}}
+    href = f"{PREFIX}/experiments/{row.experiment_id}/artifacts/{row.id}"
+    return Artifact(href=href, best=row.round == best, **columns)

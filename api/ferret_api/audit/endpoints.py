@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from ferret_api.access import AdminOnly
-from ferret_api.audit.schemas import AuditEntry, AuditHead, AuditPage, Order
 from ferret_api.context import ContextDep
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.schemas import PREFIX
+from ferret_core.protocol.resources.audit import AuditEntry, AuditHead, AuditPage
 from ferret_db.repositories import audit
 from ferret_db.repositories.audit import AuditFilter
 
 router = APIRouter(prefix=f"{PREFIX}/audit", tags=["audit"], dependencies=[AdminOnly])
+
+
+class Order(StrEnum):
+    """By number."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
 
 Wanted = Annotated[str | None, Query(max_length=200)]
 

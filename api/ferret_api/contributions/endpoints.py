@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from ferret_api.access import Viewer
-from ferret_api.contributions.schemas import Contribution, ContributionPage
+from ferret_api.contributions import resource
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
+from ferret_core.protocol.resources.contributions import ContributionPage
 from ferret_db.repositories import contributions, experiments, participants
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/contributions", tags=["rounds"])
@@ -29,5 +30,5 @@ def list_contributions(
         experiments.get(s, experiment_id)
         page = contributions.list_page(s, experiment_id, limit, cursor, round=round)
         named = participants.display_names(s, experiment_id, {item.assignment.participant for item in page.items})
-        items = [Contribution.of(item, named) for item in page.items]
+        items = [resource.of(item, named) for item in page.items]
         return ContributionPage(items=items, next_cursor=page.next_cursor)

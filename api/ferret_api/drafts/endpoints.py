@@ -7,11 +7,12 @@ from fastapi import APIRouter
 from ferret_api.access import Researcher, ViewerOnly
 from ferret_api.context import ContextDep
 from ferret_api.drafts import service
-from ferret_api.drafts.schemas import Change, Draft, Planned, Preset, PresetList, Revised
+from ferret_api.drafts.schemas import Change, Draft
 from ferret_api.experiments.endpoints import InProject
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_core.experiment.presets import PRESETS
+from ferret_core.protocol.resources.drafts import DraftValidation, PatchedSpec, Preset, PresetList
 
 router = APIRouter(prefix=PREFIX, tags=["experiments"])
 
@@ -21,7 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["experiments"])
     operation_id="revise_draft",
     responses=problems("spec.invalid", "catalog.not_found", "experiment.not_found"),
 )
-def revise_draft(wanted: Change, caller: Researcher) -> Revised:
+def revise_draft(wanted: Change, caller: Researcher) -> PatchedSpec:
     """Applies a preset or a patch to a specification, by the rules of cloning. Requires the role researcher.
 
     Nothing is stored."""
@@ -29,7 +30,7 @@ def revise_draft(wanted: Change, caller: Researcher) -> Revised:
 
 
 @router.post("/experiments:plan", operation_id="plan_draft", responses=problems("experiment.not_found"))
-def plan_draft(draft: Draft, caller: Researcher, context: ContextDep, project: InProject = None) -> Planned:
+def plan_draft(draft: Draft, caller: Researcher, context: ContextDep, project: InProject = None) -> DraftValidation:
     """Validates a specification. If it is valid, estimates its traffic, memory, time and projection noise.
 
     Nothing is stored. The response lists every error of an invalid specification. Requires the role researcher."""

@@ -7,10 +7,9 @@ from functools import cache
 from typing import NamedTuple
 
 from ferret_api.drafts import architecture_cache
-from ferret_api.drafts.schemas import Change, Draft, Plan, Planned, Revised
+from ferret_api.drafts.schemas import Change, Draft
 from ferret_api.experiments import service as experiments
 from ferret_api.experiments.path_allowlist import require_roots
-from ferret_api.schemas import Failure, Json
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment import estimate as planning
 from ferret_core.experiment import presets
@@ -19,6 +18,8 @@ from ferret_core.experiment.spec_patch import revise
 from ferret_core.experiment.throughput import measured_flops
 from ferret_core.experiment.validation import essential, examine
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.base import Failure, Json
+from ferret_core.protocol.resources.drafts import DraftValidation, Estimate, PatchedSpec
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.system.untrusted_files import Readable, within
 from ferret_db.database import Database
@@ -33,7 +34,7 @@ class _Original(NamedTuple):
     spec: Json
 
 
-def revised(database: Database, wanted: Change) -> Revised:
+def revised(database: Database, wanted: Change) -> PatchedSpec:
     """Returns the revised specification.
 
     Raises ``spec.invalid`` for invalid TOML, ``catalog.not_found`` for an unknown preset, and ``experiment.not_found``
@@ -43,10 +44,10 @@ def revised(database: Database, wanted: Change) -> Revised:
     if wanted.preset is not None:
         spec, dropped = presets.chosen(spec, wanted.preset)
     spec, more = revise(spec, wanted.change)
-    return Revised(spec=spec, dropped={**dropped, **more})
+    return PatchedSpec(spec=spec, dropped={**dropped, **more})
 
 
-def planned(database: Database, draft: Draft, readable: Readable, project: str | None) -> Planned:
+def planned(database: Database, draft: Draft, readable: Readable, project: str | None) -> DraftValidation:
     """Returns the errors of a draft, or its plan. Raises ``experiment.not_found`` for an unknown ``original``."""
     original = _original(database, draft.original)
     examined = examine(draft.spec)
@@ -56,7 +57,7 @@ def planned(database: Database, draft: Draft, readable: Readable, project: str |
     with within(readable):
         plan, unplanned = _plan(experiment, draft) if experiment is not None and problem is None else (None, None)
     change = change_between(original.spec, examined.filled) if original and problem is None else None
-    return Planned(
+    return DraftValidation(
         filled=examined.filled, problem=_failure(problem), plan=plan, unplanned=_failure(unplanned), change=change
     )
 
@@ -93,13 +94,13 @@ def _refusal(database: Database, spec: ExperimentSpec, readable: Readable, proje
     return None
 
 
-def _plan(experiment: ResolvedExperiment, draft: Draft) -> tuple[Plan | None, FerretError | None]:
+def _plan(experiment: ResolvedExperiment, draft: Draft) -> tuple[Estimate | None, FerretError | None]:
     try:
         outline = architecture_cache.of(experiment.spec.model.source, draft.shape)
         found = planning.plan(experiment, outline, draft.examples, draft.tokens, _flops())
     except FerretError as error:
         return None, error
-    return Plan.model_validate(planning.document(found)), None
+    return Estimate.model_validate(planning.document(found)), None
 
 
 def _failure(error: FerretError | None) -> Failure | None:

@@ -9,19 +9,13 @@ from fastapi import APIRouter, Path, Request
 from ferret_api.access import Anyone, Researcher
 from ferret_api.context import ContextDep, WholeContext
 from ferret_api.enrolments import service
-from ferret_api.enrolments.schemas import (
-    Enrolled,
-    Enrolment,
-    EnrolmentInfo,
-    EnrolmentPage,
-    GroupOfCodes,
-    NewEnrolment,
-    NewParticipant,
-)
+from ferret_api.enrolments.schemas import CodeGroup, NewEnrolment, NewParticipant
 from ferret_api.http import trusted_hosts
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
-from ferret_api.schemas import PREFIX, ExperimentId, OfGroup, Revoked
+from ferret_api.schemas import PREFIX, ExperimentId, OfGroup
+from ferret_core.protocol.resources.base import RevocationCount
+from ferret_core.protocol.resources.enrolments import Enrolled, Enrolment, EnrolmentInfo, EnrolmentPage
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
@@ -79,7 +73,7 @@ def revoke_enrolment(experiment_id: ExperimentId, enrolment_id: EnrolmentId, cal
     operation_id="revoke_group_of_enrolments",
     responses=problems("experiment.not_found", "enrolment.not_found"),
 )
-def revoke_group_of_enrolments(experiment_id: ExperimentId, wanted: GroupOfCodes, caller: Researcher) -> Revoked:
+def revoke_group_of_enrolments(experiment_id: ExperimentId, wanted: CodeGroup, caller: Researcher) -> RevocationCount:
     """Revokes the group's unused codes. Participants that have joined stay: revoke the group's participants too.
 
     Requires the role researcher."""

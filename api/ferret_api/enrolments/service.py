@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from ferret_api.enrolments.schemas import (
-    Enrolled,
-    Enrolment,
-    EnrolmentInfo,
-    EnrolmentPage,
-    NewEnrolment,
-    NewParticipant,
-)
-from ferret_api.schemas import Revoked
+from ferret_api.enrolments.schemas import NewEnrolment, NewParticipant
 from ferret_core.protocol.enrolment_code import EnrolmentCode
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.base import RevocationCount
+from ferret_core.protocol.resources.enrolments import Enrolled, Enrolment, EnrolmentInfo, EnrolmentPage
 from ferret_db.database import Database
 from ferret_db.repositories import audit, enrolments, experiments, participants
 
@@ -66,13 +60,13 @@ def revoke(database: Database, experiment_id: str, enrolment_id: str, actor: str
         return EnrolmentInfo.model_validate(row)
 
 
-def revoke_group(database: Database, experiment_id: str, group: str, actor: str) -> Revoked:
+def revoke_group(database: Database, experiment_id: str, group: str, actor: str) -> RevocationCount:
     with database.begin() as s:
         experiments.get(s, experiment_id)
         revoked = enrolments.revoke_group(s, experiment_id, group)
         for row in revoked:
             audit.record(s, actor, "enrolment.revoked", row.id, experiment=experiment_id, group=group)
-        return Revoked(revoked=len(revoked))
+        return RevocationCount(revoked=len(revoked))
 
 
 def enrol(database: Database, wanted: NewParticipant, instance: str) -> Enrolled:

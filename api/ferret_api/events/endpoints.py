@@ -8,13 +8,13 @@ from fastapi import APIRouter, Depends, Header, HTTPException
 
 from ferret_api.access import Viewer
 from ferret_api.events import stream
-from ferret_api.events.schemas import Event, EventPage
 from ferret_api.events.sse import NOT_HELD_BACK, EventStream
 from ferret_api.events.stream_slot import Place
 from ferret_api.events.streams import FeedsDep
 from ferret_api.http.pagination import PAGE, After, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
+from ferret_core.protocol.resources.events import Event, EventPage
 from ferret_db.repositories import events, experiments
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/events", tags=["events"])

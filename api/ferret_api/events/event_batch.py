@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from ferret_api.events.schemas import Event
+from ferret_core.protocol.resources.events import Event
 from ferret_db.database import Database
 from ferret_db.repositories import events, experiments
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from ferret_api.experiments import service
-from ferret_api.experiments.schemas import Experiment, ExperimentChange
+from ferret_api.experiments.schemas import ExperimentChange
 from ferret_api.http.entity_tag import matches
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.experiments import Experiment
 from ferret_db.database import Database
 from ferret_db.repositories import audit, experiments, outbox, tags
 

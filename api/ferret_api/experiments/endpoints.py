@@ -10,19 +10,14 @@ from pydantic import AwareDatetime
 from ferret_api.access import Reading, Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.experiments import edit, listing, service
-from ferret_api.experiments.schemas import (
-    Experiment,
-    ExperimentChange,
-    ExperimentGroupPage,
-    ExperimentPage,
-    JoinedExperiment,
-)
+from ferret_api.experiments.schemas import ExperimentChange
 from ferret_api.http.errors import SUBMIT
 from ferret_api.http.openapi_example import SPECIFICATION
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
 from ferret_core.protocol.priority import LEAST_PRIORITY, Priority
+from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroupPage, ExperimentPage, JoinedExperiment
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import MOST_TAGS, Tag

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
-from ferret_api.experiments.schemas import (
+from ferret_core.protocol.resources.experiments import (
     ExperimentGroup,
     ExperimentGroupPage,
     ExperimentPage,
     ListedExperiment,
-    MetricSpread,
+    MetricStatistics,
 )
 from ferret_db import tables
 from ferret_db.database import Database
@@ -58,7 +58,7 @@ def _group(group: seed_groups.Group, newest: ListedExperiment) -> ExperimentGrou
         key=group.key,
         count=sum(group.states.values()),
         states=group.states,
-        metrics={name: MetricSpread.model_validate(found) for name, found in group.metrics.items()},
+        metrics={name: MetricStatistics.model_validate(found) for name, found in group.metrics.items()},
         bytes_up=group.sent.up,
         bytes_down=group.sent.down,
         newest=newest,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from ferret_api.experiments.path_allowlist import require_roots
-from ferret_api.experiments.schemas import Experiment, ExperimentLinks, JoinedExperiment
 from ferret_core import catalog
-from ferret_core.experiment.allowlist import AllowedModel, require_allowed
+from ferret_core.experiment.allowlist import require_allowed
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.priority import LEAST_PRIORITY
+from ferret_core.protocol.resources.experiments import Experiment, JoinedExperiment
+from ferret_core.protocol.resources.projects import AllowedModel
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import model_card
 from ferret_core.rounds import early_stopping
@@ -20,7 +21,7 @@ from ferret_db.engine import early_stopping as early
 from ferret_db.engine import lifecycle, stalls
 from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
 
-_COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "links"}
+_COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "spec"}
 _COLUMNS = Experiment.model_fields.keys() - _COMPUTED
 
 
@@ -99,7 +100,7 @@ def show_participant(database: Database, experiment_id: str) -> JoinedExperiment
     columns = {name: getattr(row, name) for name in JoinedExperiment.model_fields.keys() - {"spec", "metrics"}}
     told = {name: curve for name, curve in curves.items() if name in model_card.METRICS}
     spec = catalog.without_places(experiments.spec_of(row))
-    return JoinedExperiment.model_validate({**columns, "spec": spec, "metrics": told})
+    return JoinedExperiment.model_validate({**columns, "spec": spec.model_dump(mode="json"), "metrics": told})
 
 
 def shown(s: Session, row: tables.Experiment) -> Experiment:
@@ -116,6 +117,6 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
             "metrics": curves,
             "bytes_up": sent.up,
             "bytes_down": sent.down,
-            "links": ExperimentLinks.of(row.id),
+            "spec": experiments.spec_of(row).model_dump(mode="json"),
         }
     )

@@ -12,7 +12,8 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
 from ferret_api.http.problems import CODES, problems
-from ferret_api.schemas import REF, Json, Problem
+from ferret_api.schemas import REF
+from ferret_core.protocol.resources.base import Json, Problem
 
 ROLES = "x-ferret-roles"
 """Extension that lists who may call an operation: roles of users, ``participant``, or ``anyone``. Absent without a

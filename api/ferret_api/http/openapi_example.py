@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferret_api.schemas import Json
+from ferret_core.protocol.resources.base import Json
 
 SPECIFICATION: Json = {
     "name": "instructions at 8 kB",

@@ -9,8 +9,9 @@ from ferret_api.access import Readable, Reading
 from ferret_api.context import WholeContext
 from ferret_api.http.pagination import PAGE, After, Limit
 from ferret_api.http.problems import problems
-from ferret_api.ledger.schemas import LedgerEntry, LedgerPage, Receipt
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId, ParticipantName, RoundNumber
+from ferret_core.ledger.receipt import Receipt
+from ferret_core.protocol.resources.ledger import LedgerEntry, LedgerPage
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import receipts
 from ferret_db.repositories import experiments, ledger
@@ -86,4 +87,4 @@ def get_receipt(
     `receipt.not_found` if the record does not hold the contribution; the detail gives the reason.
     """
     with database.read() as s:
-        return Receipt.model_validate(receipts.receipt(s, experiment_id, number, participant))
+        return receipts.receipt(s, experiment_id, number, participant)

@@ -13,11 +13,12 @@ from fastapi import APIRouter, Body, Query, Response
 from ferret_api.access import Researcher
 from ferret_api.context import ContextDep
 from ferret_api.experiments.endpoints import QUEUED
-from ferret_api.experiments.schemas import Experiment
 from ferret_api.http.problems import problems
 from ferret_api.lifecycle import service
 from ferret_api.lifecycle.schemas import Extension
-from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey, Json
+from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
+from ferret_core.protocol.resources.base import Json
+from ferret_core.protocol.resources.experiments import Experiment
 from ferret_db.engine import lifecycle
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from ferret_api.experiments import service
-from ferret_api.experiments.schemas import Experiment
 from ferret_api.lifecycle.schemas import Extension
 from ferret_api.participants import resumable_upload
-from ferret_api.schemas import Json
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.audit import AuditAction
 from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_core.protocol.resources.base import Json
+from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.storage import Storage
 from ferret_core.system.untrusted_files import Readable

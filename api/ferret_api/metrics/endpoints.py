@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from ferret_api.access import Viewer
 from ferret_api.http.problems import problems
 from ferret_api.metrics import csv_table
-from ferret_api.metrics.schemas import MetricSeriesList
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId
+from ferret_core.protocol.resources.metrics import MetricSeriesList
 from ferret_db.repositories import experiments, metric_series
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/metrics", tags=["metrics"])

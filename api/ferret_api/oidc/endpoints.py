@@ -15,9 +15,10 @@ from ferret_api.context import Context, ContextDep
 from ferret_api.http.problems import problems
 from ferret_api.oidc.flow import SECONDS, Flow
 from ferret_api.oidc.provider import Person, Provider, refused
-from ferret_api.oidc.schemas import Authorization, Callback, SignInWays
+from ferret_api.oidc.schemas import Callback
 from ferret_api.schemas import PREFIX
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.sign_in import Authorization, SignInMethods
 from ferret_core.protocol.roles import Role
 from ferret_db import tables
 from ferret_db.repositories import audit, users
@@ -38,10 +39,10 @@ ProviderDep = Annotated[Provider, Depends(_provider)]
 
 
 @router.get("/sign-in", operation_id="get_sign_in", dependencies=[Anyone])
-async def get_sign_in(request: Request) -> SignInWays:
+async def get_sign_in(request: Request) -> SignInMethods:
     """Returns the ways to sign in. Needs no credentials."""
     provider: Provider | None = request.app.state.provider
-    return SignInWays(provider=provider.settings.name if provider else None)
+    return SignInMethods(provider=provider.settings.name if provider else None)
 
 
 @router.post(

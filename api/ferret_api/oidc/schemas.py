@@ -1,22 +1,10 @@
-"""Sign-in with a provider as the API takes and shows it."""
+"""What a browser sends after it has signed in with a provider."""
 
 from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from ferret_api.schemas import Command, Resource
-
-
-class SignInWays(Resource):
-    """How people sign in here, beside name and password."""
-
-    provider: str | None = Field(description="What the OpenID Connect provider is called; null: there is none")
-
-
-class Authorization(Resource):
-    """Where the browser goes to sign in."""
-
-    url: str = Field(description="Address at the provider")
+from ferret_api.schemas import Command
 
 
 class Callback(Command, json_schema_extra={"examples": [{"state": "3q2-7wAAAAA", "code": "4/0AX4XfWh"}]}):

@@ -23,24 +23,13 @@ from ferret_api.access import (
 from ferret_api.context import ContextDep, WholeContext
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
-from ferret_api.participants import resumable_upload, schemas, service, streaming_body, upload, upload_span
+from ferret_api.participants import resumable_upload, service, streaming_body, upload, upload_span
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.last_seen import PresenceDep
 from ferret_api.participants.long_poll import Poll, Question
 from ferret_api.participants.long_poll_groups import BoardsDep
 from ferret_api.participants.poll_etag import Tag, wait_seconds
-from ferret_api.participants.schemas import (
-    Accepted,
-    Arrived,
-    AssignmentFailure,
-    Extended,
-    GroupRevocation,
-    Heartbeat,
-    NextAssignment,
-    ParticipantPage,
-    Refusal,
-    Revocation,
-)
+from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation, Heartbeat, Refusal, Revocation
 from ferret_api.schemas import (
     BINARY,
     MAX_INTEGER,
@@ -50,11 +39,19 @@ from ferret_api.schemas import (
     IdempotencyKey,
     OfGroup,
     ParticipantName,
-    Revoked,
 )
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_SECONDS
+from ferret_core.protocol.resources import participants as resources
+from ferret_core.protocol.resources.base import RevocationCount
+from ferret_core.protocol.resources.participants import (
+    ContributionReceipt,
+    LeaseExtension,
+    NextAssignment,
+    ParticipantPage,
+    UploadProgress,
+)
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
@@ -89,7 +86,7 @@ def revoke_participant(
     caller: Researcher,
     boards: BoardsDep,
     context: ContextDep,
-) -> schemas.Participant:
+) -> resources.Participant:
     """Removes a participant. Its next request fails with `participant.revoked`, and rounds continue without it.
 
     Its accepted contributions stay in the ledger, and its name stays taken. Repeating the action succeeds. Requires
@@ -106,7 +103,7 @@ def revoke_participant(
 )
 def approve_participant(
     experiment_id: ExperimentId, name: ParticipantName, caller: Researcher, boards: BoardsDep
-) -> schemas.Participant:
+) -> resources.Participant:
     """Approves a pending participant, which can then take part. Repeating the action succeeds.
 
     Requires the role researcher. `participant.conflict` if it was refused or revoked."""
@@ -126,7 +123,7 @@ def refuse_participant(
     wanted: Refusal,
     caller: Researcher,
     boards: BoardsDep,
-) -> schemas.Participant:
+) -> resources.Participant:
     """Refuses a pending participant permanently. Its next request fails with `participant.refused`.
 
     Its place becomes free, and its name stays taken. Repeating the action succeeds. Requires the role researcher.
@@ -143,7 +140,7 @@ def refuse_participant(
 )
 def revoke_group_of_participants(
     experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep, context: ContextDep
-) -> Revoked:
+) -> RevocationCount:
     """Revokes all participants that joined with a code of the group. Requires the role researcher.
 
     The group's unused codes stay valid: revoke them too."""
@@ -211,7 +208,7 @@ async def next_assignment(
 )
 def heartbeat(
     assignment_id: AssignmentId, beat: Heartbeat, participant: Participant, context: WholeContext
-) -> Extended:
+) -> LeaseExtension:
     """Extends the lease of an assignment. Requires a participant's token.
 
     After `lease.lost` the participant must stop: its result would be refused."""
@@ -295,7 +292,7 @@ REFUSALS = (
     "storage.full",
 )
 REPEATED: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The same contribution had already been accepted", "model": Accepted}
+    200: {"description": "The same contribution had already been accepted", "model": ContributionReceipt}
 }
 
 
@@ -316,7 +313,7 @@ async def upload_contribution(
     batches: BatchesDep,
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
-) -> Accepted:
+) -> ContributionReceipt:
     """Accepts the contribution of a leased assignment. Requires a participant's token.
 
     The third unusable contribution rejects the assignment. `/rejections` of the experiment lists every refusal.
@@ -339,18 +336,20 @@ async def upload_contribution(
         "assignment.not_found", "lease.lost", "contribution.duplicate", "round.closed", "request.too_large"
     ),
 )
-def get_arrived(expected: ExpectedUpload, fence: FenceHeader, digest: DigestHeader, context: WholeContext) -> Arrived:
+def get_arrived(
+    expected: ExpectedUpload, fence: FenceHeader, digest: DigestHeader, context: WholeContext
+) -> UploadProgress:
     """Returns how many bytes of a contribution sent in parts have arrived: the offset of the next part.
 
     Requires a participant's token."""
-    return Arrived(offset=resumable_upload.received_bytes(context, expected, fence, digest))
+    return UploadProgress(offset=resumable_upload.received_bytes(context, expected, fence, digest))
 
 
 @router.patch(
     "/participant/assignments/{assignment_id}/contribution",
     operation_id="upload_part",
     status_code=201,
-    response_model=Accepted,
+    response_model=ContributionReceipt,
     dependencies=[ParticipantLater],
     openapi_extra={"requestBody": {"required": True, "content": BINARY}},
     responses={
@@ -378,7 +377,7 @@ async def upload_part(
     context: WholeContext,
     idempotency_key: IdempotencyKey = None,
     signature: SignatureHeader = None,
-) -> Accepted | Response:
+) -> ContributionReceipt | Response:
     """Adds a part to a contribution. The last part completes it, as if it had been sent in one request.
 
     A part has at most the lease's `part_bytes`, and begins where the previous part ended. An empty part at the end

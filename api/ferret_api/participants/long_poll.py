@@ -17,7 +17,7 @@ from ferret_api.participants.last_seen import Presence
 from ferret_api.participants.long_poll_group import Board
 from ferret_api.participants.long_poll_groups import Boards
 from ferret_api.participants.poll_etag import Tag
-from ferret_api.participants.schemas import NextAssignment, Waiting
+from ferret_core.protocol.resources.participants import NextAssignment, Waiting
 from ferret_db.engine.wait_reason import Waiting as Awaiting
 
 HOLD_SECONDS = 30

@@ -12,18 +12,17 @@ from ferret_api.batching import attempt
 from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements, resumable_upload
 from ferret_api.participants.poll_etag import Tag
-from ferret_api.participants.schemas import (
-    AssignmentFailure,
-    Extended,
-    GroupRevocation,
+from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.base import RevocationCount
+from ferret_core.protocol.resources.participants import (
     Lease,
+    LeaseExtension,
     NextAssignment,
     Participant,
     ParticipantPage,
     Waiting,
 )
-from ferret_api.schemas import Revoked
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_core.storage import Storage
@@ -71,12 +70,12 @@ def refuse(database: Database, experiment_id: str, name: str, reason: str | None
 
 def revoke_group(
     database: Database, storage: Storage, experiment_id: str, wanted: GroupRevocation, actor: str
-) -> Revoked:
+) -> RevocationCount:
     with database.begin() as s:
         revoked = revocation.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
         members = [row.id for row in participants.in_group(s, experiment_id, wanted.group)]
     resumable_upload.forget(storage, members)
-    return Revoked(revoked=revoked)
+    return RevocationCount(revoked=revoked)
 
 
 class Found(NamedTuple):
@@ -146,10 +145,10 @@ def approved(participant: Identity, awaited: Waited | None) -> Waited | None:
     return Waited(Awaited.APPROVAL) if participant.pending and awaited is not None else awaited
 
 
-def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> Extended:
+def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> LeaseExtension:
     with context.database.begin() as s:
         owned(s, participant, assignment_id)
-        return Extended(lease_until=leases.heartbeat(s, assignment_id, fence, context.settings.lease_seconds))
+        return LeaseExtension(lease_until=leases.heartbeat(s, assignment_id, fence, context.settings.lease_seconds))
 
 
 def report_failure(database: Database, participant: Identity, assignment_id: str, failure: AssignmentFailure) -> None:

@@ -19,12 +19,12 @@ from ferret_api.batching import attempt
 from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements
 from ferret_api.participants.contribution_requirements import ContributionRequirements
-from ferret_api.participants.schemas import Accepted
 from ferret_core.contribution import Sealed, unseal
 from ferret_core.ledger.record import Signature
 from ferret_core.protocol.buffers import mapped
 from ferret_core.protocol.digest import digest_bytes, digest_stream
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.participants import ContributionReceipt
 from ferret_core.protocol.signatures import Signed, require_valid
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds.cost import LocalCost
@@ -71,12 +71,12 @@ class ReceivedUpload(NamedTuple):
 class UploadResult(NamedTuple):
     """What is answered to an accepted upload; ``repeated`` if the same contribution had been accepted before."""
 
-    answer: Accepted
+    answer: ContributionReceipt
     repeated: bool
 
     @classmethod
     def of(cls, row: tables.Contribution, *, repeated: bool) -> UploadResult:
-        return cls(Accepted(digest=row.digest, size=row.size, round=row.round, accepted=True), repeated)
+        return cls(ContributionReceipt(digest=row.digest, size=row.size, round=row.round, accepted=True), repeated)
 
 
 Outcome = ContributionOffer | UploadResult | FerretError

@@ -10,8 +10,9 @@ from ferret_api.access import Viewer
 from ferret_api.http.entity_tag import TAGGED, IfNoneMatch, tagged
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
-from ferret_api.participation_matrix.schemas import Participation, PartOfParticipant, PartPage
+from ferret_api.participation_matrix import resource
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId, ParticipantName
+from ferret_core.protocol.resources.participation_matrix import ParticipantRoundPage, ParticipationMatrix
 from ferret_db.repositories import experiments, participants, participation
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["rounds"])
@@ -22,7 +23,7 @@ AfterRound = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Only rounds
 @router.get(
     "/participation",
     operation_id="get_participation",
-    response_model=Participation,
+    response_model=ParticipationMatrix,
     responses={**TAGGED, **problems("experiment.not_found")},
 )
 def get_participation(
@@ -41,7 +42,7 @@ def get_participation(
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         grid = participation.grid(s, experiment_id, after_round, limit)
-        found = Participation.of(grid, participants.display_names(s, experiment_id))
+        found = resource.of_grid(grid, participants.display_names(s, experiment_id))
     return tagged(found, if_none_match)
 
 
@@ -56,7 +57,7 @@ def list_rounds_of_participant(
     caller: Viewer,
     limit: Limit = PAGE,
     cursor: Cursor = None,
-) -> PartPage:
+) -> ParticipantRoundPage:
     """Lists all assignments of one participant, real or simulated, with their results, newest first.
 
     Requires the role viewer."""
@@ -66,5 +67,5 @@ def list_rounds_of_participant(
         if not page.items and cursor is None:
             participants.named(s, experiment_id, participant)
         named = participants.display_names(s, experiment_id, [participant])
-        items = [PartOfParticipant.of_part(part, named) for part in page.items]
-        return PartPage(items=items, next_cursor=page.next_cursor)
+        items = [resource.of_part(part, named) for part in page.items]
+        return ParticipantRoundPage(items=items, next_cursor=page.next_cursor)

@@ -16,10 +16,11 @@ from ferret_api.events.stream_slot import Place
 from ferret_api.http.problems import problems
 from ferret_api.playground import answer_stream
 from ferret_api.playground.question_channel import Conversation, conversation
-from ferret_api.playground.schemas import Ask, ExampleRequest, HeldOutExample, Said
+from ferret_api.playground.schemas import ExampleRequest, PlaygroundRequest
 from ferret_api.schemas import PREFIX, ExperimentId
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.playground import Question, Side
+from ferret_core.protocol.resources.playground import HeldOutExample, PlaygroundEvent
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments
 
@@ -33,7 +34,7 @@ _REFUSALS = (
 )
 
 
-def _question(experiment_id: ExperimentId, ask: Ask, caller: Asker, context: WholeContext) -> Question:
+def _question(experiment_id: ExperimentId, ask: PlaygroundRequest, caller: Asker, context: WholeContext) -> Question:
     most = context.settings.playground_tokens
     if ask.max_new_tokens > most:
         message = f"at most {most}, which FERRET_PLAYGROUND_TOKENS allows"
@@ -44,7 +45,7 @@ def _question(experiment_id: ExperimentId, ask: Ask, caller: Asker, context: Who
     return Question(experiment=experiment_id, rounds=rounds, **shared)
 
 
-def _rounds(database: Database, experiment_id: str, ask: Ask) -> dict[Side, int]:
+def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest) -> dict[Side, int]:
     with database.read() as s:
         experiments.get(s, experiment_id)
         written = artifacts.rounds_of(s, experiment_id)
@@ -72,7 +73,10 @@ async def _asked(
     operation_id="ask_model",
     response_class=EventStream,
     responses={
-        200: {"model": Said, "description": "Events: `waiting`, `loading`, `text`, `done`, then `end` or `problem`"},
+        200: {
+            "model": PlaygroundEvent,
+            "description": "Events: `waiting`, `loading`, `text`, `done`, then `end` or `problem`",
+        },
         **problems(*_REFUSALS, "artifact.not_found", "stream.refused"),
     },
 )

@@ -1,17 +1,14 @@
-"""Questions to a model, and what its worker says."""
+"""Questions to a model."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field, field_validator
 
-from ferret_api.schemas import MAX_INTEGER, Command, Resource
-from ferret_core.protocol.errors import FieldError
-from ferret_core.protocol.playground import MOST_CHARACTERS, MOST_TOKENS, Side
+from ferret_api.schemas import MAX_INTEGER, Command
+from ferret_core.protocol.playground import MOST_CHARACTERS, MOST_TOKENS
 
 
-class Ask(
+class PlaygroundRequest(
     Command,
     json_schema_extra={
         "examples": [{"question": "Count the words.", "input": "bell school kite", "max_new_tokens": 16}]
@@ -49,40 +46,7 @@ class Ask(
         return question
 
 
-class Said(Resource):
-    """The data of one event of an answer. Which members there are, its type says.
-
-    `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is read. `text`: more of
-    its answer. `done`: the answer is whole. `problem`: there is no more, since. `end`: there is no more.
-    """
-
-    side: Side | None = None
-    round: int | None = Field(default=None, description="With `loading`: the round whose model is read")
-    text: str | None = Field(default=None, description="With `text`: what follows what was said before")
-    tokens: int | None = Field(default=None, description="With `done`: the answer's length")
-    seconds: float | None = Field(default=None, description="With `done`: what the answer took; with `waiting`: so far")
-    ended: Literal["model", "length", "context"] | None = Field(
-        default=None,
-        description="With `done`: who ended the answer, the model, `max_new_tokens`, or the end of the context",
-    )
-    code: str | None = Field(default=None, description="With `problem`, as the following")
-    title: str | None = None
-    status: int | None = None
-    detail: str | None = None
-    errors: list[FieldError] | None = None
-    request_id: str | None = None
-
-
 class ExampleRequest(Command, json_schema_extra={"examples": [{"seed": 7}]}):
     """Which held-out example."""
 
     seed: int = Field(default=0, ge=0, le=MAX_INTEGER, description="Divided by their number, the rest is its number")
-
-
-class HeldOutExample(Resource):
-    """A held-out example of the experiment's dataset, as evaluation asks it."""
-
-    number: int
-    question: str
-    input: str
-    references: list[str] = Field(description="Answers that count as right, the dataset's own first")

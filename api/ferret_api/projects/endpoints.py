@@ -9,9 +9,10 @@ from fastapi import APIRouter, Path
 from ferret_api.access import Admin, Viewer
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
-from ferret_api.projects.schemas import Member, MemberList, NewProject, Project, ProjectChange, ProjectPage
+from ferret_api.projects.schemas import NewProject, ProjectChange
 from ferret_api.schemas import PREFIX
 from ferret_api.users.endpoints import UserId
+from ferret_core.protocol.resources.projects import Member, MemberList, Project, ProjectPage
 from ferret_db.repositories import audit, projects, users
 
 router = APIRouter(prefix=f"{PREFIX}/projects", tags=["projects"])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
+from sqlalchemy.orm import Session
 
 from ferret_api.access import Viewer
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
-from ferret_api.rounds.schemas import Round, RoundPage
 from ferret_api.schemas import PREFIX, ExperimentId, RoundNumber
-from ferret_db.repositories import experiments, rounds
+from ferret_core.protocol.resources.rounds import Round, RoundPage
+from ferret_db.repositories import experiments, rounds, service_clock
+from ferret_db.repositories.rounds import RoundSummary
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"])
 
@@ -20,7 +22,7 @@ def list_rounds(experiment_id: ExperimentId, caller: Viewer, limit: Limit = PAGE
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         page = rounds.list_page(s, experiment_id, limit, cursor)
-        return RoundPage(items=[Round.of(s, item) for item in page.items], next_cursor=page.next_cursor)
+        return RoundPage(items=[_shown(s, item) for item in page.items], next_cursor=page.next_cursor)
 
 
 @router.get("/{number}", operation_id="get_round", responses=problems("experiment.not_found", "round.not_found"))
@@ -28,4 +30,10 @@ def get_round(experiment_id: ExperimentId, number: RoundNumber, caller: Viewer) 
     """Returns the last attempt at one round. Requires the role viewer."""
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
-        return Round.of(s, rounds.summary(s, experiment_id, number))
+        return _shown(s, rounds.summary(s, experiment_id, number))
+
+
+def _shown(s: Session, summary: RoundSummary) -> Round:
+    columns = {name: getattr(summary.round, name) for name in Round.model_fields if hasattr(summary.round, name)}
+    deadline_at = service_clock.as_told(s, summary.round.deadline_at)
+    return Round.model_validate(columns | summary._asdict() | {"deadline_at": deadline_at})

@@ -18,10 +18,12 @@ from ferret_api.http.problems import problems
 from ferret_api.rate_limit_middleware import count_attempt
 from ferret_api.schemas import PREFIX
 from ferret_api.system import overview, prometheus
-from ferret_api.system.schemas import Formats, Health, Info, Login, Readiness, SignInLink, System
+from ferret_api.system.schemas import Login
 from ferret_core import __version__
 from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.sign_in import SignInLink
+from ferret_core.protocol.resources.system import FormatVersions, Health, Info, Readiness, System
 from ferret_core.protocol.roles import EVERY_SCOPE
 from ferret_core.protocol.wire import FORMAT_VERSION
 from ferret_db.repositories import audit, sessions, users
@@ -42,7 +44,7 @@ def get_info(context: ContextDep) -> Info:
         instance=context.admin.fingerprint,
         database=urlsplit(context.settings.database_url).scheme.partition("+")[0],
         storage=urlsplit(context.settings.storage_url).scheme,
-        formats=Formats(wire=FORMAT_VERSION, projection=PROJECTION_VERSION),
+        formats=FormatVersions(wire=FORMAT_VERSION, projection=PROJECTION_VERSION),
     )
 
 

@@ -9,17 +9,17 @@ from urllib.parse import urlsplit
 from sqlalchemy.orm import Session
 
 from ferret_api.context import Context
-from ferret_api.system.schemas import (
-    Backlog,
-    DatabaseFacts,
-    Disk,
-    QueueFacts,
-    Readiness,
-    StorageFacts,
-    System,
-    WorkerFacts,
-)
 from ferret_core import __version__
+from ferret_core.protocol.resources.system import (
+    Backlog,
+    DatabaseStatus,
+    Disk,
+    QueueStatus,
+    Readiness,
+    StorageStatus,
+    System,
+    WorkerStatus,
+)
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import Queue
 from ferret_db import clock, migrate
@@ -40,7 +40,7 @@ def look(context: Context, database: Database, parts: Readiness) -> System:
             parts=parts,
             broker_silent_since=service_clock.broker_silent_since(s),
             database=_database(s, context.settings.database_url),
-            storage=StorageFacts(kind=urlsplit(context.settings.storage_url).scheme, place=str(context.storage)),
+            storage=StorageStatus(kind=urlsplit(context.settings.storage_url).scheme, place=str(context.storage)),
             disk=Disk(total=used.total, free=used.free),
             queues=_queues(s, messages),
             unsent=Backlog.model_validate(queues.unsent(s)),
@@ -50,24 +50,24 @@ def look(context: Context, database: Database, parts: Readiness) -> System:
         )
 
 
-def _database(s: Session, url: str) -> DatabaseFacts:
+def _database(s: Session, url: str) -> DatabaseStatus:
     kind = urlsplit(url).scheme.partition("+")[0]
-    return DatabaseFacts(kind=kind, revision=migrate.revision(s), size=size(s))
+    return DatabaseStatus(kind=kind, revision=migrate.revision(s), size=size(s))
 
 
-def _queues(s: Session, messages: dict[Queue, int] | None) -> list[QueueFacts]:
+def _queues(s: Session, messages: dict[Queue, int] | None) -> list[QueueStatus]:
     alive, sent = workers.counts(s), messages or dict.fromkeys(Queue)
     return [
-        QueueFacts(queue=queue, workers=alive[queue], messages=sent[queue], **backlog._asdict())
+        QueueStatus(queue=queue, workers=alive[queue], messages=sent[queue], **backlog._asdict())
         for queue, backlog in queues.backlogs(s).items()
     ]
 
 
-def _workers(s: Session) -> list[WorkerFacts]:
+def _workers(s: Session) -> list[WorkerStatus]:
     gone = clock.now(s) - timedelta(seconds=workers.GONE_SECONDS)
-    columns = WorkerFacts.model_fields.keys() - {"alive", "experiment"}
+    columns = WorkerStatus.model_fields.keys() - {"alive", "experiment"}
     return [
-        WorkerFacts(
+        WorkerStatus(
             **{name: getattr(worker, name) for name in columns}, alive=worker.seen_at > gone, experiment=experiment_id
         )
         for worker, experiment_id in workers.known(s)

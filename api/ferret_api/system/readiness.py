@@ -8,8 +8,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ferret_api.context import Context
-from ferret_api.system.schemas import PartStatus, Readiness
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.system import ComponentStatus, Readiness
 from ferret_db import integrity, migrate
 from ferret_db.engine import installation
 
@@ -35,11 +35,13 @@ def _read(context: Context) -> None:
         integrity.read_everywhere(s)
 
 
-def _try(check: Callable[[], object]) -> PartStatus:
+def _try(check: Callable[[], object]) -> ComponentStatus:
     try:
         check()
     except FerretError as error:
-        return PartStatus(ready=False, detail=error.detail)
+        return ComponentStatus(ready=False, detail=error.detail)
     except SQLAlchemyError as error:
-        return PartStatus(ready=False, detail=f"the database does not respond: {type(error).__name__}; is it running?")
-    return PartStatus(ready=True, detail=None)
+        return ComponentStatus(
+            ready=False, detail=f"the database does not answer: {type(error).__name__}; is it running?"
+        )
+    return ComponentStatus(ready=True, detail=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from sqlalchemy.orm import Session
 
-from ferret_api.update_statistics.schemas import ReconstructionError, RoundUpdate, UpdateAgreement, UpdateNoise
 from ferret_core.aggregation import projection_noise
 from ferret_core.aggregation.statistics.schema import (
     BlockGroup,
@@ -17,6 +16,12 @@ from ferret_core.aggregation.statistics.schema import (
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.update_statistics import (
+    ReconstructionError,
+    RoundUpdate,
+    UpdateAgreement,
+    UpdateNoise,
+)
 from ferret_core.protocol.states import RoundState
 from ferret_db.repositories import experiments, participants, rounds, update_statistics
 

@@ -15,8 +15,9 @@ from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.rate_limit_middleware import count_attempt
 from ferret_api.schemas import PREFIX
-from ferret_api.users.schemas import Me, NewPassword, NewUser, User, UserChange, UserPage
+from ferret_api.users.schemas import NewPassword, NewUser, UserChange
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.users import CurrentUser, User, UserPage
 from ferret_db.repositories import audit, projects, users
 
 router = APIRouter(prefix=PREFIX, tags=["users"])
@@ -25,12 +26,12 @@ UserId = Annotated[str, Path(max_length=64, description="Id of the user, e.g. `u
 
 
 @router.get("/me", operation_id="get_me")
-def get_me(caller: Viewer) -> Me:
+def get_me(caller: Viewer) -> CurrentUser:
     """Returns the caller: name, role, scopes and projects. Requires the role viewer."""
     with caller.database.read() as s:
         has_password = users.get(s, caller.id).password_hash is not None
         seen = projects.names(s)
-    return Me(
+    return CurrentUser(
         id=caller.id,
         name=caller.name,
         role=caller.role,

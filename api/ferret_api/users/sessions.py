@@ -12,7 +12,7 @@ from ferret_api.context import Context, ContextDep
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_api.users.endpoints import UserId
-from ferret_api.users.schemas import BrowserSession, BrowserSessionList
+from ferret_core.protocol.resources.users import BrowserSession, BrowserSessionList
 from ferret_db.repositories import audit, sessions, users
 
 router = APIRouter(prefix=PREFIX, tags=["users"])

@@ -11,8 +11,9 @@ from ferret_api.context import Context, ContextDep
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX
 from ferret_api.users.endpoints import UserId
-from ferret_api.users.schemas import CreatedToken, NewToken, Token, TokenList
+from ferret_api.users.schemas import NewToken
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.users import CreatedToken, Token, TokenList
 from ferret_db.repositories import audit, user_tokens, users
 
 router = APIRouter(prefix=PREFIX, tags=["users"])

@@ -10,6 +10,7 @@ import numpy as np
 
 from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_pieces
+from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
@@ -18,9 +19,9 @@ from ferret_core.rounds import sampling
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.repositories import contributions, participants
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.spool import Spool, Upload
-from ferret_sdk.service.schemas import Lease
 
 WEIGHT_BYTES = 4
 ROUND_SECONDS = 24 * 3600.0
@@ -61,7 +62,7 @@ def opened(database: Database, weights: int) -> Opened:
 
 def kept(url: str, token: str, weights: int, folder: Path) -> Upload:
     """Stores the upload in the spool in ``folder``, under a lease of the server at ``url``."""
-    lease = Lease.read(Transport(url, token).get("/participant/assignment")["assignment"])
+    lease = read(Lease, Transport(url, token).get("/participant/assignment")["assignment"])
     sealed = _sealed(lease.task, weights)
     upload = Upload.of(lease, sealed, 1.0, new_key())
     Spool(folder).keep(upload, sealed.pieces)

@@ -9,8 +9,8 @@ import pytest
 import structlog
 from starlette.testclient import TestClient
 
-from ferret_api.schemas import Problem
 from ferret_core.protocol.errors import PROBLEMS, FerretError
+from ferret_core.protocol.resources.base import Problem
 
 MEMBERS = {name for name, field in Problem.model_fields.items() if field.is_required()}
 

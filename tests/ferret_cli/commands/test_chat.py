@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.streaming_generation import Answer
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.artifacts import Artifact
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.sample import model_path
-from ferret_sdk.service.schemas import Artifact
 
 QUESTION, INPUT = "Repeat the sentence.", "Anna has a red kite."
 Ferret = Callable[..., Any]
@@ -111,7 +112,17 @@ class Exporting:
         if round not in (None, 2, 4):
             raise FerretError("artifact.not_found", "there are checkpoints of rounds 2, 4")
         return [
-            Artifact(id="art_0123456789abcdef", kind="checkpoint", round=round or 4, name="x", size=1, digest="0" * 64)
+            Artifact(
+                id="art_0123456789abcdef",
+                kind="checkpoint",
+                round=round or 4,
+                best=False,
+                name="x",
+                size=1,
+                digest="0" * 64,
+                created_at=datetime.now(UTC),
+                href="/",
+            )
         ]
 
     def export(self, folder: Path, round: int) -> Path:

@@ -6,9 +6,10 @@ from ferret_cli.demo import setup
 from ferret_cli.demo.run import document, summary
 from ferret_cli.stack.home_lock import locked
 from ferret_core import sample
+from ferret_core.protocol.resources.experiments import Experiment
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.service.run import Run
-from ferret_sdk.service.schemas import Experiment
+from tests import documents
 from tests.refusals import refused
 
 
@@ -55,18 +56,7 @@ def test_the_demo_keeps_out_of_an_installation_in_use(monkeypatch):
 
 def test_the_result_of_an_experiment_that_failed_early(monkeypatch):
     experiment = Experiment.model_validate(
-        {
-            "id": "exp_0000000000000001",
-            "name": "demo",
-            "state": "failed",
-            "algorithm": "ferret",
-            "dataset": "jsonl",
-            "rounds": 10,
-            "round": 0,
-            "participants": 5,
-            "spec": {},
-            "created_at": "2026-01-01T00:00:00Z",
-        }
+        documents.experiment(id="exp_0000000000000001", state="failed", rounds=10, round=0, participants=5, metrics={})
     )
     run = Run(Transport("http://127.0.0.1:1"), experiment)
     monkeypatch.setattr(Run, "rounds", lambda self: iter(()))

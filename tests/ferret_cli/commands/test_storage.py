@@ -183,7 +183,7 @@ def test_the_model_of_any_round_can_be_had_again(ferret: Ferret, run: Run, tmp_p
     expected = [run.experiment.base_digest, *(item.record["digest"] for item in run.ledger())][number]
     assert replayed["digest"] == expected
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "model", use_safetensors=True)
-    assert digest_of(model, run.experiment.specification().model.source) == expected
+    assert digest_of(model, run.specification().model.source) == expected
     assert AutoTokenizer.from_pretrained(tmp_path / "model")("Repeat.").input_ids
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -195,7 +195,7 @@ def test_the_mean_of_the_last_rounds_is_exported(ferret: Ferret, run: Run, tmp_p
     mean, second, third = (
         AutoModelForCausalLM.from_pretrained(tmp_path / name, use_safetensors=True) for name in ("mean", "2", "3")
     )
-    assert digest_of(mean, run.experiment.specification().model.source) == exported["digest"] != run.experiment.digest
+    assert digest_of(mean, run.specification().model.source) == exported["digest"] != run.experiment.digest
     for own, earlier, later in zip(mean.parameters(), second.parameters(), third.parameters(), strict=True):
         torch.testing.assert_close(own, (earlier + later) / 2)
     assert "mean of the models of 2 to 3 of 3" in (tmp_path / "mean" / "README.md").read_text()

@@ -296,7 +296,7 @@ def test_a_service_gives_the_same_study_also_after_a_kill(
     assert sorted(run.name for run in runs) == [f"toy, trial {number}, seed 1001" for number in (1, 2, 3)]
     pruned, _, first = runs
     assert first.state.value == "completed"
-    assert served.service.experiment(first.id).experiment.specification().evaluation.split == "validation"
+    assert served.service.experiment(first.id).specification().evaluation.split == "validation"
     assert pruned.state.value in {"cancelled", "completed"}, "it may have ended before"
 
     submitted = ferret("submit", there["files"]["toml"], "--watch", "--json", FERRET_URL=served.address)

@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 
 from ferret_core.client import local_round as core
+from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import Awaited, ExperimentState
 from ferret_sdk import Participant
 from ferret_sdk.http import retry
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Answer, Transport
-from ferret_sdk.participant import uploader
+from ferret_sdk.participant import receipts, uploader
 from ferret_sdk.participant.egress_log import SentLog
-from ferret_sdk.participant.receipts import outcomes, read
+from ferret_sdk.participant.receipts import outcomes
 from ferret_sdk.service.progress import Progress, RoundReport, Stage
 from ferret_sdk.service.run import Run
 from tests.refusals import refused
@@ -95,12 +97,12 @@ def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker
     digests = {request.round: request.contribution for request in sent if request.contribution}
     found = outcomes(home)
     for item in run.ledger():
-        record = item.parsed()
+        record = read(LedgerRecord, item.record)
         outcome = found[digests[record.round]]
         assert outcome.state == "in the round"
-        assert read(outcome.receipt).hash == item.hash
-        assert read(outcome.receipt) == run.receipt(record.round, "site-a")
-        assert read(outcome.receipt).header.size == 2
+        assert receipts.read(outcome.receipt).hash == item.hash
+        assert receipts.read(outcome.receipt) == run.receipt(record.round, "site-a")
+        assert receipts.read(outcome.receipt).header.size == 2
     assert [request.url for request in sent if "receipts" in request.url] == []
     assert len([request for request in sent if "/ledger" in request.url]) == 3  # before rounds 2 and 3, after the last
 
@@ -456,7 +458,7 @@ def test_its_contributions_are_signed_in_the_ledger(api, worker, submit, example
     run, code = submit(rounds=2)
     site = Participant.enrol(api.url, code, "site-a", home)
     assert site.run(examples) == "completed"
-    records = [item.parsed() for item in run.ledger()]
+    records = [read(LedgerRecord, item.record) for item in run.ledger()]
     (registered,) = run.participants()
     for record in records:
         (signature,) = record.signatures

@@ -25,6 +25,7 @@ import pytest
 from ferret_core.contribution import stored
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
@@ -36,11 +37,11 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.garbage_collection import collect
 from ferret_db.repositories import contributions, participants
+from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.uploader import Sending
 from ferret_sdk.service.progress import Progress
-from ferret_sdk.service.schemas import Lease
 from tests.tiers import slow
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]
@@ -142,7 +143,7 @@ class World:
         return token
 
     def _made(self) -> Upload:
-        lease = Lease.read(Transport(self.server.url, self.token).get("/participant/assignment")["assignment"])
+        lease = read(Lease, Transport(self.server.url, self.token).get("/participant/assignment")["assignment"])
         pieces = pieces_of({"update": np.linspace(-1, 1, WEIGHTS, dtype=np.float32)}, self._meta(lease.task))
         blob = b"".join(pieces)
         upload = Upload.of(lease, stored(blob, digest_bytes(blob)), 1.0, new_key())

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ferret_core.contribution import Sealed
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta
 from ferret_sdk.participant.spool import Spool, Upload
-from ferret_sdk.service.schemas import Lease
 
 BLOB = b"first line\nsecond line\x00\xff"
 META = ContributionMeta(
@@ -33,7 +34,12 @@ SEALED = Sealed((BLOB,), digest_bytes(BLOB), Contribution(META, {}))
 def upload() -> Upload:
     seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "population": 1, "rounds": 9}
     task = RoundTask(experiment="exp_0000000000000001", round=4, participant="clinic", base_digest="ba" * 32, **seeds)
-    return Upload.of(Lease(id="asg_0000000000000001", fence=7, lease_seconds=60, task=task), SEALED, 2.5, KEY)
+    return Upload.of(
+        Lease(id="asg_0000000000000001", fence=7, lease_seconds=60, lease_until=datetime.now(UTC), task=task),
+        SEALED,
+        2.5,
+        KEY,
+    )
 
 
 def test_nothing_waits_at_first(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_weights_come_from_the_hubs_revision_and_are_counted_once(names, tmp_pat
         index = str({"weight_map": {"x": names[0], "y": names[1]}}).replace("'", '"')
         files[f"{prefix}model.safetensors.index.json"] = index.encode()
     program = (
-        "from ferret_sdk.service.service import base_model_weights\n"
+        "from ferret_sdk.service import base_model_weights\n"
         "from ferret_sdk.http.transport import Traffic; t = Traffic()\n"
         "from ferret_core.protocol.spec import ModelSpec\n"
         f"spec = ModelSpec(source='org/model', revision='{COMMIT}')\n"

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.experiments import Experiment
 from ferret_sdk.http import retry
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.service.run import Run
-from ferret_sdk.service.schemas import Experiment
 
 
 def line(seq: int, type: str = "round.opened") -> str:

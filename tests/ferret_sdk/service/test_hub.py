@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
+from tests import documents
 from tests.ferret_sdk.service.hub_server import MAIN, OWNER, TOKEN, Hub
 from tests.ferret_sdk.service.test_run import SPEC
 
@@ -49,7 +50,7 @@ def push(server: Any, experiment: dict[str, Any], files: dict[str, bytes], hub: 
 
     def answer(exchange: Any) -> None:
         if exchange.path.endswith("/artifacts"):
-            return exchange.json({"items": [artifact(id, name, files[name]) for id, name in ids.items()]})
+            return exchange.json(documents.page(*(artifact(id, name, files[name]) for id, name in ids.items())))
         name = ids.get(exchange.path.rpartition("/")[2])
         return exchange.send(200, files[name]) if name else exchange.json({**experiment, "spec": SPEC})
 
@@ -68,17 +69,7 @@ def push(server: Any, experiment: dict[str, Any], files: dict[str, bytes], hub: 
 
 
 def artifact(id: str, name: str, data: bytes) -> dict[str, Any]:
-    return {
-        "id": id,
-        "kind": "checkpoint",
-        "round": 2,
-        "best": False,
-        "name": name,
-        "size": len(data),
-        "digest": digest_bytes(data),
-        "created_at": "2026-11-21T10:00:00Z",
-        "href": f"/api/v1/artifacts/{id}",
-    }
+    return documents.artifact(id=id, round=2, name=name, size=len(data), digest=digest_bytes(data))
 
 
 def test_the_model_its_card_and_nothing_else_is_in_a_private_repository(

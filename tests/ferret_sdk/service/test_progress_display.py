@@ -16,6 +16,7 @@ from traitlets.config import Config
 from ferret_sdk import Service
 from ferret_sdk.service import run as run_module
 from ferret_sdk.service.run import Run
+from tests import documents
 from tests.refusals import refused
 
 EVIL = '<script>alert("x")</script>'
@@ -66,8 +67,8 @@ def test_a_notebook_shows_a_run_as_a_table_without_colours_or_scripts(server: An
     assert "2.5000" in text
 
 
-def test_a_notebook_shows_a_list_and_looping_over_it_twice_asks_twice(server: Any, experiment: dict[str, Any]) -> None:
-    server.answer = lambda exchange: exchange.json({"items": [{**experiment, "name": EVIL}] * 21})
+def test_a_notebook_shows_a_list_and_looping_over_it_twice_asks_twice(server: Any) -> None:
+    server.answer = lambda exchange: exchange.json(documents.page(*[documents.listed_experiment(name=EVIL)] * 21))
     found = Service(server.url).experiments(state=["running"])
     text = found._repr_html_()
     assert Tags(text).names == {"a", "table", "tr", "th", "td", "p"}
@@ -78,7 +79,7 @@ def test_a_notebook_shows_a_list_and_looping_over_it_twice_asks_twice(server: An
 
 
 def test_an_empty_list_says_so(server: Any) -> None:
-    server.answer = lambda exchange: exchange.json({"items": []})
+    server.answer = lambda exchange: exchange.json(documents.page())
     assert "No experiments" in Service(server.url).experiments()._repr_html_()
 
 
@@ -112,25 +113,10 @@ def test_in_a_notebook_waiting_keeps_one_output_up_to_date(
     assert capsys.readouterr().err == ""
 
 
-def metrics(**series: list[tuple[int, float]]) -> dict[str, Any]:
-    return {
-        "series": [
-            {
-                "name": name,
-                "points": [
-                    {"round": round, "value": value, "time": TIME.format(round), "bytes_up": 100 * round}
-                    for round, value in points
-                ],
-            }
-            for name, points in series.items()
-        ]
-    }
-
-
 def test_metrics_become_a_table_with_a_row_for_each_round(server: Any, experiment: dict[str, Any]) -> None:
     run = run_of(server, experiment)
     server.answer = lambda exchange: exchange.json(
-        metrics(eval_loss=[(0, 3.0), (2, 1.0)], train_loss=[(1, 2.5), (2, 2.0)])
+        documents.metric_series(eval_loss=[(0, 3.0), (2, 1.0)], train_loss=[(1, 2.5), (2, 2.0)])
     )
     table = run.to_pandas()
     assert list(table.index) == [0, 1, 2]
@@ -142,11 +128,10 @@ def test_metrics_become_a_table_with_a_row_for_each_round(server: Any, experimen
 
 def test_rounds_become_a_table(server: Any, experiment: dict[str, Any]) -> None:
     run = run_of(server, experiment)
-    one = {"number": 1, "attempt": 1, "state": "committed", "base_digest": "0" * 64, "participants": 3}
-    server.answer = lambda exchange: exchange.json({"items": [{**one, "accepted": 3, "rejected": 0, "bytes_up": 7}]})
+    server.answer = lambda exchange: exchange.json(documents.page(documents.round_(bytes_up=7)))
     table = run.to_pandas("rounds")
     assert table.loc[1, ["state", "accepted", "bytes_up"]].tolist() == ["committed", 3, 7]
-    server.answer = lambda exchange: exchange.json({"items": []})
+    server.answer = lambda exchange: exchange.json(documents.page())
     assert run.to_pandas("rounds").empty
 
 
@@ -154,7 +139,7 @@ def test_without_pandas_the_package_to_install_is_named(
     server: Any, experiment: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_of(server, experiment)
-    server.answer = lambda exchange: exchange.json({"series": []})
+    server.answer = lambda exchange: exchange.json(documents.metric_series())
     monkeypatch.setitem(sys.modules, "pandas", None)
     with refused("setup.missing", "'ferret-participant[notebook]'"):
         run.to_pandas()

@@ -105,7 +105,7 @@ def test_an_experiment_is_renamed_tagged_and_found(service, toy_spec):
 def test_info_and_catalog(service):
     assert service.info().database == "sqlite"
     assert {"ferret", "fedavg"} <= {entry.name for entry in service.catalog("algorithms")}
-    assert "properties" in service.catalog("datasets")[0].model_dump()["schema"]
+    assert "properties" in service.catalog("datasets")[0].options
     assert service.catalog("models")
 
 

@@ -4,13 +4,13 @@ import { politeInterval } from '@/lib/stream/back-off'
 
 import { answer, client } from './client'
 import { partKey, REFETCH_MILLISECONDS } from './queries'
-import type { Participation } from './types'
+import type { ParticipationMatrix } from './types'
 
 /** One round, with the names that its places are in. */
 export interface RoundParts {
   participants: readonly string[]
   states: readonly string[]
-  parts: Participation['rounds'][number]
+  parts: ParticipationMatrix['rounds'][number]
 }
 
 export interface PartsOfRounds {
@@ -39,7 +39,7 @@ export function participationQuery(id: string, after: number, live: boolean) {
       let next: number | null = rounds.at(-1)?.parts.round ?? after
       while (next !== null) {
         const params = { path: { experiment_id: id }, query: { after_round: next } }
-        const page: Participation = await answer(
+        const page: ParticipationMatrix = await answer(
           client.GET('/api/v1/experiments/{experiment_id}/participation', { params, signal }),
         )
         const { participants, states } = page

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import type { BrowserSession, Me, Role, Scope, Token } from './types'
+import type { BrowserSession, CurrentUser, Role, Scope, Token } from './types'
 
 /** Roles in rising order: each may do everything that the previous one may, and more. */
 const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
@@ -19,12 +19,12 @@ export const meQuery = queryOptions({
 })
 
 /** The user of the browser's session; undefined without a session or if the server does not answer. */
-export function signedIn(): Promise<Me | undefined> {
+export function signedIn(): Promise<CurrentUser | undefined> {
   return answer(client.GET('/api/v1/me')).catch(() => undefined)
 }
 
 /** True if the user may only read; undefined until the server has answered. */
-export function onlyReads(me: Me | undefined): boolean | undefined {
+export function onlyReads(me: CurrentUser | undefined): boolean | undefined {
   return me && !covers(me.role, 'researcher')
 }
 

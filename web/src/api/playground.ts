@@ -2,7 +2,7 @@ import { eventReader } from '@/lib/stream/server-events'
 
 import { answer, client } from './client'
 import { problemOf, toProblem } from './problem'
-import type { Ask, Said } from './types'
+import type { PlaygroundRequest, PlaygroundEvent } from './types'
 
 export type SaidKind = 'waiting' | 'loading' | 'text' | 'done' | 'end' | 'problem'
 
@@ -16,8 +16,8 @@ function at(id: string) {
  */
 export async function askModel(
   id: string,
-  ask: Ask,
-  onSaid: (kind: SaidKind, said: Said) => void,
+  ask: PlaygroundRequest,
+  onSaid: (kind: SaidKind, said: PlaygroundEvent) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const { data, error, response } = await client
@@ -28,7 +28,7 @@ export async function askModel(
   if (!response.ok) throw problemOf(error, response.status)
   const last = { event: '' }
   const take = eventReader(({ event, data }) => {
-    const said = JSON.parse(data) as Said
+    const said = JSON.parse(data) as PlaygroundEvent
     if (event === 'problem') throw problemOf(said, said.status ?? 0)
     last.event = event
     onSaid(event as SaidKind, said)

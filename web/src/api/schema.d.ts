@@ -13,7 +13,9 @@ export interface paths {
         };
         /**
          * List Audit
-         * @description Entries with exactly this actor, action and subject, as far as they are given.
+         * @description Lists entries of the audit log. Requires the role admin.
+         *
+         *     `actor`, `action` and `subject` each select entries with exactly that value.
          */
         get: operations["list_audit"];
         put?: never;
@@ -33,7 +35,7 @@ export interface paths {
         };
         /**
          * Get Audit Head
-         * @description The number and the hash of the last entry.
+         * @description Returns the number and the hash of the last entry. Requires the role admin.
          */
         get: operations["get_audit_head"];
         put?: never;
@@ -53,7 +55,7 @@ export interface paths {
         };
         /**
          * List Catalog
-         * @description All entries of a section, with the JSON Schema of their options.
+         * @description Lists the entries of a section, each with the JSON Schema of its options. Requires the role viewer.
          */
         get: operations["list_catalog"];
         put?: never;
@@ -73,7 +75,7 @@ export interface paths {
         };
         /**
          * Get Catalog Entry
-         * @description One entry.
+         * @description Returns one entry with the JSON Schema of its options. Requires the role viewer.
          */
         get: operations["get_catalog_entry"];
         put?: never;
@@ -93,16 +95,19 @@ export interface paths {
         };
         /**
          * List Experiments
-         * @description Experiments of the caller's projects, the newest first unless another order is asked for.
+         * @description Lists the experiments of the caller's projects, by default newest first. Requires the role viewer.
          *
-         *     A page begins behind the last item of the one before, whatever has changed since: no experiment that stays where it
-         *     is in the order is left out or shown twice.
+         *     A page begins after the last item of the previous page, even if the list has changed since. An experiment
+         *     that keeps its position in the order is neither skipped nor repeated.
          */
         get: operations["list_experiments"];
         put?: never;
         /**
          * Submit Experiment
-         * @description Stores a queued experiment and answers at once; a worker takes it from there.
+         * @description Queues an experiment and returns it immediately; a worker runs it. Requires the role researcher.
+         *
+         *     `Location` in the response is the experiment's address. `project.refused` if the project does not allow the model
+         *     or the data.
          */
         post: operations["submit_experiment"];
         delete?: never;
@@ -120,10 +125,11 @@ export interface paths {
         };
         /**
          * List Experiment Groups
-         * @description The same experiments as `list_experiments` gives, where those that differ in name and seed only are one item.
+         * @description Lists groups of experiments that differ only in name and seed. Requires the role viewer.
          *
-         *     A group is sorted by the mean of a metric, the sum of bytes, the last of times, and else by the least of its
-         *     experiments' values. `list_experiments` with its key as `seed_group` and the same filters lists what is in it.
+         *     The filters are those of `list_experiments`. The sort key of a group is the mean of a metric, the sum of bytes, the
+         *     latest of its times, and for other columns the smallest value of its experiments. To list a group's experiments,
+         *     call `list_experiments` with the group's key as `seed_group` and the same filters.
          */
         get: operations["list_experiment_groups"];
         put?: never;
@@ -143,22 +149,27 @@ export interface paths {
         };
         /**
          * Get Experiment
-         * @description One experiment with its specification and how far it has come. Users get an `Experiment`, with an `ETag`;
-         *     a participant gets a `JoinedExperiment`.
+         * @description Returns one experiment with its specification and progress.
+         *
+         *     Users get an `Experiment` with an `ETag`. A participant of the experiment gets a `JoinedExperiment`.
          */
         get: operations["get_experiment"];
         put?: never;
         post?: never;
         /**
          * Delete Experiment
-         * @description Deletes a finished experiment with its rounds, curves and ledger; later its files too, unless others use them.
+         * @description Deletes a finished experiment with its rounds, metrics and ledger. Requires the role researcher.
+         *
+         *     Files that no other experiment uses are deleted later.
          */
         delete: operations["delete_experiment"];
         options?: never;
         head?: never;
         /**
          * Edit Experiment
-         * @description Another name, tags, notes or priority, whatever state the experiment is in; what is trained does not change.
+         * @description Changes name, tags, notes or priority, in any state. Training is not affected. Requires the role researcher.
+         *
+         *     `experiment.changed` if `If-Match` does not match: the experiment was edited since it was read.
          */
         patch: operations["edit_experiment"];
         trace?: never;
@@ -172,7 +183,7 @@ export interface paths {
         };
         /**
          * List Artifacts
-         * @description The files, by round and name.
+         * @description Lists the experiment's files by round and name. Open to users and to the experiment's participants.
          */
         get: operations["list_artifacts"];
         put?: never;
@@ -192,10 +203,10 @@ export interface paths {
         };
         /**
          * Download Artifact
-         * @description The bytes of one file; a single `Range` resumes a download.
+         * @description Returns the bytes of one file. A single `Range` resumes a download.
          *
-         *     `round.too_small`: too few real participants contributed to the checkpoint's round for anybody but participants to
-         *     have it.
+         *     Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
+         *     contributed to the checkpoint's round.
          */
         get: operations["download_artifact"];
         put?: never;
@@ -204,7 +215,7 @@ export interface paths {
         options?: never;
         /**
          * Head Artifact
-         * @description What a download would bring, without the bytes: `Content-Length`, and the digest as `ETag`.
+         * @description Returns the headers of a download without the bytes: `Content-Length`, and the digest as `ETag`.
          */
         head: operations["head_artifact"];
         patch?: never;
@@ -219,7 +230,9 @@ export interface paths {
         };
         /**
          * List Contributions
-         * @description One entry per assignment, also leased and rejected ones; by round, attempt, then participant.
+         * @description Lists assignments with their contributions, by round, attempt, then participant. Requires the role viewer.
+         *
+         *     Leased and rejected assignments are included.
          */
         get: operations["list_contributions"];
         put?: never;
@@ -239,13 +252,17 @@ export interface paths {
         };
         /**
          * List Enrolments
-         * @description The experiment's codes, the newest first: who used them, and how often they were shown again after that.
+         * @description Lists the experiment's codes, newest first. Requires the role researcher.
+         *
+         *     Each entry names the participant that used the code, and counts later attempts to use it again.
          */
         get: operations["list_enrolments"];
         put?: never;
         /**
          * Create Enrolment
-         * @description A code with which one participant joins the experiment, if that takes any from outside.
+         * @description Creates a code with which one participant joins the experiment. Requires the role researcher.
+         *
+         *     `experiment.conflict` if the experiment takes no real participants, or has finished.
          */
         post: operations["create_enrolment"];
         delete?: never;
@@ -265,7 +282,9 @@ export interface paths {
         put?: never;
         /**
          * Revoke Enrolment
-         * @description Makes an unused code useless. A used one is left as it is: revoke its participant instead.
+         * @description Revokes an unused code. A used code does not change: revoke its participant instead.
+         *
+         *     Requires the role researcher.
          */
         post: operations["revoke_enrolment"];
         delete?: never;
@@ -285,7 +304,9 @@ export interface paths {
         put?: never;
         /**
          * Revoke Group Of Enrolments
-         * @description Makes the group's unused codes useless. Those that joined stay: revoke the group's participants too.
+         * @description Revokes the group's unused codes. Participants that have joined stay: revoke the group's participants too.
+         *
+         *     Requires the role researcher.
          */
         post: operations["revoke_group_of_enrolments"];
         delete?: never;
@@ -303,7 +324,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description Events after number `after`, in order.
+         * @description Lists the events with a number above `after`, in order. Requires the role viewer.
          */
         get: operations["list_events"];
         put?: never;
@@ -323,11 +344,11 @@ export interface paths {
         };
         /**
          * Stream Events
-         * @description Each event as it happens: `id` is its number, `event` its type, `data` the same JSON as in the list.
+         * @description Streams each event as it happens. `id` is its number, `event` its type, `data` the same JSON as in the list.
          *
-         *     Resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. A reader that falls too far
-         *     behind is disconnected, and resumes where it was; one that may no longer see the experiment is disconnected within
-         *     seconds, and refused when it comes back.
+         *     The stream resumes after `Last-Event-ID` or `after`, and ends after the experiment's last event. The server
+         *     disconnects a reader that falls too far behind; it can reconnect and resume. A reader that loses access to the
+         *     experiment is disconnected within seconds, and refused when it reconnects. Requires the role viewer.
          */
         get: operations["stream_events"];
         put?: never;
@@ -347,7 +368,9 @@ export interface paths {
         };
         /**
          * List Ledger
-         * @description Entries of the rounds after `after`, in order.
+         * @description Lists the ledger entries of the rounds after `after`, in order.
+         *
+         *     Open to users and to the experiment's participants.
          */
         get: operations["list_ledger"];
         put?: never;
@@ -367,9 +390,10 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Every metric over the rounds: losses, scores in percent, costs; docs/metrics.md says what each is.
+         * @description Returns every metric by round: losses, scores in percent, costs. docs/metrics.md defines them.
          *
-         *     With `Accept: text/csv` one row for each round: `round`, `time`, `bytes_up_so_far` and a column for each metric.
+         *     With `Accept: text/csv` the response is a table with one row per round: `round`, `time`, `bytes_up_so_far` and one
+         *     column per metric. Requires the role viewer.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -389,7 +413,7 @@ export interface paths {
         };
         /**
          * List Participants
-         * @description The real participants by name, the revoked ones too.
+         * @description Lists the real participants by name, including revoked ones. Requires the role viewer.
          */
         get: operations["list_participants"];
         put?: never;
@@ -411,7 +435,9 @@ export interface paths {
         put?: never;
         /**
          * Approve Participant
-         * @description Lets a pending participant take part from now on. Approving it twice is no error.
+         * @description Approves a pending participant, which can then take part. Repeating the action succeeds.
+         *
+         *     Requires the role researcher. `participant.conflict` if it was refused or revoked.
          */
         post: operations["approve_participant"];
         delete?: never;
@@ -431,9 +457,9 @@ export interface paths {
         put?: never;
         /**
          * Refuse Participant
-         * @description Refuses a pending participant for good: its next request is answered with `participant.refused`.
+         * @description Refuses a pending participant permanently. Its next request fails with `participant.refused`.
          *
-         *     Its place is free again, its name stays taken. Refusing it twice is no error.
+         *     Its place becomes free, and its name stays taken. Repeating the action succeeds. Requires the role researcher.
          */
         post: operations["refuse_participant"];
         delete?: never;
@@ -453,9 +479,10 @@ export interface paths {
         put?: never;
         /**
          * Revoke Participant
-         * @description Removes a participant: its next request is refused with `participant.revoked`, and rounds go on without it.
+         * @description Removes a participant. Its next request fails with `participant.revoked`, and rounds continue without it.
          *
-         *     What was accepted from it stays in the ledger. Its name stays taken. Revoking it twice is no error.
+         *     Its accepted contributions stay in the ledger, and its name stays taken. Repeating the action succeeds. Requires
+         *     the role researcher.
          */
         post: operations["revoke_participant"];
         delete?: never;
@@ -473,7 +500,9 @@ export interface paths {
         };
         /**
          * List Rounds Of Participant
-         * @description What one participant, real or simulated, was asked for and what came of it: every attempt, the newest first.
+         * @description Lists all assignments of one participant, real or simulated, with their results, newest first.
+         *
+         *     Requires the role viewer.
          */
         get: operations["list_rounds_of_participant"];
         put?: never;
@@ -495,9 +524,9 @@ export interface paths {
         put?: never;
         /**
          * Revoke Group Of Participants
-         * @description Removes all participants that joined by a code of the group, as if each were revoked by its name.
+         * @description Revokes all participants that joined with a code of the group. Requires the role researcher.
          *
-         *     The group's unused codes stay good: revoke them too.
+         *     The group's unused codes stay valid: revoke them too.
          */
         post: operations["revoke_group_of_participants"];
         delete?: never;
@@ -515,11 +544,11 @@ export interface paths {
         };
         /**
          * Get Participation
-         * @description What became of each participant in each round, as columns of numbers; every attempt at a round counts.
+         * @description Returns the outcome of each participant in each round, as columns of numbers. Every attempt at a round counts.
          *
-         *     `limit` rounds at most, and fewer where these have very many participants: pass `next_after_round` back as
-         *     `after_round` for the next. Committed rounds do not change any more: to follow an experiment, ask for what is after
-         *     the last of them.
+         *     The response holds at most `limit` rounds, and fewer if they have very many participants. For the next rounds, pass
+         *     `next_after_round` as `after_round`. Committed rounds no longer change: to follow an experiment, request the rounds
+         *     after the last committed one. Requires the role viewer.
          */
         get: operations["get_participation"];
         put?: never;
@@ -541,9 +570,9 @@ export interface paths {
         put?: never;
         /**
          * Ask Model
-         * @description The answer of a round's model, then the base model's, token by token as server-sent events.
+         * @description Streams the answer of a round's model, then the base model's, token by token as server-sent events.
          *
-         *     Whoever closes the connection cancels the work. Question and answers are kept nowhere.
+         *     Closing the connection cancels the work. Question and answers are not stored. Requires the role viewer.
          */
         post: operations["ask_model"];
         delete?: never;
@@ -563,7 +592,9 @@ export interface paths {
         put?: never;
         /**
          * Draw Example
-         * @description One of the held-out examples on the service, to ask the model about; a worker reads it.
+         * @description Returns one of the service's held-out examples, as a question for the model. Requires the role researcher.
+         *
+         *     The audit log records each example that is shown.
          */
         post: operations["draw_example"];
         delete?: never;
@@ -581,7 +612,9 @@ export interface paths {
         };
         /**
          * List Rejections
-         * @description One entry per assignment and reason, with the number of uploads; by round, then participant.
+         * @description Lists rejected uploads, by round, then participant. Requires the role viewer.
+         *
+         *     Each entry covers one assignment and reason, with the number of uploads.
          */
         get: operations["list_rejections"];
         put?: never;
@@ -601,7 +634,7 @@ export interface paths {
         };
         /**
          * List Rounds
-         * @description Rounds from the first to the last, every attempt.
+         * @description Lists the rounds in order, with every attempt. Requires the role viewer.
          */
         get: operations["list_rounds"];
         put?: never;
@@ -621,7 +654,7 @@ export interface paths {
         };
         /**
          * Get Round
-         * @description The last attempt at one round.
+         * @description Returns the last attempt at one round. Requires the role viewer.
          */
         get: operations["get_round"];
         put?: never;
@@ -641,9 +674,11 @@ export interface paths {
         };
         /**
          * Get Receipt
-         * @description Proves that a round's record holds the participant's contribution, to whoever knows the record's hash.
+         * @description Returns a proof that the round's record holds the participant's contribution. It is checked against the record's
+         *     hash.
          *
-         *     `round.uncommitted` comes before there is a record. `receipt.not_found` says why the record does not hold it.
+         *     Open to users and to the experiment's participants. `round.uncommitted` until the round has a record.
+         *     `receipt.not_found` if the record does not hold the contribution; the detail gives the reason.
          */
         get: operations["get_receipt"];
         put?: never;
@@ -663,9 +698,10 @@ export interface paths {
         };
         /**
          * Get Round Update
-         * @description A committed round's step, noise and weights by block, K_l, and how far participants' updates agree.
+         * @description Returns statistics of a committed round's update: step, noise and weights by block, K_l, and the agreement of
+         *     participants' updates.
          *
-         *     All is computed by the service from what participants send anyway.
+         *     The service computes them from the contributions. Requires the role viewer.
          */
         get: operations["get_round_update"];
         put?: never;
@@ -685,9 +721,10 @@ export interface paths {
         };
         /**
          * Get Update
-         * @description The update that one committed round applied; a single `Range` resumes a download.
+         * @description Returns the update that a committed round applied. A single `Range` resumes a download.
          *
-         *     `round.too_small`: too few real participants contributed to the round for anybody but participants to have it.
+         *     Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
+         *     contributed to the round.
          */
         get: operations["get_update"];
         put?: never;
@@ -696,7 +733,7 @@ export interface paths {
         options?: never;
         /**
          * Head Update
-         * @description How long the update is, `Content-Length`, and its digest as `ETag`, without the bytes.
+         * @description Returns the update's length as `Content-Length` and its digest as `ETag`, without the bytes.
          */
         head: operations["head_update"];
         patch?: never;
@@ -713,7 +750,7 @@ export interface paths {
         put?: never;
         /**
          * Archive Experiment
-         * @description Archives a finished experiment: it is kept, but no longer listed.
+         * @description Archives a finished experiment. It is kept, but lists leave it out by default. Requires the role researcher.
          */
         post: operations["archive_experiment"];
         delete?: never;
@@ -733,7 +770,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Experiment
-         * @description Stops the experiment for good; committed rounds are kept.
+         * @description Stops the experiment permanently. Committed rounds are kept. Requires the role researcher.
          */
         post: operations["cancel_experiment"];
         delete?: never;
@@ -753,10 +790,10 @@ export interface paths {
         put?: never;
         /**
          * Clone Experiment
-         * @description Queues a new experiment with the same specification, changed by the patch.
+         * @description Queues a new experiment with the same specification, changed by the patch. Requires the role researcher.
          *
-         *     Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in
-         *     common; an option replaces those it excludes.
+         *     A patch with another algorithm, dataset or partition drops the options of the previous one, except the options of
+         *     `algorithm.local` that both algorithms have. A new option removes the options that it excludes.
          */
         post: operations["clone_experiment"];
         delete?: never;
@@ -776,7 +813,9 @@ export interface paths {
         put?: never;
         /**
          * Extend Experiment
-         * @description Adds rounds; a completed experiment runs again. Only under a constant server learning rate.
+         * @description Adds rounds. A completed experiment runs again. Requires the role researcher.
+         *
+         *     `extension.refused` if the server learning rate is not constant, or the total would exceed the maximum of rounds.
          */
         post: operations["extend_experiment"];
         delete?: never;
@@ -796,7 +835,9 @@ export interface paths {
         put?: never;
         /**
          * Pause Experiment
-         * @description Pauses a running experiment, even within a round: work in progress is lost, accepted contributions stay.
+         * @description Pauses a running experiment, also during a round. Requires the role researcher.
+         *
+         *     Work in progress is lost; accepted contributions are kept. Repeating the action succeeds.
          */
         post: operations["pause_experiment"];
         delete?: never;
@@ -816,7 +857,9 @@ export interface paths {
         put?: never;
         /**
          * Resume Experiment
-         * @description Continues a paused experiment; the open round has as much time left as when it was paused.
+         * @description Resumes a paused experiment. The open round has as much time left as when it was paused.
+         *
+         *     Requires the role researcher. Repeating the action succeeds.
          */
         post: operations["resume_experiment"];
         delete?: never;
@@ -836,7 +879,7 @@ export interface paths {
         put?: never;
         /**
          * Unarchive Experiment
-         * @description Takes the experiment out of the archive: it is listed again.
+         * @description Restores an archived experiment, so that it is listed again. Requires the role researcher.
          */
         post: operations["unarchive_experiment"];
         delete?: never;
@@ -856,7 +899,9 @@ export interface paths {
         put?: never;
         /**
          * Plan Draft
-         * @description All that is wrong with a specification, or what it would send, need and risk.
+         * @description Validates a specification. If it is valid, estimates its traffic, memory, time and projection noise.
+         *
+         *     Nothing is stored. The response lists every error of an invalid specification. Requires the role researcher.
          */
         post: operations["plan_draft"];
         delete?: never;
@@ -876,7 +921,9 @@ export interface paths {
         put?: never;
         /**
          * Revise Draft
-         * @description A specification with a preset or a change, by the rules that cloning follows.
+         * @description Applies a preset or a patch to a specification, by the rules of cloning. Requires the role researcher.
+         *
+         *     Nothing is stored.
          */
         post: operations["revise_draft"];
         delete?: never;
@@ -894,7 +941,7 @@ export interface paths {
         };
         /**
          * Get Info
-         * @description Name, version and backends of this service.
+         * @description Returns name, version and backends of this service. Requires the role viewer.
          */
         get: operations["get_info"];
         put?: never;
@@ -914,7 +961,7 @@ export interface paths {
         };
         /**
          * Get Me
-         * @description Who is signed in.
+         * @description Returns the caller: name, role, scopes and projects. Requires the role viewer.
          */
         get: operations["get_me"];
         put?: never;
@@ -935,7 +982,9 @@ export interface paths {
         get?: never;
         /**
          * Change Password
-         * @description Another password for the caller, who is then signed out everywhere else. Tokens stay good.
+         * @description Changes the caller's password and ends the caller's other sessions. Tokens stay valid.
+         *
+         *     `password.invalid` if the current password is wrong, or if the account has none. Requires the role viewer.
          */
         put: operations["change_password"];
         post?: never;
@@ -954,11 +1003,12 @@ export interface paths {
         };
         /**
          * Next Assignment
-         * @description Leases the participant's assignment in the open round, if there is one; if not, it says when to ask again.
+         * @description Leases the participant's assignment in the open round. Without one, returns when to poll again.
          *
-         *     An answer without an assignment has an `ETag`. The next question can name it in `If-None-Match` and say
-         *     `Prefer: wait=N`: it is held until something changes for this participant, at most for N seconds or the server's
-         *     own limit. `Preference-Applied: wait=N` says that the next such question will be held.
+         *     A response without an assignment has an `ETag`. The next request can send it in `If-None-Match` with
+         *     `Prefer: wait=N`: the server then holds the request until something changes for this participant, for at most N
+         *     seconds or the server's limit. `Preference-Applied: wait=N` announces that the next such request will be held.
+         *     Requires a participant's token.
          */
         get: operations["next_assignment"];
         put?: never;
@@ -978,15 +1028,18 @@ export interface paths {
         };
         /**
          * Get Arrived
-         * @description How much of a contribution that is sent in parts has arrived: where to go on after an interruption.
+         * @description Returns how many bytes of a contribution sent in parts have arrived: the offset of the next part.
+         *
+         *     Requires a participant's token.
          */
         get: operations["get_arrived"];
         /**
          * Upload Contribution
-         * @description Accepts the contribution of a leased assignment. The third that cannot be used rejects it.
+         * @description Accepts the contribution of a leased assignment. Requires a participant's token.
          *
-         *     Every refusal is listed under `/rejections` of the experiment. With `round.closed` the problem names the
-         *     `current_round`, with `contribution.wrong_base` the participant has to rebuild its model from the ledger.
+         *     The third unusable contribution rejects the assignment. `/rejections` of the experiment lists every refusal.
+         *     `round.closed` holds the `current_round`. After `contribution.wrong_base` the participant must rebuild its model
+         *     from the ledger.
          */
         put: operations["upload_contribution"];
         post?: never;
@@ -995,10 +1048,10 @@ export interface paths {
         head?: never;
         /**
          * Upload Part
-         * @description Adds a part to a contribution, which is accepted after the last as if it had come in one piece.
+         * @description Adds a part to a contribution. The last part completes it, as if it had been sent in one request.
          *
-         *     A part has at most the lease's `part_bytes`, and begins where the one before ended. An empty part at the end asks
-         *     for the acceptance again.
+         *     A part has at most the lease's `part_bytes`, and begins where the previous part ended. An empty part at the end
+         *     repeats the acceptance. Requires a participant's token.
          */
         patch: operations["upload_part"];
         trace?: never;
@@ -1014,7 +1067,7 @@ export interface paths {
         put?: never;
         /**
          * Report Failure
-         * @description Gives up the assignment, with the reason.
+         * @description Reports that the participant gives up the assignment, with the reason. Requires a participant's token.
          */
         post: operations["report_failure"];
         delete?: never;
@@ -1034,7 +1087,9 @@ export interface paths {
         put?: never;
         /**
          * Heartbeat
-         * @description Extends the lease. `lease.lost` means: stop, the result is no longer wanted.
+         * @description Extends the lease of an assignment. Requires a participant's token.
+         *
+         *     After `lease.lost` the participant must stop: its result would be refused.
          */
         post: operations["heartbeat"];
         delete?: never;
@@ -1054,11 +1109,11 @@ export interface paths {
         put?: never;
         /**
          * Enrol
-         * @description Turns a code into a participant's token. The code is all it needs; a code works once.
+         * @description Exchanges an enrolment code for a participant's token. Needs no other credential. A code works once.
          *
-         *     `enrolment.used` says under which name it was used, and the administrator sees that it was shown again. A code that
-         *     names another server, and is not known here, is `enrolment.other_server`. An experiment takes no more participants
-         *     than its specification says.
+         *     `enrolment.used` names the participant that used the code; the repeated use is counted in the list of codes.
+         *     `enrolment.other_server` if the code is unknown here and names another server. `experiment.conflict` if the
+         *     experiment already has as many participants as its specification allows.
          */
         post: operations["enrol"];
         delete?: never;
@@ -1076,7 +1131,7 @@ export interface paths {
         };
         /**
          * List Presets
-         * @description Named beginnings of a specification, each right for a model of any size.
+         * @description Lists the presets: named starting points of a specification, for models of any size. Requires the role viewer.
          */
         get: operations["list_presets"];
         put?: never;
@@ -1096,13 +1151,13 @@ export interface paths {
         };
         /**
          * List Projects
-         * @description The projects that the caller is a member of; to an administrator, all.
+         * @description Lists the caller's projects; for administrators, all projects. Requires the role viewer.
          */
         get: operations["list_projects"];
         put?: never;
         /**
          * Create Project
-         * @description A new project, without members.
+         * @description Creates a project without members. Requires the role admin.
          */
         post: operations["create_project"];
         delete?: never;
@@ -1120,21 +1175,23 @@ export interface paths {
         };
         /**
          * Get Project
-         * @description One project, with the models and data that its experiments may use.
+         * @description Returns one project with the models and data that its experiments may use. Requires the role viewer.
          */
         get: operations["get_project"];
         put?: never;
         post?: never;
         /**
          * Delete Project
-         * @description Deletes a project that has no experiments; its members stay users.
+         * @description Deletes a project that has no experiments. Its members stay users. Requires the role admin.
          */
         delete: operations["delete_project"];
         options?: never;
         head?: never;
         /**
          * Change Project
-         * @description Another description, or other models or data from the next submission on; null allows all again.
+         * @description Changes the description, or the allowed models or data. Requires the role admin.
+         *
+         *     New limits apply from the next submission. Null allows all models or data again.
          */
         patch: operations["change_project"];
         trace?: never;
@@ -1148,13 +1205,16 @@ export interface paths {
         };
         /**
          * List Alerts
-         * @description Who is told, and what became of the last messages.
+         * @description Lists the project's alerts, each with its latest deliveries. Requires the role viewer.
          */
         get: operations["list_alerts"];
         put?: never;
         /**
          * Create Alert
-         * @description From now on the address is told. The answer has the key of a webhook's signatures, which is not told again.
+         * @description Creates an alert. Requires the role researcher.
+         *
+         *     For a webhook, the response holds the signing key, which is shown only this once.
+         *     `alert.too_many` if the project already has 20 alerts, `alert.no_mail` if no mail server is configured.
          */
         post: operations["create_alert"];
         delete?: never;
@@ -1175,14 +1235,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Alert
-         * @description Deletes the alert and its queued messages.
+         * @description Deletes the alert and its queued messages. Requires the role researcher.
          */
         delete: operations["delete_alert"];
         options?: never;
         head?: never;
         /**
          * Change Alert
-         * @description Switches the alert on or off. Switching it off deletes its queued messages.
+         * @description Enables or disables the alert. Disabling it deletes its queued messages. Requires the role researcher.
          */
         patch: operations["change_alert"];
         trace?: never;
@@ -1198,9 +1258,10 @@ export interface paths {
         put?: never;
         /**
          * Test Alert
-         * @description Sends a message that says nothing but that it came. Look at the alert's deliveries for what became of it.
+         * @description Queues a test message and returns its delivery. Requires the role researcher.
          *
-         *     `request.too_many` beyond ten tests of a project's alerts within a minute.
+         *     The result appears in the alert's deliveries. `request.too_many` after ten tests of a project's alerts within a
+         *     minute.
          */
         post: operations["test_alert"];
         delete?: never;
@@ -1218,7 +1279,9 @@ export interface paths {
         };
         /**
          * List Members
-         * @description Who sees the project, by name; administrators do so without being members.
+         * @description Lists the project's members by name. Requires the role viewer.
+         *
+         *     Administrators have access to every project without being members.
          */
         get: operations["list_members"];
         put?: never;
@@ -1239,13 +1302,17 @@ export interface paths {
         get?: never;
         /**
          * Add Member
-         * @description From the next request on the user sees the project's experiments. Adding a member twice is no error.
+         * @description Adds a user to the project, with effect from the user's next request. Requires the role admin.
+         *
+         *     Repeating the action succeeds.
          */
         put: operations["add_member"];
         post?: never;
         /**
          * Remove Member
-         * @description From the next request on the user sees nothing of the project. Removing a member twice is no error.
+         * @description Removes a user from the project, with effect from the user's next request. Requires the role admin.
+         *
+         *     Repeating the action succeeds.
          */
         delete: operations["remove_member"];
         options?: never;
@@ -1264,15 +1331,15 @@ export interface paths {
         put?: never;
         /**
          * Create Session
-         * @description Signs a browser in: name and password, a sign-in link, or the admin token, become the cookie of a new session,
-         *     which scripts cannot read.
+         * @description Signs a browser in with name and password, a sign-in link or the admin token.
          *
-         *     `request.too_many` comes at once while too many passwords are being checked.
+         *     The response sets the cookie of a new session, which scripts cannot read. `request.too_many` is returned
+         *     immediately while too many passwords are being checked.
          */
         post: operations["create_session"];
         /**
          * Delete Session
-         * @description Signs the browser out: its session ends, and a copy of the cookie is worth nothing.
+         * @description Signs the browser out. Its session ends, so that a copied cookie no longer works. Requires the role viewer.
          */
         delete: operations["delete_session"];
         options?: never;
@@ -1291,8 +1358,10 @@ export interface paths {
         put?: never;
         /**
          * Create Sign In Link
-         * @description A link that signs one browser in as the caller, once and within an hour, so that no address holds a lasting
-         *     token. The link, and the session that it opens, end with the token that made it.
+         * @description Creates a link that signs one browser in as the caller, once and within an hour.
+         *
+         *     A link keeps lasting tokens out of addresses. Revoking the token that created it ends the link and its session.
+         *     Requires a credential with every scope, since the session has them all; otherwise `auth.forbidden`.
          */
         post: operations["create_sign_in_link"];
         delete?: never;
@@ -1312,7 +1381,10 @@ export interface paths {
         put?: never;
         /**
          * Create Oidc Session
-         * @description Signs the browser in that the provider sent back. Who comes for the first time gets an account.
+         * @description Completes a sign-in: exchanges the provider's code for a session cookie. Needs no other credentials.
+         *
+         *     The first sign-in creates an account. Each sign-in updates the role from the provider's claims. `oidc.no_role` if
+         *     the claims give no role, `oidc.state_mismatch` if another browser began the sign-in, or more than ten minutes ago.
          */
         post: operations["create_oidc_session"];
         delete?: never;
@@ -1330,7 +1402,7 @@ export interface paths {
         };
         /**
          * List Sessions
-         * @description The browsers in which the caller is signed in, and sign-in links that are not used yet.
+         * @description Lists the caller's browser sessions and unused sign-in links. Requires the role viewer.
          */
         get: operations["list_sessions"];
         put?: never;
@@ -1353,7 +1425,7 @@ export interface paths {
         post?: never;
         /**
          * End Session
-         * @description Ends a session of one's own, or makes a sign-in link useless.
+         * @description Ends one of the caller's sessions or sign-in links. Requires the role viewer.
          */
         delete: operations["end_session"];
         options?: never;
@@ -1370,7 +1442,7 @@ export interface paths {
         };
         /**
          * Get Sign In
-         * @description How people sign in here.
+         * @description Returns the ways to sign in. Needs no credentials.
          */
         get: operations["get_sign_in"];
         put?: never;
@@ -1392,7 +1464,7 @@ export interface paths {
         put?: never;
         /**
          * Begin Oidc Session
-         * @description Begins a sign-in: the browser gets a cookie, and an address at the provider.
+         * @description Begins a sign-in: sets a cookie and returns the provider's authorization URL. Needs no credentials.
          */
         post: operations["begin_oidc_session"];
         delete?: never;
@@ -1410,7 +1482,9 @@ export interface paths {
         };
         /**
          * Get System
-         * @description Parts, queues, workers and disk, for who looks after the service. It names hosts, and is no one project's.
+         * @description Returns the status of components, queues, workers and disk, for operators. Requires the role admin.
+         *
+         *     It includes host names and covers all projects.
          */
         get: operations["get_system"];
         put?: never;
@@ -1430,14 +1504,16 @@ export interface paths {
         };
         /**
          * List Tokens
-         * @description The caller's tokens.
+         * @description Lists the caller's tokens. Requires the role viewer.
          */
         get: operations["list_tokens"];
         put?: never;
         /**
          * Create Token
-         * @description A token of one's own, with no scope that the credential of this request lacks. A token that is made with another
-         *     one expires with it at the latest, and ends when it is revoked.
+         * @description Creates a token for the caller. The response holds the token, which is shown only this once.
+         *
+         *     Its scopes cannot exceed the scopes of the request's credential; otherwise `auth.forbidden`. A token created with
+         *     another token expires no later than that token, and is revoked with it. Requires the role viewer.
          */
         post: operations["create_token"];
         delete?: never;
@@ -1458,8 +1534,9 @@ export interface paths {
         post?: never;
         /**
          * Revoke Token
-         * @description Revokes a token of one's own: from here on it is good for nothing. Tokens, sign-in links and sessions that were
-         *     made with it end too.
+         * @description Revokes one of the caller's tokens, with the tokens, sign-in links and sessions created with it.
+         *
+         *     Requires the role viewer.
          */
         delete: operations["revoke_token"];
         options?: never;
@@ -1476,13 +1553,13 @@ export interface paths {
         };
         /**
          * List Users
-         * @description Everybody who has an account.
+         * @description Lists all user accounts. Requires the role admin.
          */
         get: operations["list_users"];
         put?: never;
         /**
          * Create User
-         * @description A new account.
+         * @description Creates an account. Requires the role admin.
          */
         post: operations["create_user"];
         delete?: never;
@@ -1506,7 +1583,9 @@ export interface paths {
         head?: never;
         /**
          * Change User
-         * @description Another role or password; a disabled user is signed out, and no token of the user is good until it is enabled.
+         * @description Changes a user's role or password, or enables or disables the account. Requires the role admin.
+         *
+         *     Disabling an account ends its sessions and suspends its tokens until it is enabled again.
          */
         patch: operations["change_user"];
         trace?: never;
@@ -1520,7 +1599,7 @@ export interface paths {
         };
         /**
          * List User Sessions
-         * @description The browsers in which a user is signed in, and the user's sign-in links that are not used yet.
+         * @description Lists a user's browser sessions and unused sign-in links. Requires the role admin.
          */
         get: operations["list_user_sessions"];
         put?: never;
@@ -1543,7 +1622,7 @@ export interface paths {
         post?: never;
         /**
          * End User Session
-         * @description Ends a user's session, or makes the user's sign-in link useless.
+         * @description Ends a user's session or sign-in link. Requires the role admin.
          */
         delete: operations["end_user_session"];
         options?: never;
@@ -1560,14 +1639,16 @@ export interface paths {
         };
         /**
          * List User Tokens
-         * @description The tokens of a user.
+         * @description Lists a user's tokens. Requires the role admin.
          */
         get: operations["list_user_tokens"];
         put?: never;
         /**
          * Create User Token
-         * @description A token for a user, such as the first one, or that of a program. It expires with the token that makes it, if one
-         *     does, and ends when that is revoked.
+         * @description Creates a token for a user, such as a first token or that of a program. Requires the role admin.
+         *
+         *     The response holds the token, which is shown only this once. If the request uses a token, the new one expires no
+         *     later than it, and is revoked with it.
          */
         post: operations["create_user_token"];
         delete?: never;
@@ -1588,7 +1669,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke User Token
-         * @description Revokes a user's token, with the tokens, sign-in links and sessions that were made with it.
+         * @description Revokes a user's token, with the tokens, sign-in links and sessions created with it. Requires the role admin.
          */
         delete: operations["revoke_user_token"];
         options?: never;
@@ -1605,7 +1686,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description The process is alive; nothing else is checked.
+         * @description Reports that the process is alive. Checks nothing else and needs no credentials.
          */
         get: operations["get_health"];
         put?: never;
@@ -1625,8 +1706,11 @@ export interface paths {
         };
         /**
          * Get Prometheus Metrics
-         * @description Requests by route, and experiments, rounds, assignments and unsent messages by state: to an administrator all,
-         *     to others those of their projects.
+         * @description Returns metrics for Prometheus: requests by route, and experiments, rounds, assignments and unsent messages by
+         *     state.
+         *
+         *     Administrators get the metrics of all projects, and other users only of their projects. Requires a token with the
+         *     scope `metrics`.
          */
         get: operations["get_prometheus_metrics"];
         put?: never;
@@ -1646,7 +1730,9 @@ export interface paths {
         };
         /**
          * Get Readiness
-         * @description Whether database, schema, broker and storage can be used; looked at once a second at most.
+         * @description Reports whether database, schema, broker and storage are usable. Needs no credentials.
+         *
+         *     They are checked at most once a second.
          */
         get: operations["get_readiness"];
         put?: never;
@@ -1662,22 +1748,8 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * Accepted
-         * @description An accepted contribution, which counts once its round is committed.
-         */
-        Accepted: {
-            /** Accepted */
-            accepted: boolean;
-            /** Digest */
-            digest: string;
-            /** Round */
-            round: number;
-            /** Size */
-            size: number;
-        };
-        /**
          * Alert
-         * @description Who is told when something happens to the project's experiments, or to one of them.
+         * @description Reports what happens to a project's experiments, or to one of them, to an address.
          */
         Alert: {
             /**
@@ -1692,22 +1764,22 @@ export interface components {
             created_at: string;
             /**
              * Deliveries
-             * @description The last few, the newest first
+             * @description The last few messages, newest first
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
              * Enabled
-             * @description false: nobody is told, until it is switched on again
+             * @description false: it sends nothing until it is enabled again
              */
             enabled: boolean;
             /**
              * Events
-             * @description Of what is told
+             * @description Events that it reports
              */
             events: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it is about; null: all of the project
+             * @description The only experiment that it reports on; null: all of the project
              */
             experiment_id: string | null;
             /** Id */
@@ -1718,7 +1790,7 @@ export interface components {
         };
         /**
          * AlertChange
-         * @description The alert is to be switched on or off.
+         * @description Enables or disables the alert.
          * @example {
          *       "enabled": false
          *     }
@@ -1729,19 +1801,19 @@ export interface components {
         };
         /**
          * AlertEvent
-         * @description Of what somebody is told; ``stopped`` is a completion before the last round.
+         * @description Events that trigger an alert; ``stopped`` is a completion before the last round.
          * @enum {string}
          */
         AlertEvent: "completed" | "stopped" | "failed" | "cancelled" | "stalled";
         /**
          * AlertKind
-         * @description How somebody is told.
+         * @description Channel of an alert.
          * @enum {string}
          */
         AlertKind: "webhook" | "email";
         /**
          * AlertList
-         * @description All alerts of a project, the oldest first.
+         * @description All alerts of a project, oldest first.
          */
         AlertList: {
             /** Items */
@@ -1749,7 +1821,8 @@ export interface components {
         };
         /**
          * AllowedModel
-         * @description A model that may be tuned. A folder allows those in it as well; a hub name without revision allows every one.
+         * @description A model that may be trained. A folder allows the models in it too; a hub name without revision allows all its
+         *     revisions.
          */
         AllowedModel: {
             /**
@@ -1762,17 +1835,6 @@ export interface components {
              * @description Hub name, or a folder on the server
              */
             source: string;
-        };
-        /**
-         * Arrived
-         * @description How much of a contribution has arrived.
-         */
-        Arrived: {
-            /**
-             * Offset
-             * @description Bytes that are on the server's disk; the next part begins there
-             */
-            offset: number;
         };
         /**
          * Artifact
@@ -1796,7 +1858,7 @@ export interface components {
             digest: string;
             /**
              * Href
-             * @description Where the bytes are
+             * @description Path of the download
              */
             href: string;
             /** Id */
@@ -1833,57 +1895,6 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * Ask
-         * @description A question to the model after a round, in the words of training.
-         * @example {
-         *       "input": "bell school kite",
-         *       "max_new_tokens": 16,
-         *       "question": "Count the words."
-         *     }
-         */
-        Ask: {
-            /**
-             * Compare
-             * @description Whether the base model answers too, after the tuned one
-             * @default true
-             */
-            compare: boolean;
-            /**
-             * Input
-             * @description What the question is about, where that stands apart
-             * @default
-             */
-            input: string;
-            /**
-             * Max New Tokens
-             * @description Longest answer, in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service
-             * @default 128
-             */
-            max_new_tokens: number;
-            /**
-             * Question
-             * @description What to ask: the instruction
-             */
-            question: string;
-            /**
-             * Round
-             * @description Round whose checkpoint answers; 0 is the base model. By default the last with a checkpoint
-             */
-            round?: number | null;
-            /**
-             * Seed
-             * @description Draws the same answer again at a temperature
-             * @default 0
-             */
-            seed: number;
-            /**
-             * Temperature
-             * @description 0: the most probable answer; higher: more varied
-             * @default 0
-             */
-            temperature: number;
-        };
-        /**
          * AssignmentFailure
          * @description Why the participant cannot do its assignment.
          * @example {
@@ -1908,7 +1919,7 @@ export interface components {
         };
         /**
          * AssignmentState
-         * @description pending → leased → accepted | rejected | expired; a lost lease goes back to pending.
+         * @description pending → leased → accepted | rejected | expired; a lost lease returns to pending.
          *
          *     accepted → rejected: the round left the contribution out.
          * @enum {string}
@@ -1916,12 +1927,12 @@ export interface components {
         AssignmentState: "pending" | "leased" | "accepted" | "rejected" | "expired";
         /**
          * AuditEntry
-         * @description Something that somebody did. Its hash is the BLAKE3 of the canonical JSON of all other fields.
+         * @description One action of somebody. Its hash is the BLAKE3 of the canonical JSON of all other fields.
          */
         AuditEntry: {
             /**
              * Action
-             * @description What, e.g. `experiment.paused`
+             * @description What was done, e.g. `experiment.paused`
              */
             action: string;
             /**
@@ -1947,7 +1958,7 @@ export interface components {
             previous: string;
             /**
              * Subject
-             * @description To what: the id of an experiment, a session, …; a backup's file
+             * @description To what: the id of an experiment or a session, the file of a backup, …
              */
             subject: string;
             /**
@@ -1959,14 +1970,17 @@ export interface components {
         };
         /**
          * AuditHead
-         * @description Where the log ends. Kept elsewhere, it proves later that nothing before it was changed.
+         * @description The end of the log. A copy that is kept elsewhere proves later that nothing before it was changed.
          */
         AuditHead: {
-            /** Hash */
-            hash: string;
+            /**
+             * Hash
+             * @description Hash of the last entry; empty if there is none
+             */
+            hash: string | "";
             /**
              * Number
-             * @description Number of the last entry; 0 where there is none
+             * @description Number of the last entry; 0 if there is none
              */
             number: number;
         };
@@ -1993,29 +2007,30 @@ export interface components {
         };
         /**
          * Awaited
-         * @description What a participant that has no assignment waits for: its approval, others to join before round 1, the next round,
-         *     the others' contributions to the open round, the model that a closed round leads to, the end of a pause, or the end.
+         * @description The event that a participant without an assignment waits for: its approval, others to join before round 1, the
+         *     next round, the others' contributions to the open round, the model of a closed round, the end of a pause, or the
+         *     end.
          * @enum {string}
          */
         Awaited: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
         /**
          * Backlog
-         * @description Work that nobody has in hand.
+         * @description Work that nobody has taken.
          */
         Backlog: {
             /**
              * Oldest
-             * @description Since when the oldest of it waits; null where nothing does
+             * @description Since when the oldest of it waits; null if nothing does
              */
             oldest: string | null;
             /** Waiting */
             waiting: number;
         };
         /**
-         * Best
-         * @description The round with the best value of the metric that `stopping.metric` names; of equals the first.
+         * BestRound
+         * @description The round with the best value of the metric that `stopping.metric` names, the first of equals.
          */
-        Best: {
+        BestRound: {
             /** Metric */
             metric: string;
             /**
@@ -2033,7 +2048,7 @@ export interface components {
         BrowserSession: {
             /**
              * Address
-             * @description Network address of the browser, or of the maker of the link
+             * @description Network address of the browser, or of whoever made the link
              */
             address: string | null;
             /**
@@ -2043,7 +2058,7 @@ export interface components {
             created_at: string;
             /**
              * Current
-             * @description The session of this request
+             * @description Whether it is the session of this request
              */
             current: boolean;
             /**
@@ -2055,7 +2070,7 @@ export interface components {
             id: string;
             /**
              * Link
-             * @description A sign-in link that nobody has used yet
+             * @description Whether it is a sign-in link that nobody has used yet
              */
             link: boolean;
             /**
@@ -2066,7 +2081,7 @@ export interface components {
         };
         /**
          * BrowserSessionList
-         * @description All sessions of a user, the newest first.
+         * @description All sessions of a user, newest first.
          */
         BrowserSessionList: {
             /** Items */
@@ -2095,7 +2110,7 @@ export interface components {
         };
         /**
          * CatalogEntry
-         * @description Something that an experiment can choose by name.
+         * @description An algorithm, dataset or model that an experiment can choose by name.
          */
         CatalogEntry: {
             /** Description */
@@ -2114,7 +2129,7 @@ export interface components {
         };
         /**
          * CatalogEntryList
-         * @description Entries by name; an algorithm is followed by its presets, which can be chosen as it can.
+         * @description Entries by name. An algorithm's presets, which can be chosen like algorithms, come after it.
          */
         CatalogEntryList: {
             /** Items */
@@ -2191,7 +2206,7 @@ export interface components {
         };
         /**
          * CheckpointSpec
-         * @description How often the global model is saved; the ledger can rebuild any round in between.
+         * @description Saving of the global model; rounds in between can be rebuilt from the ledger.
          */
         CheckpointSpec: {
             /**
@@ -2202,39 +2217,66 @@ export interface components {
             every: number;
             /**
              * Keep
-             * @description Number of newest checkpoints to keep (base model and best always stay); unset keeps all
+             * @description Number of newest checkpoints to keep (base model and best always stay); if unset, all are kept
              */
             keep?: number | null;
             /**
              * Keep Best
-             * @description Number of best checkpoints, by stopping.metric, that stay beside the newest
+             * @description Number of best checkpoints, by stopping.metric, to keep in addition to the newest
              * @default 1
              */
             keep_best: number;
         };
         /**
          * Choice
-         * @description An algorithm, dataset or partition: its name, and its own options in the same table.
+         * @description An algorithm, dataset or partition: its name and its options, in one table.
          *
          *     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
          */
         Choice: {
             /**
              * Name
-             * @description Which one: its own options stand in the same table
+             * @description Name of the plug-in; its options are in the same table
              */
             name: string;
         } & {
             [key: string]: unknown;
         };
         /**
+         * CodeGroup
+         * @description Codes that belong together.
+         * @example {
+         *       "group": "north"
+         *     }
+         */
+        CodeGroup: {
+            /**
+             * Group
+             * @description A word for codes that belong together, e.g. of one network
+             */
+            group: string;
+        };
+        /**
+         * ComponentStatus
+         * @description Whether one part of the service can be used.
+         */
+        ComponentStatus: {
+            /**
+             * Detail
+             * @description What is wrong, and what to do
+             */
+            detail: string | null;
+            /** Ready */
+            ready: boolean;
+        };
+        /**
          * Contribution
-         * @description One participant's part in one round, from the assignment to what was accepted or why it was not.
+         * @description One participant's work in one round: its assignment, and the contribution or why there is none.
          */
         Contribution: {
             /**
              * Attempt
-             * @description Which attempt at the round: 1, or more after attempts without a quorum
+             * @description Attempt at the round: 1, or more after attempts without a quorum
              */
             attempt: number;
             /**
@@ -2254,7 +2296,7 @@ export interface components {
             digest: string | null;
             /**
              * Display Name
-             * @description What people call the participant
+             * @description Name of the participant for people
              */
             display_name: string;
             error: components["schemas"]["Failure"] | null;
@@ -2265,13 +2307,13 @@ export interface components {
             examples: number | null;
             /**
              * Factor
-             * @description What the round multiplied its update by, where that was clipped
+             * @description Factor that clipping multiplied the update by; null without clipping
              */
             factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
             /**
              * Metrics
-             * @description The participant's own figures, e.g. its train loss
+             * @description The participant's own metrics, e.g. its training loss
              */
             metrics: {
                 [key: string]: number;
@@ -2282,7 +2324,7 @@ export interface components {
             round: number;
             /**
              * Seconds
-             * @description Seconds of local training, projection included
+             * @description Seconds of local training and projection
              */
             seconds: number | null;
             /**
@@ -2303,8 +2345,25 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * ContributionReceipt
+         * @description An accepted contribution. It counts once its round is committed.
+         */
+        ContributionReceipt: {
+            /** Accepted */
+            accepted: boolean;
+            /**
+             * Digest
+             * @description BLAKE3-256, 64 lower-case hexadecimal digits
+             */
+            digest: string;
+            /** Round */
+            round: number;
+            /** Size */
+            size: number;
+        };
+        /**
          * CreatedAlert
-         * @description A new alert, with what is told this once.
+         * @description A new alert, with the key of its signatures.
          */
         CreatedAlert: {
             /**
@@ -2319,22 +2378,22 @@ export interface components {
             created_at: string;
             /**
              * Deliveries
-             * @description The last few, the newest first
+             * @description The last few messages, newest first
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
              * Enabled
-             * @description false: nobody is told, until it is switched on again
+             * @description false: it sends nothing until it is enabled again
              */
             enabled: boolean;
             /**
              * Events
-             * @description Of what is told
+             * @description Events that it reports
              */
             events: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it is about; null: all of the project
+             * @description The only experiment that it reports on; null: all of the project
              */
             experiment_id: string | null;
             /** Id */
@@ -2344,13 +2403,13 @@ export interface components {
             project: string;
             /**
              * Secret
-             * @description Key of a webhook's signatures, `whsec_…`; shown only now
+             * @description Key of a webhook's signatures, `whsec_…`; shown only this once
              */
             secret: string | null;
         };
         /**
          * CreatedToken
-         * @description A new token. Its text is shown only once.
+         * @description A new token. Its text is shown only this once.
          */
         CreatedToken: {
             /**
@@ -2358,7 +2417,10 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Expires At */
+            /**
+             * Expires At
+             * @description null: it does not expire
+             */
             expires_at: string | null;
             /** Id */
             id: string;
@@ -2370,15 +2432,41 @@ export interface components {
             token: string;
             /**
              * Used At
-             * @description When it was last used, within a minute; null: never
+             * @description When it was last used, to within a minute; null: never
              */
             used_at: string | null;
         };
         /**
-         * DatabaseFacts
+         * CurrentUser
+         * @description The user who sends the request.
+         */
+        CurrentUser: {
+            /**
+             * Has Password
+             * @description Whether the account has a password, which its user can change
+             */
+            has_password: boolean;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Projects
+             * @description Names of the projects whose experiments the user sees
+             */
+            projects: string[];
+            role: components["schemas"]["Role"];
+            /**
+             * Scopes
+             * @description What the token of the request allows; a session allows `read` and `write`
+             */
+            scopes: components["schemas"]["Scope"][];
+        };
+        /**
+         * DatabaseStatus
          * @description The database.
          */
-        DatabaseFacts: {
+        DatabaseStatus: {
             /**
              * Kind
              * @description `sqlite` or `postgresql`
@@ -2386,7 +2474,7 @@ export interface components {
             kind: string;
             /**
              * Revision
-             * @description Of its schema
+             * @description Revision of its schema
              */
             revision: string | null;
             /**
@@ -2397,7 +2485,7 @@ export interface components {
         };
         /**
          * Delivery
-         * @description A message that was or is to be sent.
+         * @description A message that was sent or will be sent.
          */
         Delivery: {
             /** Attempts */
@@ -2409,12 +2497,12 @@ export interface components {
             created_at: string;
             /**
              * Due At
-             * @description When it is tried next; null once it is delivered or given up
+             * @description Time of the next attempt; null once it is delivered or has failed
              */
             due_at: string | null;
             /**
              * Error
-             * @description Why the last attempt did not succeed
+             * @description Why the last attempt failed
              */
             error: string | null;
             /**
@@ -2424,7 +2512,7 @@ export interface components {
             event: string;
             /**
              * Id
-             * @description The same at each attempt: `webhook-id`, and the begin of an e-mail's `Message-ID`
+             * @description The same at each attempt: `webhook-id`, and the start of an e-mail's `Message-ID`
              */
             id: string;
             state: components["schemas"]["DeliveryState"];
@@ -2444,7 +2532,7 @@ export interface components {
         DeliveryState: "waiting" | "delivered" | "failed";
         /**
          * Disk
-         * @description The disk that `FERRET_HOME` is on, in bytes.
+         * @description The disk that holds `FERRET_HOME`, in bytes.
          */
         Disk: {
             /** Free */
@@ -2513,11 +2601,56 @@ export interface components {
             tokens: number;
         };
         /**
+         * DraftValidation
+         * @description What would happen if the specification were submitted now.
+         */
+        DraftValidation: {
+            /**
+             * Change
+             * @description With `original`, and without a problem: the JSON Merge Patch that clones it into this
+             */
+            change: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Filled
+             * @description The specification with every default; a section with a wrong value is left out
+             */
+            filled: {
+                [key: string]: unknown;
+            };
+            plan: components["schemas"]["Estimate"] | null;
+            /** @description Why it would be refused; null: it would be accepted */
+            problem: components["schemas"]["Failure"] | null;
+            /** @description Why a specification without a problem has no estimate */
+            unplanned: components["schemas"]["Failure"] | null;
+        };
+        /**
+         * EarlyStop
+         * @description The experiment ended before its last round, as `stopping` in its specification asks for.
+         */
+        EarlyStop: {
+            best: components["schemas"]["BestRound"];
+            /**
+             * Detail
+             * @description Why it ended, for people
+             */
+            detail: string;
+            /**
+             * Round
+             * @description Its last round
+             */
+            round: number;
+        };
+        /**
          * Enrolled
-         * @description A participant and its token. The token is shown only once.
+         * @description A new participant and its token. The token is shown only this once.
          */
         Enrolled: {
-            /** Display Name */
+            /**
+             * Display Name
+             * @description Display name of the site, in any script
+             */
             display_name: string;
             /**
              * Experiment
@@ -2526,7 +2659,7 @@ export interface components {
             experiment: string;
             /**
              * Name
-             * @description What paths, folders and the ledger call it; follows from `display_name`
+             * @description Name in paths, folders and the ledger; made from `display_name`
              */
             name: string;
             /**
@@ -2539,7 +2672,7 @@ export interface components {
         };
         /**
          * Enrolment
-         * @description A code for one participant. It is shown only once.
+         * @description A code with which one participant can join. It is shown only this once.
          */
         Enrolment: {
             /** Approval */
@@ -2563,18 +2696,18 @@ export interface components {
             group: string | null;
             /**
              * Id
-             * @description Id of the code, which opens nothing
+             * @description Id of the code; it does not let anybody join
              */
             id: string;
         };
         /**
          * EnrolmentInfo
-         * @description What became of a code; the code itself is kept nowhere.
+         * @description What became of a code. The code itself is not stored.
          */
         EnrolmentInfo: {
             /**
              * Approval
-             * @description Whether who joins with it has to be approved
+             * @description Whether a participant that joins with it needs approval
              */
             approval: boolean;
             /**
@@ -2593,7 +2726,7 @@ export interface components {
             id: string;
             /**
              * Refused
-             * @description How often it was shown again after it was used: somebody else has it too
+             * @description How often it was presented again after it was used: somebody else has it too
              */
             refused: number;
             /**
@@ -2603,7 +2736,7 @@ export interface components {
             revoked_at: string | null;
             /**
              * Used At
-             * @description When somebody joined with it
+             * @description When a participant joined with it
              */
             used_at: string | null;
             /**
@@ -2614,7 +2747,7 @@ export interface components {
         };
         /**
          * EnrolmentPage
-         * @description Codes of an experiment, the newest first.
+         * @description Codes of an experiment, newest first.
          */
         EnrolmentPage: {
             /** Items */
@@ -2623,16 +2756,82 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * Estimate
+         * @description What the experiment would send and need. Sizes are exact; noise, memory and time are expected values.
+         */
+        Estimate: {
+            /**
+             * K
+             * @description Coordinates of a contribution, if the algorithm sends coordinates
+             */
+            K: number | null;
+            /** Advice */
+            advice: string[];
+            /**
+             * Aggregate Seconds
+             * @description Work of the server in a round
+             */
+            aggregate_seconds: number;
+            /**
+             * Bytes Down
+             * @description To each participant in a round
+             */
+            bytes_down: number | null;
+            /**
+             * Bytes Up
+             * @description From each participant in a round; null if it is known only once the model is loaded
+             */
+            bytes_up: number | null;
+            /**
+             * D
+             * @description Weights that are trained
+             */
+            d: number;
+            /**
+             * Local Seconds
+             * @description Training time of a participant in a round, if it is as fast as the server; null if epochs are trained and `examples` is not given
+             */
+            local_seconds: number | null;
+            /**
+             * Memory Bytes
+             * @description Peak memory of a participant
+             */
+            memory_bytes: number | null;
+            /** @description Null if nothing is projected */
+            noise: components["schemas"]["EstimatedNoise"] | null;
+            /**
+             * Participants
+             * @description In each round
+             */
+            participants: number;
+            /** Rounds */
+            rounds: number;
+            /**
+             * Total Bytes
+             * @description Of all participants in all rounds, up and down
+             */
+            total_bytes: number | null;
+        };
+        /**
+         * EstimatedNoise
+         * @description The noise that random directions add to every weight in round 1, in percent of the size of the weights.
+         */
+        EstimatedNoise: {
+            largest: components["schemas"]["NoisiestBlock"];
+            /** Percent */
+            percent: number;
+        };
+        /**
          * EvaluationSpec
-         * @description What is measured on the held-out examples of the dataset after a round.
+         * @description Measurements on the held-out examples of the dataset after a round.
          *
-         *     Settings are chosen on the validation split, for which the test examples are not even read; results are read from
-         *     the test split. Examples of the validation split are trained on where the test split is evaluated.
+         *     Settings are chosen on the validation split, and the test examples are then never read. Results come from the test
+         *     split. Where the test split is evaluated, examples of the validation split are used for training.
          */
         EvaluationSpec: {
             /**
              * Batch Size
-             * @description Sequences evaluated at once
+             * @description Sequences per batch
              * @default 32
              */
             batch_size: number;
@@ -2656,7 +2855,7 @@ export interface components {
             examples: number;
             /**
              * Generate
-             * @description How many of these to answer, greedily, for Rouge-L; 0 for none
+             * @description Number of these to answer, greedily, for Rouge-L; 0 for none
              * @default 64
              */
             generate: number;
@@ -2682,7 +2881,7 @@ export interface components {
         };
         /**
          * Event
-         * @description Something that happened to an experiment; the same JSON in the list and in the stream.
+         * @description Something that happened to an experiment. The list and the stream send the same JSON.
          */
         Event: {
             /** Data */
@@ -2693,7 +2892,7 @@ export interface components {
             round: number | null;
             /**
              * Seq
-             * @description 1, 2, 3, … within the experiment; the stream's event id
+             * @description 1, 2, 3, … within the experiment; also the id of the event in the stream
              */
             seq: number;
             /**
@@ -2703,13 +2902,13 @@ export interface components {
             time: string;
             /**
              * Type
-             * @description E.g. `round.committed`; the stream's event name
+             * @description E.g. `round.committed`; also the name of the event in the stream
              */
             type: string;
         };
         /**
          * EventPage
-         * @description Events in order; ask again with the last `seq` as `after`.
+         * @description Events in order. Pass the last `seq` as `after` to get the next.
          */
         EventPage: {
             /** Items */
@@ -2732,7 +2931,9 @@ export interface components {
         };
         /**
          * Experiment
-         * @description A federated tuning run: what was asked for, how far it has come, and what it has cost.
+         * @description A federated training run: what was asked for, how far it has come, and what it has cost.
+         *
+         *     The fields with a default are missing from a :class:`JoinedExperiment`, which the SDK reads as this one.
          */
         Experiment: {
             /** Algorithm */
@@ -2748,10 +2949,10 @@ export interface components {
              */
             base_digest: string | null;
             /** @description Its best round so far; null until one is evaluated */
-            best: components["schemas"]["Best"] | null;
+            best: components["schemas"]["BestRound"] | null;
             /**
              * Better
-             * @description With `server.average`: which does better on the development sequences, the model of the last round or the mean of those of the last rounds; null before the mean begins
+             * @description With `server.average`: which has the lower loss on the development sequences, the model of the last round or the mean of the models of the last rounds; null before the mean begins
              */
             better: ("last" | "average") | null;
             /**
@@ -2766,7 +2967,7 @@ export interface components {
             bytes_up: number;
             /**
              * Cloned From
-             * @description Id of the experiment it was cloned from, which may have been deleted
+             * @description Id of the experiment that it was cloned from, which may have been deleted
              */
             cloned_from: string | null;
             /**
@@ -2785,21 +2986,21 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             /**
              * Event Seq
-             * @description Number of its last event: stream from there to get only new ones
+             * @description Number of its last event; a stream that starts there sends only new ones
              */
             event_seq: number;
             /** Finished At */
             finished_at: string | null;
             /** Id */
             id: string;
-            links: components["schemas"]["ExperimentLinks"];
+            readonly links: components["schemas"]["ExperimentLinks"];
             /** Metrics */
             metrics: {
                 [key: string]: components["schemas"]["MetricSummary"];
             };
             /**
              * Name
-             * @description What it is called now; `spec.name` is what it was submitted as
+             * @description Its present name; `spec.name` is the name that it was submitted with
              */
             name: string;
             /**
@@ -2811,7 +3012,7 @@ export interface components {
             participants: number;
             /**
              * Priority
-             * @description How many trainings it gets for each one of an experiment of priority 1; of queued experiments those of a higher priority start first
+             * @description Trainings it gets for each one of an experiment with priority 1; queued experiments with higher priority start first
              */
             priority: number;
             /**
@@ -2831,12 +3032,15 @@ export interface components {
             rounds: number;
             /**
              * Shapes
-             * @description Shapes of the trainable parameters by name
+             * @description Shapes of the trainable parameters by their names
              */
             shapes: {
                 [key: string]: number[];
             } | null;
-            /** @description The specification with every default filled in */
+            /**
+             * Spec
+             * @description The specification with every default
+             */
             spec: components["schemas"]["ExperimentSpec"];
             /** @description Set while a queued or running experiment cannot make progress */
             stalled: components["schemas"]["Stall"] | null;
@@ -2844,7 +3048,7 @@ export interface components {
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
             /** @description Why the experiment completed early, if it did */
-            stopped: components["schemas"]["Stopped"] | null;
+            stopped: components["schemas"]["EarlyStop"] | null;
             /** Tags */
             tags: string[];
         };
@@ -2870,7 +3074,7 @@ export interface components {
         };
         /**
          * ExperimentGroup
-         * @description Experiments of one project whose specifications differ in name and seed only.
+         * @description Experiments of one project whose specifications differ only in name and seed.
          */
         ExperimentGroup: {
             /**
@@ -2895,9 +3099,9 @@ export interface components {
             key: string;
             /** Metrics */
             metrics: {
-                [key: string]: components["schemas"]["MetricSpread"];
+                [key: string]: components["schemas"]["MetricStatistics"];
             };
-            /** @description The one that was submitted last */
+            /** @description The experiment that was submitted last */
             newest: components["schemas"]["ListedExperiment"];
             /**
              * States
@@ -2919,7 +3123,7 @@ export interface components {
         };
         /**
          * ExperimentLinks
-         * @description Where the rest of the experiment is found.
+         * @description Paths of the experiment and of its parts.
          */
         ExperimentLinks: {
             /** Artifacts */
@@ -2953,28 +3157,28 @@ export interface components {
         };
         /**
          * ExperimentSpec
-         * @description One federated tuning run; together with the base model and the data it determines every bit of the result.
+         * @description One federated tuning run. Together with the base model and the data it determines every bit of the result.
          */
         ExperimentSpec: {
             /**
-             * @description How participants train and what they send
+             * @description Local training, and the form of the contributions
              * @default {
              *       "name": "ferret"
              *     }
              */
             algorithm: components["schemas"]["Choice"];
             /**
-             * @description Which models are saved
+             * @description Checkpoints to save
              * @default {
              *       "every": 1,
              *       "keep_best": 1
              *     }
              */
             checkpoint: components["schemas"]["CheckpointSpec"];
-            /** @description The examples to train on and those held out */
+            /** @description The training and the held-out examples */
             dataset: components["schemas"]["Choice"];
             /**
-             * @description What is measured after a round
+             * @description Measurements after a round
              * @default {
              *       "batch_size": 32,
              *       "by_label": false,
@@ -2987,31 +3191,31 @@ export interface components {
              *     }
              */
             evaluation: components["schemas"]["EvaluationSpec"];
-            /** @description The base model that is tuned */
+            /** @description The base model to tune */
             model: components["schemas"]["ModelSpec"];
             /**
              * Name
-             * @description What it is called in lists; it need not be the only one of its name
+             * @description Name in lists; need not be unique
              */
             name: string;
-            /** @description Who takes part */
+            /** @description The participants */
             participants: components["schemas"]["ParticipantsSpec"];
             /**
-             * @description How the examples are split over the simulated clients
+             * @description Split of the examples over the simulated clients
              * @default {
              *       "name": "iid"
              *     }
              */
             partition: components["schemas"]["Choice"];
             /**
-             * @description How an example becomes tokens
+             * @description Conversion of examples to tokens
              * @default {
              *       "template": "paper"
              *     }
              */
             prompt: components["schemas"]["PromptSpec"];
             /**
-             * @description What keeps one participant from ruining a round
+             * @description Limits on the influence of one participant
              * @default {
              *       "agree": 0.1,
              *       "examples": 3,
@@ -3024,7 +3228,7 @@ export interface components {
              */
             robust: components["schemas"]["RobustSpec"];
             /**
-             * @description When a round closes
+             * @description Closing of rounds
              * @default {
              *       "attempts": 3,
              *       "over_selection": 0
@@ -3039,12 +3243,12 @@ export interface components {
             rounds: number;
             /**
              * Seed
-             * @description What all random choices follow from: the same seed gives the same model, to the last bit
+             * @description Seed of all random choices: the same seed gives the same model, to the last bit
              * @default 0
              */
             seed: number;
             /**
-             * @description How a round's update moves the global model
+             * @description The server's optimizer, which applies a round's update
              * @default {
              *       "average": "none",
              *       "beta1": 0.9,
@@ -3064,7 +3268,7 @@ export interface components {
              */
             server: components["schemas"]["ServerSpec"];
             /**
-             * @description When it ends before its last round
+             * @description Early stopping
              * @default {
              *       "metric": "eval_loss",
              *       "min_delta": 0
@@ -3074,21 +3278,11 @@ export interface components {
         };
         /**
          * ExperimentState
-         * @description queued → running ⇄ paused → completed | failed | cancelled; more rounds make a completed one run again.
+         * @description queued → running ⇄ paused → completed | failed | cancelled; an extended experiment runs again after
+         *     completion.
          * @enum {string}
          */
         ExperimentState: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
-        /**
-         * Extended
-         * @description The lease after a heartbeat.
-         */
-        Extended: {
-            /**
-             * Lease Until
-             * Format: date-time
-             */
-            lease_until: string;
-        };
         /**
          * Extension
          * @description Asks for more rounds.
@@ -3114,38 +3308,52 @@ export interface components {
          * @description Why an experiment, a round or an assignment failed.
          */
         Failure: {
-            /** Code */
+            /**
+             * Code
+             * @description Stable name of the problem
+             */
             code: string;
-            /** Detail */
+            /**
+             * Detail
+             * @description What is wrong, with the value, and what to do next
+             */
             detail: string;
-            /** Errors */
+            /**
+             * Errors
+             * @description The first 20 of the wrong fields
+             */
             errors: components["schemas"]["FieldError"][];
             /**
              * Errors Omitted
-             * @description How many more fields are wrong than `errors` tells of
-             * @default 0
+             * @description How many more fields are wrong
              */
             errors_omitted: number;
-            /** Status */
+            /**
+             * Status
+             * @description HTTP status that the problem has in answers
+             */
             status: number;
             /** Title */
             title: string;
         };
         /**
          * FailureTitle
-         * @description Why an experiment failed, in a word and in a few.
+         * @description Why an experiment failed, as a code and a short title.
          */
         FailureTitle: {
-            /** Code */
+            /**
+             * Code
+             * @description Stable name of the problem
+             */
             code: string;
             /** Title */
             title: string;
         };
         /**
          * FieldError
-         * @description One offending value: where it stands, what it is, and what would be right. Long texts are cut.
+         * @description One offending value: its field, the value, and the accepted ones. Long texts are cut.
          *
-         *     Parts of it come from whoever made the mistake, and end in answers, logs and the database.
+         *     Parts of it come from the sender of the value, and end up in responses, logs and the database.
          */
         FieldError: {
             /** Field */
@@ -3159,28 +3367,14 @@ export interface components {
             value: unknown;
         };
         /**
-         * Formats
+         * FormatVersions
          * @description Versions of the wire formats.
          */
-        Formats: {
+        FormatVersions: {
             /** Projection */
             projection: number;
             /** Wire */
             wire: number;
-        };
-        /**
-         * GroupOfCodes
-         * @description Codes that belong together.
-         * @example {
-         *       "group": "north"
-         *     }
-         */
-        GroupOfCodes: {
-            /**
-             * Group
-             * @description A word for codes that belong together, e.g. of one network
-             */
-            group: string;
         };
         /**
          * GroupRevocation
@@ -3201,7 +3395,7 @@ export interface components {
         };
         /**
          * Header
-         * @description A record without its contributions. To their leaves, in the order of the participants, ``root`` commits.
+         * @description A record without its contributions. ``root`` commits to their leaves, in the order of the participants.
          */
         Header: {
             /**
@@ -3223,7 +3417,7 @@ export interface components {
             halvings: number;
             /**
              * Previous
-             * @description Hash of the record before; empty for round 1
+             * @description Hash of the previous record; empty for round 1
              */
             previous: string | "";
             /**
@@ -3235,7 +3429,7 @@ export interface components {
             round: number;
             /**
              * Size
-             * @description How many contributions there are, with those that were refused
+             * @description Number of contributions, including the rejected ones
              */
             size: number;
             /**
@@ -3278,7 +3472,7 @@ export interface components {
         };
         /**
          * HeldOutExample
-         * @description A held-out example of the experiment's dataset, as evaluation asks it.
+         * @description A held-out example of the experiment's dataset, in the words of its evaluation.
          */
         HeldOutExample: {
             /** Input */
@@ -3303,7 +3497,7 @@ export interface components {
              * @description `sqlite` or `postgresql`
              */
             database: string;
-            formats: components["schemas"]["Formats"];
+            formats: components["schemas"]["FormatVersions"];
             /**
              * Instance
              * @description Identifies the installation; changes with the admin token
@@ -3321,9 +3515,9 @@ export interface components {
         };
         /**
          * JoinedExperiment
-         * @description An experiment as its participants see it: what following the model takes, and the figures of its model card.
+         * @description An experiment as its participants see it: what following the model takes, and the metrics of its model card.
          *
-         *     Notes, tags, project, paths on the server and the failures of other sites are the researchers' alone.
+         *     Only researchers see notes, tags, the project, paths on the server and the failures of other sites.
          */
         JoinedExperiment: {
             /** Algorithm */
@@ -3353,7 +3547,7 @@ export interface components {
             id: string;
             /**
              * Metrics
-             * @description Those of the model card
+             * @description The metrics of the model card
              */
             metrics: {
                 [key: string]: components["schemas"]["MetricSummary"];
@@ -3372,28 +3566,24 @@ export interface components {
              * @description Rounds asked for
              */
             rounds: number;
-            /** @description The specification with every default filled in. `dataset` has its name alone, and of a `model.source` that is a folder on the server there is `./` and the last name */
+            /**
+             * Spec
+             * @description The specification with every default. `dataset` has only its name, and a `model.source` that is a folder on the server is `./` and its last name
+             */
             spec: components["schemas"]["ExperimentSpec"];
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
         };
         /**
-         * LargestNoise
-         * @description The block that the noise is largest in.
-         */
-        LargestNoise: {
-            /** Block */
-            block: string;
-            /** Percent */
-            percent: number;
-        };
-        /**
          * Lease
-         * @description An assignment that the participant holds until ``lease_until``; every heartbeat extends it.
+         * @description An assignment that the participant holds until ``lease_until``. Every heartbeat extends it.
          */
         Lease: {
-            /** Fence */
+            /**
+             * Fence
+             * @description Number that the results must repeat
+             */
             fence: number;
             /** Id */
             id: string;
@@ -3406,14 +3596,25 @@ export interface components {
             lease_until: string;
             /**
              * Part Bytes
-             * @description Where contributions may have more bytes: those are sent in parts of as many
+             * @description A contribution with more bytes is sent in parts of this size
              */
             part_bytes?: number | null;
             task: components["schemas"]["RoundTask"];
         };
         /**
+         * LeaseExtension
+         * @description The lease after a heartbeat.
+         */
+        LeaseExtension: {
+            /**
+             * Lease Until
+             * Format: date-time
+             */
+            lease_until: string;
+        };
+        /**
          * LedgerEntry
-         * @description One committed round: base model + all entries rebuild the global model.
+         * @description One committed round. The base model and all entries rebuild the global model.
          */
         LedgerEntry: {
             /**
@@ -3430,13 +3631,13 @@ export interface components {
             };
             /**
              * Update Size
-             * @description Bytes of the update under `/updates/{round}`
+             * @description Bytes of the update at `/updates/{round}`
              */
             update_size: number;
         };
         /**
          * LedgerPage
-         * @description Entries in order of their rounds; ask again with the last round as `after`.
+         * @description Entries in the order of their rounds. Pass the last round as `after` to get the next.
          */
         LedgerPage: {
             /** Items */
@@ -3444,7 +3645,7 @@ export interface components {
         };
         /**
          * ListedExperiment
-         * @description What a list tells of an experiment.
+         * @description An experiment in a list.
          */
         ListedExperiment: {
             /**
@@ -3468,7 +3669,7 @@ export interface components {
             bytes_per_round: number | null;
             /**
              * Bytes Per Upload
-             * @description The mean size of what was accepted in the last committed round; null before the first
+             * @description Mean size of the contributions accepted in the last committed round; null before the first
              */
             bytes_per_upload: number | null;
             /**
@@ -3487,7 +3688,7 @@ export interface components {
             error: components["schemas"]["FailureTitle"] | null;
             /**
              * Estimated Seconds Left
-             * @description Of a running experiment: the median of its last rounds' seconds, for each round that is left; null until a round is committed, and while it is stalled
+             * @description Of a running experiment: the remaining rounds times the median duration of the last ones; null until a round is committed, and while it is stalled
              */
             estimated_seconds_left: number | null;
             /** Finished At */
@@ -3496,7 +3697,7 @@ export interface components {
             id: string;
             /**
              * Learning Rate
-             * @description The local one, if the algorithm trains with one
+             * @description The local learning rate, if the algorithm has one
              */
             learning_rate: number | null;
             /** Metrics */
@@ -3526,7 +3727,7 @@ export interface components {
             seed: number;
             /**
              * Seed Group
-             * @description The same for all experiments of the project whose specifications differ in name and seed only
+             * @description The same for all experiments of the project whose specifications differ only in name and seed
              */
             seed_group: string;
             /**
@@ -3560,32 +3761,6 @@ export interface components {
             token?: string | null;
         };
         /**
-         * Me
-         * @description Who is signed in.
-         */
-        Me: {
-            /**
-             * Has Password
-             * @description Whether the account has a password, which its user can change
-             */
-            has_password: boolean;
-            /** Id */
-            id: string;
-            /** Name */
-            name: string;
-            /**
-             * Projects
-             * @description Names of the projects whose experiments it sees
-             */
-            projects: string[];
-            role: components["schemas"]["Role"];
-            /**
-             * Scopes
-             * @description What the token that was shown is good for; of a session both
-             */
-            scopes: components["schemas"]["Scope"][];
-        };
-        /**
          * Member
          * @description A user who sees the project.
          */
@@ -3594,7 +3769,7 @@ export interface components {
             id: string;
             /** Name */
             name: string;
-            /** @description What the user may do, in every project alike */
+            /** @description What the user may do, the same in every project */
             role: components["schemas"]["Role"];
         };
         /**
@@ -3607,7 +3782,7 @@ export interface components {
         };
         /**
          * MetricPoint
-         * @description One value, or the mean of a few rounds' values, with the axes it can be drawn over: round, time, bytes sent.
+         * @description One value, or the mean of a few rounds' values, with the axes to draw it over: round, time and bytes sent.
          */
         MetricPoint: {
             /**
@@ -3617,26 +3792,32 @@ export interface components {
             bytes_up: number;
             /**
              * Count
-             * @description Values in it
+             * @description How many values it covers
              */
             count: number;
             /**
              * First
-             * @description The first round that it stands for: the same one unless `points` thins out
+             * @description The first round that it covers: the same as `round` unless `points` thins out
              */
             first: number;
-            /** Greatest */
+            /**
+             * Greatest
+             * @description The largest of the values
+             */
             greatest: number | null;
-            /** Least */
+            /**
+             * Least
+             * @description The smallest of the values
+             */
             least: number | null;
             /**
              * Lost
-             * @description Values that are no finite numbers, besides
+             * @description How many values are not finite numbers, which `count` leaves out
              */
             lost: number;
             /**
              * Round
-             * @description The last round that it stands for; 0 is the base model
+             * @description The last round that it covers; 0 is the base model
              */
             round: number;
             /**
@@ -3646,7 +3827,7 @@ export interface components {
             time: string;
             /**
              * Value
-             * @description Mean of the values; null where none is a finite number
+             * @description Mean of the values; null if none is a finite number
              */
             value: number | null;
         };
@@ -3662,31 +3843,35 @@ export interface components {
         };
         /**
          * MetricSeriesList
-         * @description All series asked for, by name.
+         * @description The series that were asked for, by name.
          */
         MetricSeriesList: {
             /**
              * Rounds Per Point
-             * @description Rounds that a point stands for at most; 1 where nothing is thinned out
+             * @description Rounds that a point covers at most; 1 if nothing is thinned out
              */
             rounds_per_point: number;
             /** Series */
             series: components["schemas"]["MetricSeries"][];
         };
         /**
-         * MetricSpread
-         * @description A metric over the experiments of a group; ``best`` is null where no round is better than another.
+         * MetricStatistics
+         * @description A metric over the experiments of a group.
          */
-        MetricSpread: {
-            best: components["schemas"]["Spread"] | null;
-            last: components["schemas"]["Spread"];
+        MetricStatistics: {
+            /** @description Null if no value is better than another, as with bytes */
+            best: components["schemas"]["SeedStatistics"] | null;
+            last: components["schemas"]["SeedStatistics"];
         };
         /**
          * MetricSummary
-         * @description A metric over the rounds so far; ``best`` is null where no round is better than another, as with bytes.
+         * @description A metric over the rounds so far.
          */
         MetricSummary: {
-            /** Best */
+            /**
+             * Best
+             * @description Null if no value is better than another, as with bytes
+             */
             best: number | null;
             /** First */
             first: number;
@@ -3700,7 +3885,7 @@ export interface components {
         ModelSpec: {
             /**
              * Digest
-             * @description Digest of the base model with all its files; refused if another is found
+             * @description Digest of the base model with all its files; a different model is rejected
              */
             digest?: string | null;
             /**
@@ -3723,7 +3908,7 @@ export interface components {
         };
         /**
          * NewAlert
-         * @description Somebody is to be told.
+         * @description A new alert.
          * @example {
          *       "address": "https://hooks.example.org/ferret",
          *       "events": [
@@ -3736,20 +3921,37 @@ export interface components {
         NewAlert: {
             /**
              * Address
-             * @description Where the webhook leads, or an e-mail address
+             * @description Address of the webhook, or an e-mail address
              */
             address: string;
             /**
              * Events
-             * @description Of what is told
+             * @description Events that it reports
              */
             events?: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it is about; null: all of the project
+             * @description The only experiment that it reports on; null: all of the project
              */
             experiment_id?: string | null;
             kind: components["schemas"]["AlertKind"];
+        };
+        /**
+         * NewAllowedModel
+         * @description A model that may be trained. A folder allows the models in it too; a hub name without revision allows all its
+         *     revisions.
+         */
+        NewAllowedModel: {
+            /**
+             * Revision
+             * @description Commit or tag of a hub name; null: any
+             */
+            revision?: string | null;
+            /**
+             * Source
+             * @description Hub name, or a folder on the server
+             */
+            source: string;
         };
         /**
          * NewEnrolment
@@ -3789,7 +3991,7 @@ export interface components {
             code: string;
             /**
              * Display Name
-             * @description What people call the site, in any script
+             * @description Display name of the site, in any script
              */
             display_name: string;
             /**
@@ -3836,9 +4038,9 @@ export interface components {
             description: string;
             /**
              * Models
-             * @description Models that its experiments may tune; null: all that the server reads
+             * @description Models that its experiments may train; null: all that the server reads
              */
-            models?: components["schemas"]["AllowedModel"][] | null;
+            models?: components["schemas"]["NewAllowedModel"][] | null;
             /**
              * Name
              * @description Unique; small letters, digits, dot, dash and underscore
@@ -3905,11 +4107,21 @@ export interface components {
             experiment_state: components["schemas"]["ExperimentState"];
             /**
              * Retry After Seconds
-             * @description When to ask again; also, in whole seconds, `Retry-After`
+             * @description When to ask again; also, in whole seconds, in `Retry-After`
              */
             retry_after_seconds: number;
-            /** @description Why there is no assignment; null where there is one, and after the end */
+            /** @description Why there is no assignment; null if there is one, and after the experiment has ended */
             waiting: components["schemas"]["Waiting"] | null;
+        };
+        /**
+         * NoisiestBlock
+         * @description The block with the largest noise.
+         */
+        NoisiestBlock: {
+            /** Block */
+            block: string;
+            /** Percent */
+            percent: number;
         };
         /**
          * Order
@@ -3918,10 +4130,78 @@ export interface components {
          */
         Order: "newest" | "oldest";
         /**
-         * PartOfParticipant
-         * @description One participant's part in one attempt at a round, with the round's own state and all refused uploads.
+         * Participant
+         * @description A real participant of an experiment.
          */
-        PartOfParticipant: {
+        Participant: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it enrolled
+             */
+            created_at: string;
+            /**
+             * Display Name
+             * @description Name for people, in any script
+             */
+            display_name: string;
+            /**
+             * Group
+             * @description Group of the code that it joined with
+             */
+            group: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Name
+             * @description Name in paths and the ledger
+             */
+            name: string;
+            /**
+             * Public Key
+             * @description Ed25519 key that it signs with, in hexadecimal
+             */
+            public_key: string | null;
+            /**
+             * Revoked At
+             * @description Since when its token is refused
+             */
+            revoked_at: string | null;
+            /**
+             * Revoked For
+             * @description Why it was revoked or refused, in the administrator's words
+             */
+            revoked_for: string | null;
+            /**
+             * Seen At
+             * Format: date-time
+             * @description When it last asked for work or took it, to within two minutes
+             */
+            seen_at: string;
+            /** @description pending until an administrator approves or refuses it */
+            state: components["schemas"]["ParticipantState"];
+        };
+        /**
+         * ParticipantKind
+         * @description Kind of participant: a simulated client on a worker of the service, or a real participant at the edge.
+         * @enum {string}
+         */
+        ParticipantKind: "simulated" | "edge";
+        /**
+         * ParticipantPage
+         * @description Participants by name.
+         */
+        ParticipantPage: {
+            /** Items */
+            items: components["schemas"]["Participant"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * ParticipantRound
+         * @description One participant's work in one attempt at a round, with the state of the round and all refused uploads.
+         */
+        ParticipantRound: {
             /**
              * Arrived At
              * @description When the contribution was accepted
@@ -3929,7 +4209,7 @@ export interface components {
             arrived_at: string | null;
             /**
              * Attempt
-             * @description Which attempt at the round: 1, or more after attempts without a quorum
+             * @description Attempt at the round: 1, or more after attempts without a quorum
              */
             attempt: number;
             /**
@@ -3949,7 +4229,7 @@ export interface components {
             digest: string | null;
             /**
              * Display Name
-             * @description What people call the participant
+             * @description Name of the participant for people
              */
             display_name: string;
             error: components["schemas"]["Failure"] | null;
@@ -3960,13 +4240,13 @@ export interface components {
             examples: number | null;
             /**
              * Factor
-             * @description What the round multiplied its update by, where that was clipped
+             * @description Factor that clipping multiplied the update by; null without clipping
              */
             factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
             /**
              * Metrics
-             * @description The participant's own figures, e.g. its train loss
+             * @description The participant's own metrics, e.g. its training loss
              */
             metrics: {
                 [key: string]: number;
@@ -3981,15 +4261,15 @@ export interface components {
             participant: string;
             /**
              * Refused
-             * @description Uploads that were refused, the latest last; none changed the model
+             * @description Uploads that were refused, the latest last; none of them changed the model
              */
-            refused: components["schemas"]["Refused"][];
+            refused: components["schemas"]["RefusedUploads"][];
             /** Round */
             round: number;
             round_state: components["schemas"]["RoundState"];
             /**
              * Seconds
-             * @description Seconds of local training, projection included
+             * @description Seconds of local training and projection
              */
             seconds: number | null;
             /**
@@ -4000,107 +4280,29 @@ export interface components {
             state: components["schemas"]["AssignmentState"];
         };
         /**
-         * PartPage
-         * @description Parts by round and attempt, the newest first.
+         * ParticipantRoundPage
+         * @description One participant's rounds by number and attempt, newest first.
          */
-        PartPage: {
+        ParticipantRoundPage: {
             /** Items */
-            items: components["schemas"]["PartOfParticipant"][];
-            /** Next Cursor */
-            next_cursor: string | null;
-        };
-        /**
-         * PartStatus
-         * @description Whether one part can be used; ``detail`` says what is wrong and what to do.
-         */
-        PartStatus: {
-            /** Detail */
-            detail: string | null;
-            /** Ready */
-            ready: boolean;
-        };
-        /**
-         * Participant
-         * @description A real participant of an experiment.
-         */
-        Participant: {
-            /**
-             * Created At
-             * Format: date-time
-             * @description When it enrolled
-             */
-            created_at: string;
-            /**
-             * Display Name
-             * @description What people call it, in any script
-             */
-            display_name: string;
-            /**
-             * Group
-             * @description Group of the code that it joined with
-             */
-            group: string | null;
-            /** Id */
-            id: string;
-            /**
-             * Name
-             * @description What paths and the ledger call it
-             */
-            name: string;
-            /**
-             * Public Key
-             * @description Ed25519 key that it signs by, in hexadecimal
-             */
-            public_key: string | null;
-            /**
-             * Revoked At
-             * @description Since when its token is refused
-             */
-            revoked_at: string | null;
-            /**
-             * Revoked For
-             * @description Why it was revoked or refused, as the administrator said
-             */
-            revoked_for: string | null;
-            /**
-             * Seen At
-             * Format: date-time
-             * @description When it last asked for work, within two minutes, or took it
-             */
-            seen_at: string;
-            /** @description pending until an administrator approves or refuses it */
-            state: components["schemas"]["ParticipantState"];
-        };
-        /**
-         * ParticipantKind
-         * @description Who trains: a simulated client on one of our workers, or a real participant at the edge.
-         * @enum {string}
-         */
-        ParticipantKind: "simulated" | "edge";
-        /**
-         * ParticipantPage
-         * @description Participants by name.
-         */
-        ParticipantPage: {
-            /** Items */
-            items: components["schemas"]["Participant"][];
+            items: components["schemas"]["ParticipantRound"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
         /**
          * ParticipantState
-         * @description pending → active | refused, where approval is asked for, else active at once; active → revoked.
+         * @description pending → active | refused, if approval is required, else active from the start; active → revoked.
          * @enum {string}
          */
         ParticipantState: "pending" | "active" | "refused" | "revoked";
         /**
          * ParticipantsSpec
-         * @description Who takes part: simulated clients over one dataset, real participants at the edge, or both.
+         * @description The participants: simulated clients over one dataset, real participants at the edge, or both.
          */
         ParticipantsSpec: {
             /**
              * Approval
-             * @description Real participants take part only once an administrator has approved them
+             * @description Real participants take part only after an administrator has approved them
              * @default false
              */
             approval: boolean;
@@ -4118,19 +4320,19 @@ export interface components {
             fraction: number;
             /**
              * Simulated
-             * @description Simulated clients the dataset is split over
+             * @description Simulated clients that share the dataset
              * @default 0
              */
             simulated: number;
         };
         /**
-         * Participation
+         * ParticipationMatrix
          * @description What became of each participant in each round. Losses and seconds have five digits.
          */
-        Participation: {
+        ParticipationMatrix: {
             /**
              * Display Names
-             * @description What people call the real ones; all others are simulated
+             * @description Names of the real participants for people; others are simulated
              */
             display_names: {
                 [key: string]: string;
@@ -4142,154 +4344,136 @@ export interface components {
             next_after_round: number | null;
             /**
              * Participants
-             * @description Names of all that are in these rounds, in order
+             * @description Names of all participants of these rounds, in order
              */
             participants: string[];
             /** Rounds */
-            rounds: components["schemas"]["Parts"][];
+            rounds: components["schemas"]["RoundCells"][];
             /** States */
             states: components["schemas"]["AssignmentState"][];
         };
         /**
-         * Parts
-         * @description One round: all lists but `refused` are equally long, with one entry for each participant that was asked.
+         * PatchedSpec
+         * @description The specification after a change.
          */
-        Parts: {
+        PatchedSpec: {
             /**
-             * Attempt
-             * @description The last attempt at the round; earlier ones count for who is not in it
+             * Dropped
+             * @description By dotted names, the values that the change removed without naming them
              */
-            attempt: number;
-            /**
-             * Losses
-             * @description Train loss; null where it is not told
-             */
-            losses: (number | null)[];
-            /**
-             * Participants
-             * @description Places in `participants` of the whole, ascending
-             */
-            participants: number[];
-            /**
-             * Refused
-             * @description By reason, places in `participants` of those of whom an upload was refused, or work rejected, for it; another upload may have been accepted
-             */
-            refused: {
-                [key: string]: number[];
+            dropped: {
+                [key: string]: unknown;
             };
-            /** Round */
-            round: number;
+            /** Spec */
+            spec: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * PlaygroundEvent
+         * @description The data of one event of an answer. The type of the event says which members it has.
+         *
+         *     `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is being read. `text`:
+         *     more of its answer. `done`: its answer is complete. `problem`: why the answers end early. `end`: nothing follows.
+         */
+        PlaygroundEvent: {
+            /**
+             * Code
+             * @description With `problem`, as all of the following
+             */
+            code?: string | null;
+            /** Detail */
+            detail?: string | null;
+            /**
+             * Ended
+             * @description With `done`: what ended the answer: the model, `max_new_tokens`, or the end of the context
+             */
+            ended?: ("model" | "length" | "context") | null;
+            /** Errors */
+            errors?: components["schemas"]["FieldError"][] | null;
+            /** Request Id */
+            request_id?: string | null;
+            /**
+             * Round
+             * @description With `loading`: the round whose model is being read
+             */
+            round?: number | null;
             /**
              * Seconds
-             * @description Seconds of local training; null where they are not told
+             * @description With `done`: time that the answer took; with `waiting`: time so far
              */
-            seconds: (number | null)[];
+            seconds?: number | null;
+            /** Side */
+            side?: ("tuned" | "base") | null;
+            /** Status */
+            status?: number | null;
             /**
-             * Sizes
-             * @description Bytes sent; null where nothing was accepted
+             * Text
+             * @description With `text`: the continuation of the answer
              */
-            sizes: (number | null)[];
-            state: components["schemas"]["RoundState"];
+            text?: string | null;
+            /** Title */
+            title?: string | null;
             /**
-             * States
-             * @description Places in `states` of the whole
+             * Tokens
+             * @description With `done`: length of the answer
              */
-            states: number[];
+            tokens?: number | null;
         };
         /**
-         * Plan
-         * @description What the experiment will send and need. Sizes are exact; noise, memory and time are expected.
+         * PlaygroundRequest
+         * @description A question to the model after a round, in the words of training.
+         * @example {
+         *       "input": "bell school kite",
+         *       "max_new_tokens": 16,
+         *       "question": "Count the words."
+         *     }
          */
-        Plan: {
+        PlaygroundRequest: {
             /**
-             * K
-             * @description Coordinates of a contribution, if the algorithm sends coordinates
+             * Compare
+             * @description Whether the base model answers too, after the tuned one
+             * @default true
              */
-            K: number | null;
-            /** Advice */
-            advice: string[];
+            compare: boolean;
             /**
-             * Aggregate Seconds
-             * @description The server's work in a round
+             * Input
+             * @description What the question is about, where that stands apart
+             * @default
              */
-            aggregate_seconds: number;
+            input: string;
             /**
-             * Bytes Down
-             * @description To each participant in a round
+             * Max New Tokens
+             * @description Longest answer, in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service
+             * @default 128
              */
-            bytes_down: number | null;
+            max_new_tokens: number;
             /**
-             * Bytes Up
-             * @description From each participant in a round; null where it is known only once the model is loaded
+             * Question
+             * @description What to ask: the instruction
              */
-            bytes_up: number | null;
+            question: string;
             /**
-             * D
-             * @description Weights that are tuned
+             * Round
+             * @description Round whose checkpoint answers; 0 is the base model. By default the last with a checkpoint
              */
-            d: number;
+            round?: number | null;
             /**
-             * Local Seconds
-             * @description A participant's training in a round, if it is as fast as the server; null without its `examples` where epochs are trained
+             * Seed
+             * @description Draws the same answer again at a temperature
+             * @default 0
              */
-            local_seconds: number | null;
+            seed: number;
             /**
-             * Memory Bytes
-             * @description A participant's peak
+             * Temperature
+             * @description 0: the most probable answer; higher: more varied
+             * @default 0
              */
-            memory_bytes: number | null;
-            /** @description Null where nothing is projected */
-            noise: components["schemas"]["PlannedNoise"] | null;
-            /**
-             * Participants
-             * @description Of a round
-             */
-            participants: number;
-            /** Rounds */
-            rounds: number;
-            /**
-             * Total Bytes
-             * @description Of all participants in all rounds, up and down
-             */
-            total_bytes: number | null;
-        };
-        /**
-         * Planned
-         * @description What would come of submitting the specification now.
-         */
-        Planned: {
-            /**
-             * Change
-             * @description With `original`, and without a problem: the JSON Merge Patch that clones it into this
-             */
-            change: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * Filled
-             * @description With every default filled in; a section with a wrong value is left out
-             */
-            filled: {
-                [key: string]: unknown;
-            };
-            plan: components["schemas"]["Plan"] | null;
-            /** @description What submitting it would be answered with; null: it would be accepted */
-            problem: components["schemas"]["Failure"] | null;
-            /** @description Why there is no plan of a specification without a problem */
-            unplanned: components["schemas"]["Failure"] | null;
-        };
-        /**
-         * PlannedNoise
-         * @description What random directions add to every weight in round 1, in percent of the weights' own size.
-         */
-        PlannedNoise: {
-            largest: components["schemas"]["LargestNoise"];
-            /** Percent */
-            percent: number;
+            temperature: number;
         };
         /**
          * Preset
-         * @description A named beginning of a specification.
+         * @description A named start for a specification.
          */
         Preset: {
             /**
@@ -4314,7 +4498,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description A problem document (RFC 9457), media type ``application/problem+json``.
+         * @description A problem document (RFC 9457). Its media type is ``application/problem+json``.
          */
         Problem: {
             /**
@@ -4324,7 +4508,7 @@ export interface components {
             code: string;
             /**
              * Current Round
-             * @description With `round.closed`: the current round, null if there will be no more
+             * @description With `round.closed`: the current round; null if no round follows
              * @default null
              */
             current_round: number | null;
@@ -4335,12 +4519,12 @@ export interface components {
             detail: string;
             /**
              * Errors
-             * @description The first 20 of the offending fields, if the problem is about fields; long values are cut
+             * @description The first 20 of the wrong fields, if the problem is about fields; long values are cut
              */
             errors: components["schemas"]["FieldError"][];
             /**
              * Errors Omitted
-             * @description How many more fields are wrong than `errors` tells of
+             * @description How many more fields are wrong
              */
             errors_omitted: number;
             /**
@@ -4350,7 +4534,7 @@ export interface components {
             instance: string;
             /**
              * Request Id
-             * @description The request's id, also in the header `X-Request-ID` and in the server's log
+             * @description Id of the request, also in the header `X-Request-ID` and in the server's log
              */
             request_id: string;
             /** Status */
@@ -4359,13 +4543,13 @@ export interface components {
             title: string;
             /**
              * Type
-             * @description `urn:ferret:problem:` and the code
+             * @description `urn:ferret:problem:` followed by the code
              */
             type: string;
         };
         /**
          * Project
-         * @description Experiments that belong together, and what they may use.
+         * @description A group of experiments, and what they may use.
          */
         Project: {
             /**
@@ -4382,7 +4566,7 @@ export interface components {
             description: string;
             /**
              * Models
-             * @description Models that its experiments may tune; null: all that the server reads
+             * @description Models that its experiments may train; null: all that the server reads
              */
             models: components["schemas"]["AllowedModel"][] | null;
             /** Name */
@@ -4408,9 +4592,9 @@ export interface components {
             description: string;
             /**
              * Models
-             * @description Models that its experiments may tune; null: all that the server reads
+             * @description Models that its experiments may train; null: all that the server reads
              */
-            models?: components["schemas"]["AllowedModel"][] | null;
+            models?: components["schemas"]["NewAllowedModel"][] | null;
         };
         /**
          * ProjectPage
@@ -4424,17 +4608,17 @@ export interface components {
         };
         /**
          * PromptSpec
-         * @description How an example becomes tokens, in training and in evaluation alike.
+         * @description The conversion of an example to tokens, in training and evaluation alike.
          */
         PromptSpec: {
             /**
              * Max Tokens
-             * @description Longest sequence, prompt and answer, in tokens; the model's context if unset, 1024 as published
+             * @description Longest sequence, prompt and answer, in tokens; if unset, the model's context; the paper uses 1024
              */
             max_tokens?: number | null;
             /**
              * Template
-             * @description paper: as printed there; alpaca, dolly: with line breaks, as published codes do; chat: the model's own chat template
+             * @description paper: as in the paper; alpaca, dolly: with line breaks, as in published code; chat: the model's own chat template
              * @default paper
              * @enum {string}
              */
@@ -4442,23 +4626,23 @@ export interface components {
         };
         /**
          * Queue
-         * @description Queues have worker processes of their own: nothing that is asked in the playground keeps a round waiting.
+         * @description Queues with separate worker processes: questions in the playground never delay a round.
          * @enum {string}
          */
         Queue: "train" | "aggregate" | "playground";
         /**
-         * QueueFacts
-         * @description A queue, and who works on it. Experiments that wait for their turn to start are not in it.
+         * QueueStatus
+         * @description A queue and its workers. Experiments that wait for their turn to start are not counted.
          */
-        QueueFacts: {
+        QueueStatus: {
             /**
              * Messages
-             * @description At the broker and in no worker's hands; null: the broker does not answer
+             * @description Messages at the broker that no worker has taken; null: the broker does not answer
              */
             messages: number | null;
             /**
              * Oldest
-             * @description Since when the oldest of it waits; null where nothing does
+             * @description Since when the oldest of it waits; null if nothing does
              */
             oldest: string | null;
             queue: components["schemas"]["Queue"];
@@ -4466,7 +4650,7 @@ export interface components {
             waiting: number;
             /**
              * Workers
-             * @description That gave a sign of life in the last 15 seconds
+             * @description Workers that gave a sign of life in the last 15 seconds
              */
             workers: number;
         };
@@ -4475,52 +4659,57 @@ export interface components {
          * @description Whether the service is ready, and the state of each part.
          */
         Readiness: {
-            broker: components["schemas"]["PartStatus"];
-            database: components["schemas"]["PartStatus"];
-            migrations: components["schemas"]["PartStatus"];
+            broker: components["schemas"]["ComponentStatus"];
+            database: components["schemas"]["ComponentStatus"];
+            migrations: components["schemas"]["ComponentStatus"];
             /** Ready */
             ready: boolean;
-            storage: components["schemas"]["PartStatus"];
+            storage: components["schemas"]["ComponentStatus"];
         };
         /**
          * Receipt
-         * @description A leaf of a record's Merkle tree with the way to its root, and the record's header.
+         * @description A leaf of a record's tree with its path to the root, and the record's header.
+         *
+         *     ``hash`` is the header's link in the ledger's chain. The receipt can be checked with this link alone.
          */
         Receipt: {
             /**
              * Hash
-             * @description The record's link in the chain: BLAKE3 of the header's canonical JSON
+             * @description The record's hash: BLAKE3 of the header's canonical JSON
              */
             hash: string;
             header: components["schemas"]["Header"];
             /**
              * Index
-             * @description Place of the leaf among the header's `size`
+             * @description Index of the leaf among the header's `size`
              */
             index: number;
             /**
              * Leaf
-             * @description What the record says of the contribution: the canonical JSON that the tree hashes
+             * @description The record's entry for the contribution, as hashed by the tree
              */
             leaf: string;
             /**
              * Path
-             * @description Hashes beside the way to the header's `root`, lowest first
+             * @description Sibling hashes on the path to the root, lowest first
              */
             path: string[];
         };
         /**
          * ReconstructionError
-         * @description ‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and what was rebuilt of it, Δ~.
+         * @description ‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and its reconstruction Δ~.
          */
         ReconstructionError: {
             /** Expected */
             expected: number;
-            /** High */
+            /**
+             * High
+             * @description Two standard errors above
+             */
             high: number;
             /**
              * Low
-             * @description Two standard errors below, or what agreeing participants would come to
+             * @description Two standard errors below, or the value for participants that agree
              */
             low: number;
         };
@@ -4536,10 +4725,10 @@ export interface components {
             reason?: string | null;
         };
         /**
-         * Refused
+         * RefusedUploads
          * @description Uploads for one assignment that were refused for the same reason.
          */
-        Refused: {
+        RefusedUploads: {
             /**
              * Code
              * @description Stable name of the reason, e.g. `contribution.non_finite`
@@ -4590,7 +4779,7 @@ export interface components {
             detail: string;
             /**
              * Display Name
-             * @description What people call the participant
+             * @description Name of the participant for people
              */
             display_name: string;
             /** Participant */
@@ -4615,23 +4804,6 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * Revised
-         * @description The specification after a change.
-         */
-        Revised: {
-            /**
-             * Dropped
-             * @description By dotted names, the values that had to go without being mentioned
-             */
-            dropped: {
-                [key: string]: unknown;
-            };
-            /** Spec */
-            spec: {
-                [key: string]: unknown;
-            };
-        };
-        /**
          * Revocation
          * @description Why a participant is removed. The participant is told.
          * @example {
@@ -4643,79 +4815,82 @@ export interface components {
             reason?: string | null;
         };
         /**
-         * Revoked
-         * @description What revoking a group has changed.
+         * RevocationCount
+         * @description How many members of a group a request has revoked.
          */
-        Revoked: {
+        RevocationCount: {
             /**
              * Revoked
-             * @description How many this request revoked; what was revoked before is not counted
+             * @description Those that were revoked before are not counted
              */
             revoked: number;
         };
         /**
          * RobustSpec
-         * @description What keeps one participant from ruining a round: bounds against the round's median, and what is undone.
+         * @description Limits on the influence of one participant: bounds relative to the round's median, and undoing of a failed round.
          *
-         *     Factors are of the median over the round's participants, of which there must be three for one to be taken.
+         *     Factors are relative to the median over the round's participants, which needs at least three.
          */
         RobustSpec: {
             /**
              * Agree
-             * @description Share of the round's median agreement with the others below which agree leaves an update out
+             * @description Smallest agreement with the other updates, as a share of the median; agree rejects updates below it
              * @default 0.1
              */
             agree: number;
             /**
              * Examples
-             * @description Number of examples beyond which a participant weighs no more
+             * @description Largest number of examples that counts in a weight, as a multiple of the median
              * @default 3
              */
             examples: number;
             /**
              * Explosion
-             * @description Factor by which a round may raise the loss on 8 held-out sequences before it is undone
+             * @description Largest accepted ratio of the loss on 8 held-out sequences after and before a round; above it the round is undone
              * @default 2
              */
             explosion: number;
             /**
              * Factor
-             * @description Norm, of the update or a part of it, beyond which an update is shortened to it
+             * @description Largest norm of an update, or of a part of it, as a multiple of the median; larger ones are scaled down to it
              * @default 2
              */
             factor: number;
             /**
              * Refuse
-             * @description Norm of the update beyond which it is left out
+             * @description Largest norm of an update, as a multiple of the median; larger ones are rejected
              * @default 4
              */
             refuse: number;
             /**
              * Rule
-             * @description clip: long updates are shortened; agree: and who points elsewhere is left out; median, trimmed_mean: of each coordinate, where these are comparable; none: only what is absurd is refused
+             * @description clip: large updates are scaled down; agree: also rejects updates that point in another direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible values are rejected
              * @default clip
              * @enum {string}
              */
             rule: "clip" | "agree" | "median" | "trimmed_mean" | "none";
             /**
              * Trim
-             * @description Share of the greatest and of the least values that trimmed_mean omits
+             * @description Share of the largest and of the smallest values that trimmed_mean omits
              * @default 0.2
              */
             trim: number;
         };
         /**
          * Role
-         * @description Each may do what the one before may, and more.
+         * @description Roles in ascending order; each includes the permissions of the previous one.
          * @enum {string}
          */
         Role: "viewer" | "researcher" | "admin";
         /**
          * Round
-         * @description One round: from opening over the frozen set of contributions to the committed model.
+         * @description One round: it opens, its contributions are frozen, and the model is committed.
          */
         Round: {
-            /** Accepted */
+            /**
+             * Accepted
+             * @description Contributions that were accepted
+             */
             accepted: number;
             /**
              * Attempt
@@ -4724,17 +4899,17 @@ export interface components {
             attempt: number;
             /**
              * Base Digest
-             * @description Digest of the model the participants started from
+             * @description Digest of the model that the participants start from
              */
             base_digest: string;
             /**
              * Bytes Down
-             * @description Bytes received by the round's participants, in all
+             * @description Bytes received by all participants of the round
              */
             bytes_down: number;
             /**
              * Bytes Up
-             * @description Bytes sent by the round's participants, in all
+             * @description Bytes sent by all participants of the round
              */
             bytes_up: number;
             /** Committed At */
@@ -4742,7 +4917,7 @@ export interface components {
             /**
              * Deadline At
              * Format: date-time
-             * @description When the round closes with its quorum: after round.deadline_seconds, or, where that is not given, a time that follows from how long the contributions of recent rounds took
+             * @description When the round closes with its quorum: after `round.deadline_seconds` or, if that is not given, after a time that follows from how long the contributions of recent rounds took
              */
             deadline_at: string;
             /**
@@ -4773,16 +4948,65 @@ export interface components {
             opened_at: string;
             /**
              * Participants
-             * @description Assignments handed out
+             * @description Number of assignments
              */
             participants: number;
-            /** Rejected */
+            /**
+             * Rejected
+             * @description Contributions that were rejected
+             */
             rejected: number;
             state: components["schemas"]["RoundState"];
         };
         /**
+         * RoundCells
+         * @description One round. All lists but `refused` are equally long, with one entry for each participant of the round.
+         */
+        RoundCells: {
+            /**
+             * Attempt
+             * @description The last attempt at the round; a participant that is only in an earlier one is shown as of that
+             */
+            attempt: number;
+            /**
+             * Losses
+             * @description Training loss; null if not reported
+             */
+            losses: (number | null)[];
+            /**
+             * Participants
+             * @description Indices into `participants` of the matrix, ascending
+             */
+            participants: number[];
+            /**
+             * Refused
+             * @description By reason, indices into `participants` of those with a refused upload or rejected work; another upload of theirs may have been accepted
+             */
+            refused: {
+                [key: string]: number[];
+            };
+            /** Round */
+            round: number;
+            /**
+             * Seconds
+             * @description Seconds of local training; null if not reported
+             */
+            seconds: (number | null)[];
+            /**
+             * Sizes
+             * @description Bytes sent; null if nothing was accepted
+             */
+            sizes: (number | null)[];
+            state: components["schemas"]["RoundState"];
+            /**
+             * States
+             * @description Indices into `states` of the matrix
+             */
+            states: number[];
+        };
+        /**
          * RoundPage
-         * @description Rounds in order of their numbers.
+         * @description Rounds by number.
          */
         RoundPage: {
             /** Items */
@@ -4792,7 +5016,7 @@ export interface components {
         };
         /**
          * RoundSpec
-         * @description When a round closes: once enough participants have reported, or at the deadline if a quorum has.
+         * @description Closing of rounds: after enough participants have reported, or at the deadline if the quorum has.
          */
         RoundSpec: {
             /**
@@ -4803,12 +5027,12 @@ export interface components {
             attempts: number;
             /**
              * Deadline Seconds
-             * @description Seconds until an open round closes; if unset, an hour without real participants and in the first rounds, then what recent contributions took: their median and six median absolute deviations, at least twice what the quorum took, from 5 minutes to a day
+             * @description Seconds until an open round closes. If unset: an hour without real participants and in the first rounds; later the median of recent contributions plus six median absolute deviations, at least twice the time of the quorum, from 5 minutes to a day
              */
             deadline_seconds?: number | null;
             /**
              * Over Selection
-             * @description Extra share of participants to invite; the round closes once as many as sampled have reported
+             * @description Extra share of participants to invite; the round closes after the sampled number has reported
              * @default 0
              */
             over_selection: number;
@@ -4821,18 +5045,17 @@ export interface components {
         /**
          * RoundState
          * @description (opening →) open → frozen → committed | abandoned. A round of many participants is prepared while it is opening:
-         *     nobody works on it yet.
+         *     its assignments are not available yet.
          * @enum {string}
          */
         RoundState: "opening" | "open" | "frozen" | "committed" | "abandoned";
         /**
          * RoundTask
-         * @description What one participant does in one round; the same for simulated clients and real participants.
+         * @description One participant's work in one round; the same for simulated clients and real participants.
          *
-         *     ``data_seed`` orders the batches, ``seed`` is the participant's own for its bases, all participants of the
-         *     round share ``round_seed``, ``population`` is the number of participants they were sampled from, and ``rounds`` the
-         *     number of rounds of the experiment, which schedules follow. The service derives all of them: clients never choose
-         *     seeds.
+         *     ``data_seed`` orders the batches. ``seed`` is the participant's own, for its bases. ``round_seed`` is shared by all
+         *     participants of the round. ``population`` is the number of participants they were sampled from. ``rounds`` is the
+         *     number of rounds of the experiment, for schedules. The service derives all of them: clients never choose seeds.
          */
         RoundTask: {
             /**
@@ -4863,19 +5086,19 @@ export interface components {
         /**
          * RoundUpdate
          * @description One committed round's update. Lists have one entry for each block, in the model's order; what the algorithm does
-         *     not have is null. Of more than 1,024 blocks, neighbours are put together.
+         *     not have is null. Of more than 1,024 blocks, neighbours are combined.
          */
         RoundUpdate: {
             /**
              * K
-             * @description Coordinates of each, in the mean over the participants
+             * @description Coordinates of each block, mean over the participants
              */
             K: number[] | null;
-            /** @description Null where updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not tell the update */
+            /** @description Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not reveal the update */
             agreement: components["schemas"]["UpdateAgreement"] | null;
             /**
              * Blocks
-             * @description Names: the blocks that updates are projected in, else the tensors
+             * @description Names of the blocks that updates are projected in, else of the tensors
              */
             blocks: string[];
             error: components["schemas"]["ReconstructionError"] | null;
@@ -4888,17 +5111,17 @@ export interface components {
             round: number;
             /**
              * Sizes
-             * @description Weights of each
+             * @description Weights of each block
              */
             sizes: number[];
             /**
              * Step
-             * @description What the round moved the weights by: root mean square over the block's weights
+             * @description How far the round moved the weights: root mean square over the block's weights
              */
             step: number[];
             /**
              * Update
-             * @description One participant's own update, as its coordinates tell it: root mean square over the block's weights, and over the participants
+             * @description One participant's update, estimated from its coordinates: root mean square over the block's weights, and over the participants
              */
             update: number[] | null;
             weight_noise: components["schemas"]["UpdateNoise"] | null;
@@ -4909,73 +5132,41 @@ export interface components {
             weights: number[];
         };
         /**
-         * Said
-         * @description The data of one event of an answer. Which members there are, its type says.
-         *
-         *     `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is read. `text`: more of
-         *     its answer. `done`: the answer is whole. `problem`: there is no more, since. `end`: there is no more.
-         */
-        Said: {
-            /**
-             * Code
-             * @description With `problem`, as the following
-             */
-            code?: string | null;
-            /** Detail */
-            detail?: string | null;
-            /**
-             * Ended
-             * @description With `done`: who ended the answer, the model, `max_new_tokens`, or the end of the context
-             */
-            ended?: ("model" | "length" | "context") | null;
-            /** Errors */
-            errors?: components["schemas"]["FieldError"][] | null;
-            /** Request Id */
-            request_id?: string | null;
-            /**
-             * Round
-             * @description With `loading`: the round whose model is read
-             */
-            round?: number | null;
-            /**
-             * Seconds
-             * @description With `done`: what the answer took; with `waiting`: so far
-             */
-            seconds?: number | null;
-            /** Side */
-            side?: ("tuned" | "base") | null;
-            /** Status */
-            status?: number | null;
-            /**
-             * Text
-             * @description With `text`: what follows what was said before
-             */
-            text?: string | null;
-            /** Title */
-            title?: string | null;
-            /**
-             * Tokens
-             * @description With `done`: the answer's length
-             */
-            tokens?: number | null;
-        };
-        /**
          * Scope
-         * @description What a token is good for, within its user's role: what only looks, what changes something, and ``GET /metrics``
-         *     alone, which ``read`` allows too.
+         * @description Scopes of a token, within its user's role: reading, changing, and ``GET /metrics`` alone, which ``read`` allows
+         *     too.
          * @enum {string}
          */
         Scope: "read" | "write" | "metrics";
         /**
+         * SeedStatistics
+         * @description Mean and deviation of one value over the experiments of a group that have it.
+         */
+        SeedStatistics: {
+            /**
+             * Count
+             * @description Experiments that have the value
+             */
+            count: number;
+            /** Mean */
+            mean: number;
+            /**
+             * Sd
+             * @description Standard deviation of the sample (n - 1); null for a single value
+             */
+            sd: number | null;
+        };
+        /**
          * ServerSpec
-         * @description How a round's update moves the global model: the same choices for every algorithm.
+         * @description The server's optimizer, which applies a round's update to the global model; the same for every algorithm.
          *
-         *     ``momentum`` is FedAvgM's, with ``nesterov`` DiLoCo's; ``beta1``, ``beta2`` and ``tau`` are FedAdam's and FedYogi's.
+         *     ``momentum`` belongs to FedAvgM and, with ``nesterov``, to DiLoCo; ``beta1``, ``beta2`` and ``tau`` to FedAdam and
+         *     FedYogi.
          */
         ServerSpec: {
             /**
              * Average
-             * @description tail: the mean of the models of the last rounds is kept and evaluated beside the last model
+             * @description tail: also evaluate the mean of the models of the last rounds
              * @default none
              * @enum {string}
              */
@@ -4999,7 +5190,7 @@ export interface components {
             beta2: number;
             /**
              * Development
-             * @description Training examples, of the validation split, that are set aside for guard and tail to measure on
+             * @description Training examples, from the validation split, set aside as development sequences for guard and tail
              * @default 16
              */
             development: number;
@@ -5017,7 +5208,7 @@ export interface components {
             momentum: number;
             /**
              * Nesterov
-             * @description Nesterov's momentum: the step looks one round ahead, as DiLoCo's; needs momentum
+             * @description Nesterov momentum: the step looks one round ahead, as in DiLoCo; needs momentum
              * @default false
              */
             nesterov: boolean;
@@ -5030,27 +5221,27 @@ export interface components {
             optimizer: "sgd" | "adam" | "yogi";
             /**
              * Rise
-             * @description Share by which a round may raise the loss on development sequences before guard halves its step
+             * @description Largest accepted rise of the loss on development sequences, as a share; above it guard halves the step
              * @default 0.05
              */
             rise: number;
             /**
              * Schedule
-             * @description How the learning rate falls towards 0 over the rounds
+             * @description Decay of the learning rate towards 0 over the rounds
              * @default constant
              * @enum {string}
              */
             schedule: "constant" | "linear" | "cosine";
             /**
              * Step
-             * @description fixed: every round is applied in full; guard: its step is halved as long as it would raise the loss on development sequences by more than rise
+             * @description fixed: each round is applied in full; guard: its step is halved until it raises the loss on development sequences by at most rise
              * @default fixed
              * @enum {string}
              */
             step: "fixed" | "guard";
             /**
              * Tau
-             * @description Added to the second moment's root, for adam and yogi
+             * @description Added to the root of the second moment, for adam and yogi
              * @default 0.001
              */
             tau: number;
@@ -5062,7 +5253,7 @@ export interface components {
             warmup_rounds: number;
             /**
              * Weights
-             * @description equal: all participants count the same; examples: by their number of examples
+             * @description equal: all participants have the same weight; examples: weighted by their number of examples
              * @default equal
              * @enum {string}
              */
@@ -5070,7 +5261,7 @@ export interface components {
         };
         /**
          * SignInLink
-         * @description Signs one browser in, once: what browsers keep in their history opens nothing any more.
+         * @description Signs one browser in, once. The copy in the browser's history is useless afterwards.
          */
         SignInLink: {
             /**
@@ -5082,39 +5273,24 @@ export interface components {
             token: string;
             /**
              * Url
-             * @description To be opened in a browser; the dashboard takes the token out of the address
+             * @description Address to open in a browser; the dashboard removes the token from the address bar
              */
             url: string;
         };
         /**
-         * SignInWays
-         * @description How people sign in here, beside name and password.
+         * SignInMethods
+         * @description How people can sign in, besides name and password.
          */
-        SignInWays: {
+        SignInMethods: {
             /**
              * Provider
-             * @description What the OpenID Connect provider is called; null: there is none
+             * @description Name of the OpenID Connect provider; null: there is none
              */
             provider: string | null;
         };
         /**
-         * Spread
-         * @description Of `count` values, one of each experiment that has the metric.
-         */
-        Spread: {
-            /** Count */
-            count: number;
-            /** Mean */
-            mean: number;
-            /**
-             * Sd
-             * @description Standard deviation of the sample (n - 1); null for a single value
-             */
-            sd: number | null;
-        };
-        /**
          * Stall
-         * @description Why the experiment cannot make progress. It continues by itself once this is fixed.
+         * @description Why the experiment cannot make progress. It continues by itself once the reason is gone.
          */
         Stall: {
             /**
@@ -5134,32 +5310,15 @@ export interface components {
             since: string;
         };
         /**
-         * Stopped
-         * @description The experiment ended before its last round, as `stopping` in its specification asks for.
-         */
-        Stopped: {
-            best: components["schemas"]["Best"];
-            /**
-             * Detail
-             * @description Why, for people
-             */
-            detail: string;
-            /**
-             * Round
-             * @description Its last round
-             */
-            round: number;
-        };
-        /**
          * StoppingSpec
-         * @description By which metric rounds are compared, and when an experiment ends before its last round because of it.
+         * @description The metric that ranks rounds, and early stopping.
          *
-         *     Only what the service measures itself counts: what participants report of themselves ends nothing.
+         *     Only metrics that the service measures itself count: reports of participants end nothing.
          */
         StoppingSpec: {
             /**
              * Metric
-             * @description Metric of the evaluation that says which round is best
+             * @description Metric of the evaluation that ranks rounds
              * @default eval_loss
              * @enum {string}
              */
@@ -5172,15 +5331,15 @@ export interface components {
             min_delta: number;
             /**
              * Patience
-             * @description Stop after so many evaluations in a row that were no improvement; unset runs all rounds. With it, the next round waits for the evaluation, and every evaluated round is saved
+             * @description Stop after this number of evaluations in a row without improvement; if unset, all rounds run. If set, the next round waits for the evaluation, and every evaluated round is saved
              */
             patience?: number | null;
         };
         /**
-         * StorageFacts
-         * @description Where contributions and checkpoints are.
+         * StorageStatus
+         * @description Where contributions and checkpoints are stored.
          */
-        StorageFacts: {
+        StorageStatus: {
             /**
              * Kind
              * @description `file` or `s3`
@@ -5194,15 +5353,15 @@ export interface components {
         };
         /**
          * System
-         * @description How the whole service is: its parts, its queues, its workers.
+         * @description The state of the whole service: its parts, its queues and its workers.
          */
         System: {
             /**
              * Broker Silent Since
-             * @description As the workers' reconciler saw it; null: it answers
+             * @description Since when the broker does not answer the workers' reconciler; null: it answers
              */
             broker_silent_since: string | null;
-            database: components["schemas"]["DatabaseFacts"];
+            database: components["schemas"]["DatabaseStatus"];
             disk: components["schemas"]["Disk"];
             /** Experiments */
             experiments: {
@@ -5215,15 +5374,15 @@ export interface components {
             given_up: number;
             parts: components["schemas"]["Readiness"];
             /** Queues */
-            queues: components["schemas"]["QueueFacts"][];
-            storage: components["schemas"]["StorageFacts"];
+            queues: components["schemas"]["QueueStatus"][];
+            storage: components["schemas"]["StorageStatus"];
             /**
              * Time
              * Format: date-time
-             * @description By the database's clock, as all times here
+             * @description By the database's clock, like all times here
              */
             time: string;
-            /** @description Calls for work that were not handed to the broker yet */
+            /** @description Calls for work that are not handed to the broker yet */
             unsent: components["schemas"]["Backlog"];
             /** Version */
             version: string;
@@ -5231,11 +5390,11 @@ export interface components {
              * Workers
              * @description By queue, host and process
              */
-            workers: components["schemas"]["WorkerFacts"][];
+            workers: components["schemas"]["WorkerStatus"][];
         };
         /**
          * TaskName
-         * @description Each takes one id.
+         * @description Tasks; each takes one id.
          *
          *     ``coordinate``: an experiment; ``train``: an assignment; ``aggregate``: a round; ``evaluate``: a round, or an
          *     experiment for its base model; ``repair``: an experiment; ``reconcile``: ignored; ``answer``: a question of
@@ -5253,7 +5412,10 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Expires At */
+            /**
+             * Expires At
+             * @description null: it does not expire
+             */
             expires_at: string | null;
             /** Id */
             id: string;
@@ -5263,7 +5425,7 @@ export interface components {
             scopes: components["schemas"]["Scope"][];
             /**
              * Used At
-             * @description When it was last used, within a minute; null: never
+             * @description When it was last used, to within a minute; null: never
              */
             used_at: string | null;
         };
@@ -5283,19 +5445,19 @@ export interface components {
         UpdateAgreement: {
             /**
              * Cosines
-             * @description Estimates, which may lie beyond −1 and 1; null where one of the two did not move
+             * @description Estimates, which may lie outside −1 to 1; null if one of the two updates is zero
              */
             cosines: (number | null)[];
             /**
              * Display Names
-             * @description What people call the real ones; all others are simulated
+             * @description Names of real participants for people; others are simulated
              */
             display_names: {
                 [key: string]: string;
             };
             /**
              * Errors
-             * @description Standard error of each, as the projection puts it on the estimate; 0 where nothing is estimated
+             * @description Standard error of each estimate, which the projection causes; 0 if nothing is estimated
              */
             errors: (number | null)[];
             /**
@@ -5306,33 +5468,44 @@ export interface components {
         };
         /**
          * UpdateNoise
-         * @description The noise that random directions put into the step, held against the weights.
+         * @description The noise that random directions add to the step, compared with the weights.
          */
         UpdateNoise: {
             /**
              * Advice
-             * @description Changes each of which brings it to what is advised; empty where it is below
+             * @description Changes, each of which lowers it to what is advised; empty if it is lower
              */
             advice: string[];
             /**
              * Advised Percent
-             * @description What is advised at most
+             * @description The highest value that is advised
              */
             advised_percent: number;
             /**
              * Most Percent
-             * @description Beyond it a round is refused, unless `algorithm.guard` is off
+             * @description Above it a round is refused, unless `algorithm.guard` is off
              */
             most_percent: number;
             /**
              * Percent
-             * @description Of the weights' own size, over the whole model
+             * @description In percent of the size of the weights, over the whole model
              */
             percent: number;
         };
         /**
+         * UploadProgress
+         * @description How much of a contribution the server has.
+         */
+        UploadProgress: {
+            /**
+             * Offset
+             * @description Bytes that the server has stored; the next part begins there
+             */
+            offset: number;
+        };
+        /**
          * User
-         * @description Somebody who signs in.
+         * @description A person with an account.
          */
         User: {
             /**
@@ -5382,16 +5555,16 @@ export interface components {
          * @description What a participant without an assignment waits for.
          */
         Waiting: {
-            /** @description Approval, others to join, the next round, contributions, the model, a resumption, or the end */
+            /** @description Approval, other participants, the next round, contributions, the model, a resumption, or the end */
             awaited: components["schemas"]["Awaited"];
             /**
              * Done
-             * @description How many have joined or contributed; 0 where nothing is counted
+             * @description How many have joined or contributed; 0 if nothing is counted
              */
             done: number;
             /**
              * Round
-             * @description The round it is about; 0 before round 1
+             * @description The round that it is about; 0 before round 1
              */
             round: number;
             /**
@@ -5401,10 +5574,10 @@ export interface components {
             total: number;
         };
         /**
-         * WorkerFacts
+         * WorkerStatus
          * @description A worker process that was alive within the last day.
          */
-        WorkerFacts: {
+        WorkerStatus: {
             /**
              * Alive
              * @description Whether it gave a sign of life in the last 15 seconds
@@ -5440,7 +5613,7 @@ export interface components {
              * @description Id of what the task is about
              */
             subject: string | null;
-            /** @description What it works at; null: it is idle */
+            /** @description What it works on; null: it is idle */
             task: components["schemas"]["TaskName"] | null;
         };
     };
@@ -5492,7 +5665,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -5503,7 +5676,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5581,7 +5754,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -5592,7 +5765,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5672,7 +5845,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -5683,7 +5856,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5764,7 +5937,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -5784,7 +5957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5834,29 +6007,29 @@ export interface operations {
     list_experiments: {
         parameters: {
             query?: {
-                /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
+                /** @description Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. A leading minus sorts in descending order. Experiments without a value always come last */
                 sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
                 cursor?: string | null;
-                /** @description Any of these states */
+                /** @description Only experiments in one of these states */
                 state?: components["schemas"]["ExperimentState"][];
-                /** @description Each of these tags */
+                /** @description Only experiments with all of these tags */
                 tag?: string[];
                 algorithm?: string | null;
                 dataset?: string | null;
-                /** @description Part of the name, upper or lower case */
+                /** @description Part of the name; case is ignored */
                 name?: string | null;
                 /** @description True: archived experiments only. False: all others */
                 archived?: boolean;
                 /** @description Name of the project */
                 project?: string | null;
-                /** @description Submitted then or later */
+                /** @description Only experiments submitted at or after this time */
                 created_after?: string | null;
-                /** @description Submitted earlier */
+                /** @description Only experiments submitted before this time */
                 created_before?: string | null;
-                /** @description Of this group, by its key */
+                /** @description Only experiments of the group with this key */
                 seed_group?: string | null;
             };
             header?: never;
@@ -5887,7 +6060,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -5898,7 +6071,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -5948,9 +6121,9 @@ export interface operations {
     submit_experiment: {
         parameters: {
             query?: {
-                /** @description Project that it is to belong to; may be left out by who sees only one */
+                /** @description Project of the experiment. Optional if the caller belongs to exactly one */
                 project?: string | null;
-                /** @description How many trainings it gets for each one of an experiment of priority 1; of queued experiments those of a higher priority start first */
+                /** @description Trainings it gets for each one of an experiment with priority 1; queued experiments with higher priority start first */
                 priority?: number;
             };
             header?: {
@@ -5990,7 +6163,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6019,7 +6192,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6076,29 +6249,29 @@ export interface operations {
     list_experiment_groups: {
         parameters: {
             query?: {
-                /** @description A column: the experiments' own, their bytes, or the last or best value of a metric. With a minus before it the greatest comes first; experiments without a value always come last */
+                /** @description Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. A leading minus sorts in descending order. Experiments without a value always come last */
                 sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
                 cursor?: string | null;
-                /** @description Any of these states */
+                /** @description Only experiments in one of these states */
                 state?: components["schemas"]["ExperimentState"][];
-                /** @description Each of these tags */
+                /** @description Only experiments with all of these tags */
                 tag?: string[];
                 algorithm?: string | null;
                 dataset?: string | null;
-                /** @description Part of the name, upper or lower case */
+                /** @description Part of the name; case is ignored */
                 name?: string | null;
                 /** @description True: archived experiments only. False: all others */
                 archived?: boolean;
                 /** @description Name of the project */
                 project?: string | null;
-                /** @description Submitted then or later */
+                /** @description Only experiments submitted at or after this time */
                 created_after?: string | null;
-                /** @description Submitted earlier */
+                /** @description Only experiments submitted before this time */
                 created_before?: string | null;
-                /** @description Of this group, by its key */
+                /** @description Only experiments of the group with this key */
                 seed_group?: string | null;
             };
             header?: never;
@@ -6129,7 +6302,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6140,7 +6313,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6202,7 +6375,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description Of name, tags, notes and priority, which can be edited */
+                    /** @description Entity tag of name, tags, notes and priority, the fields that can be edited */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -6223,7 +6396,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6243,7 +6416,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6322,7 +6495,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6351,7 +6524,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6402,7 +6575,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` of what was read: an edit since then is refused */
+                /** @description `ETag` of the experiment when it was read. A later edit makes this one fail */
                 "If-Match"?: string | null;
             };
             path: {
@@ -6420,7 +6593,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description Of name, tags, notes and priority, which can be edited */
+                    /** @description Entity tag of name, tags, notes and priority, the fields that can be edited */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -6441,7 +6614,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6479,7 +6652,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6565,7 +6738,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6585,7 +6758,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6655,7 +6828,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The range asked for */
+            /** @description The requested range */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -6685,7 +6858,7 @@ export interface operations {
             };
             /**
              * @description `round.too_small`: Too few participants contributed to the round for a download.
-             *     `auth.forbidden`: This token may not do that.
+             *     `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6717,7 +6890,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6810,7 +6983,7 @@ export interface operations {
             };
             /**
              * @description `round.too_small`: Too few participants contributed to the round for a download.
-             *     `auth.forbidden`: This token may not do that.
+             *     `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6833,7 +7006,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -6925,7 +7098,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -6945,7 +7118,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7033,7 +7206,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7053,7 +7226,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7138,7 +7311,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7176,7 +7349,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7259,7 +7432,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7282,7 +7455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7341,7 +7514,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["GroupOfCodes"];
+                "application/json": components["schemas"]["CodeGroup"];
             };
         };
         responses: {
@@ -7351,7 +7524,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revoked"];
+                    "application/json": components["schemas"]["RevocationCount"];
                 };
             };
             /**
@@ -7367,7 +7540,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7399,7 +7572,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7485,7 +7658,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7505,7 +7678,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7599,7 +7772,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7619,7 +7792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7708,7 +7881,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7728,7 +7901,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7780,11 +7953,11 @@ export interface operations {
             query?: {
                 /** @description Only this metric, e.g. `eval_loss` */
                 name?: string | null;
-                /** @description The most points of each metric: where there are more rounds, a point stands for a power of two of them, with their least, mean and greatest value. Without it every round has its own */
+                /** @description Maximum number of points per metric. With more rounds, each point covers a power of two of them and holds their minimum, mean and maximum. By default each round is one point */
                 points?: number | null;
-                /** @description Rounds from this one on */
+                /** @description First round to include */
                 from?: number | null;
-                /** @description Rounds up to this one */
+                /** @description Last round to include */
                 to?: number | null;
             };
             header?: never;
@@ -7819,7 +7992,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7839,7 +8012,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -7927,7 +8100,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -7947,7 +8120,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8030,7 +8203,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8062,7 +8235,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8149,7 +8322,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8190,7 +8363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8277,7 +8450,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8309,7 +8482,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8381,7 +8554,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PartPage"];
+                    "application/json": components["schemas"]["ParticipantRoundPage"];
                 };
             };
             /**
@@ -8397,7 +8570,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8420,7 +8593,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8489,7 +8662,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revoked"];
+                    "application/json": components["schemas"]["RevocationCount"];
                 };
             };
             /**
@@ -8505,7 +8678,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8537,7 +8710,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8593,7 +8766,7 @@ export interface operations {
                 limit?: number;
             };
             header?: {
-                /** @description The `ETag` of what is known: 304 where it still holds */
+                /** @description `ETag` of the known response: 304 if it is still current */
                 "If-None-Match"?: string | null;
             };
             path: {
@@ -8607,15 +8780,15 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description Of the whole answer */
+                    /** @description Entity tag of the whole response */
                     ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Participation"];
+                    "application/json": components["schemas"]["ParticipationMatrix"];
                 };
             };
-            /** @description Nothing has changed since the answer with the tag in `If-None-Match` */
+            /** @description Nothing has changed since the response with the tag in `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8635,7 +8808,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8655,7 +8828,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8714,7 +8887,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Ask"];
+                "application/json": components["schemas"]["PlaygroundRequest"];
             };
         };
         responses: {
@@ -8724,7 +8897,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["Said"];
+                    "text/event-stream": components["schemas"]["PlaygroundEvent"];
                 };
             };
             /**
@@ -8740,7 +8913,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8772,7 +8945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8791,7 +8964,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `playground.busy`: Too many questions wait for an answer.
+             * @description `playground.busy`: Too many questions are waiting for an answer.
              *     `stream.refused`: Too many event streams are open.
              *     `request.too_many`: There are too many requests.
              */
@@ -8865,7 +9038,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -8897,7 +9070,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -8919,7 +9092,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `playground.busy`: Too many questions wait for an answer.
+             * @description `playground.busy`: Too many questions are waiting for an answer.
              *     `request.too_many`: There are too many requests.
              */
             429: {
@@ -8942,7 +9115,7 @@ export interface operations {
             /**
              * @description `playground.unavailable`: No worker answers questions.
              *     `broker.missing`: The broker that carries task messages does not answer.
-             *     `playground.interrupted`: The answer broke off.
+             *     `playground.interrupted`: The answer was interrupted.
              *     `server.not_ready`: The server is not ready.
              */
             503: {
@@ -8996,7 +9169,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9016,7 +9189,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9102,7 +9275,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9122,7 +9295,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9205,7 +9378,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9228,7 +9401,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9313,7 +9486,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9347,7 +9520,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9398,7 +9571,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` of what is known: 304 where it still holds */
+                /** @description `ETag` of the known response: 304 if it is still current */
                 "If-None-Match"?: string | null;
             };
             path: {
@@ -9414,7 +9587,7 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
-                    /** @description Of the whole answer */
+                    /** @description Entity tag of the whole response */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -9422,7 +9595,7 @@ export interface operations {
                     "application/json": components["schemas"]["RoundUpdate"];
                 };
             };
-            /** @description Nothing has changed since the answer with the tag in `If-None-Match` */
+            /** @description Nothing has changed since the response with the tag in `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -9442,7 +9615,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9474,7 +9647,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9544,7 +9717,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The range asked for */
+            /** @description The requested range */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -9574,7 +9747,7 @@ export interface operations {
             };
             /**
              * @description `round.too_small`: Too few participants contributed to the round for a download.
-             *     `auth.forbidden`: This token may not do that.
+             *     `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9606,7 +9779,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9699,7 +9872,7 @@ export interface operations {
             };
             /**
              * @description `round.too_small`: Too few participants contributed to the round for a download.
-             *     `auth.forbidden`: This token may not do that.
+             *     `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9722,7 +9895,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9807,7 +9980,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9836,7 +10009,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9917,7 +10090,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9946,7 +10119,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -9996,7 +10169,7 @@ export interface operations {
     clone_experiment: {
         parameters: {
             query?: {
-                /** @description Project that the clone is to belong to; else the original's */
+                /** @description Project of the clone; by default that of the original */
                 project?: string | null;
             };
             header?: {
@@ -10041,7 +10214,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10073,7 +10246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10165,7 +10338,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10206,7 +10379,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10287,7 +10460,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10316,7 +10489,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10397,7 +10570,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10426,7 +10599,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10507,7 +10680,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10536,7 +10709,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10586,7 +10759,7 @@ export interface operations {
     plan_draft: {
         parameters: {
             query?: {
-                /** @description Project that it is to belong to; may be left out by who sees only one */
+                /** @description Project of the experiment. Optional if the caller belongs to exactly one */
                 project?: string | null;
             };
             header?: never;
@@ -10605,7 +10778,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Planned"];
+                    "application/json": components["schemas"]["DraftValidation"];
                 };
             };
             /**
@@ -10621,7 +10794,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10650,7 +10823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10716,7 +10889,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revised"];
+                    "application/json": components["schemas"]["PatchedSpec"];
                 };
             };
             /**
@@ -10732,7 +10905,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10764,7 +10937,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10845,7 +11018,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10856,7 +11029,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -10918,7 +11091,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Me"];
+                    "application/json": components["schemas"]["CurrentUser"];
                 };
             };
             /**
@@ -10934,7 +11107,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -10945,7 +11118,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11026,7 +11199,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -11046,7 +11219,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11097,9 +11270,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` of the last answer without an assignment */
+                /** @description `ETag` of the last response without an assignment */
                 "If-None-Match"?: string;
-                /** @description `wait=N`: hold the answer until there is news, for N seconds at most (RFC 7240) */
+                /** @description `wait=N`: hold the response until something changes, for at most N seconds (RFC 7240) */
                 prefer?: string;
             };
             path?: never;
@@ -11116,7 +11289,7 @@ export interface operations {
                     "application/json": components["schemas"]["NextAssignment"];
                 };
             };
-            /** @description Nothing has changed since the answer with the tag in `If-None-Match` */
+            /** @description Nothing has changed since the response with the tag in `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -11135,7 +11308,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /** @description `auth.forbidden`: This token does not allow that. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11144,7 +11317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11214,7 +11387,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Arrived"];
+                    "application/json": components["schemas"]["UploadProgress"];
                 };
             };
             /**
@@ -11229,7 +11402,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /** @description `auth.forbidden`: This token does not allow that. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11277,7 +11450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11334,7 +11507,7 @@ export interface operations {
                 "Ferret-Seconds": number;
                 /** @description Repeating a request with the same key and body gets the first answer again */
                 "Idempotency-Key"?: string | null;
-                /** @description Ed25519 signature, by the key given at enrolment, of the canonical JSON of the contribution's context and digest; needed from participants that gave a key */
+                /** @description Ed25519 signature of the canonical JSON of the contribution's context and digest, by the key given at enrolment. Required from participants that gave a key */
                 "Ferret-Signature"?: string | null;
             };
             path: {
@@ -11355,7 +11528,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
             /** @description Successful Response */
@@ -11364,7 +11537,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
             /**
@@ -11379,7 +11552,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /** @description `auth.forbidden`: This token does not allow that. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11428,7 +11601,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11503,13 +11676,13 @@ export interface operations {
                 "Ferret-Seconds": number;
                 /** @description BLAKE3-256 of the whole contribution, in hexadecimal */
                 "Ferret-Digest": string;
-                /** @description Where the part begins */
+                /** @description Offset of the part in the contribution, in bytes */
                 "Upload-Offset": number;
-                /** @description Bytes of the whole */
+                /** @description Size of the whole contribution, in bytes */
                 "Upload-Length": number;
                 /** @description Repeating a request with the same key and body gets the first answer again */
                 "Idempotency-Key"?: string | null;
-                /** @description Ed25519 signature, by the key given at enrolment, of the canonical JSON of the contribution's context and digest; needed from participants that gave a key */
+                /** @description Ed25519 signature of the canonical JSON of the contribution's context and digest, by the key given at enrolment. Required from participants that gave a key */
                 "Ferret-Signature"?: string | null;
             };
             path: {
@@ -11530,7 +11703,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
             /** @description Successful Response */
@@ -11539,10 +11712,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Accepted"];
+                    "application/json": components["schemas"]["ContributionReceipt"];
                 };
             };
-            /** @description The part is on the disk; the next one begins at the answer's `Upload-Offset` */
+            /** @description The part is stored. The next part begins at the response's `Upload-Offset` */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -11561,7 +11734,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /** @description `auth.forbidden`: This token does not allow that. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11583,7 +11756,7 @@ export interface operations {
              * @description `lease.lost`: The lease on this assignment is no longer held.
              *     `contribution.duplicate`: A different contribution was already accepted.
              *     `contribution.wrong_base`: The contribution was trained from another model.
-             *     `upload.offset`: The part does not follow what has arrived.
+             *     `upload.offset`: The part does not start at the end of the upload.
              */
             409: {
                 headers: {
@@ -11611,7 +11784,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11625,7 +11798,7 @@ export interface operations {
              *     `contribution.malformed`: The contribution cannot be decoded.
              *     `contribution.non_finite`: The contribution holds values that are not finite.
              *     `signature.invalid`: The contribution's signature is not valid.
-             *     `upload.corrupt`: The parts do not give the announced contribution.
+             *     `upload.corrupt`: The uploaded parts do not match the announced digest.
              *     `request.invalid`: The request is not valid.
              */
             422: {
@@ -11712,7 +11885,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /** @description `auth.forbidden`: This token does not allow that. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11757,7 +11930,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11826,7 +11999,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Extended"];
+                    "application/json": components["schemas"]["LeaseExtension"];
                 };
             };
             /**
@@ -11841,7 +12014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `auth.forbidden`: This token may not do that. */
+            /** @description `auth.forbidden`: This token does not allow that. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11877,7 +12050,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -11948,8 +12121,8 @@ export interface operations {
             };
             /**
              * @description `enrolment.invalid`: The enrolment code is unknown, used or expired.
-             *     `enrolment.used`: The enrolment code was used already.
-             *     `enrolment.other_server`: The enrolment code was made by another server.
+             *     `enrolment.used`: The enrolment code has already been used.
+             *     `enrolment.other_server`: The enrolment code was created by another server.
              */
             403: {
                 headers: {
@@ -11977,7 +12150,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12046,7 +12219,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12057,7 +12230,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12140,7 +12313,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12151,7 +12324,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12233,7 +12406,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12244,7 +12417,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `project.conflict`: The project cannot be made, changed or deleted so. */
+            /** @description `project.conflict`: The project cannot be created, changed or deleted like this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12262,7 +12435,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12343,7 +12516,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12363,7 +12536,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12442,7 +12615,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12462,7 +12635,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `project.conflict`: The project cannot be made, changed or deleted so. */
+            /** @description `project.conflict`: The project cannot be created, changed or deleted like this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12471,7 +12644,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12556,7 +12729,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12585,7 +12758,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12666,7 +12839,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12686,7 +12859,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12771,7 +12944,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12796,7 +12969,7 @@ export interface operations {
             };
             /**
              * @description `alert.no_mail`: The server sends no e-mail.
-             *     `alert.too_many`: The project has as many alerts as it can.
+             *     `alert.too_many`: The project has reached its limit of alerts.
              */
             409: {
                 headers: {
@@ -12815,7 +12988,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -12896,7 +13069,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -12919,7 +13092,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13006,7 +13179,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13038,7 +13211,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13121,7 +13294,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13144,7 +13317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13225,7 +13398,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13245,7 +13418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13326,7 +13499,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13349,7 +13522,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13430,7 +13603,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13453,7 +13626,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13541,7 +13714,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13608,7 +13781,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13619,7 +13792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13697,7 +13870,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13708,7 +13881,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13776,7 +13949,7 @@ export interface operations {
                 content?: never;
             };
             /**
-             * @description `oidc.refused`: The identity provider did not let you in.
+             * @description `oidc.refused`: The identity provider refused the sign-in.
              *     `oidc.state_mismatch`: The sign-in does not belong to this browser.
              *     `oidc.token_invalid`: The identity provider's ID token is not valid.
              *     `oidc.clock_skew`: The identity provider's clock and this server's differ.
@@ -13819,7 +13992,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13857,7 +14030,7 @@ export interface operations {
             };
             /**
              * @description `oidc.unreachable`: The identity provider cannot be reached.
-             *     `oidc.unexpected`: The identity provider sent what Ferret does not understand.
+             *     `oidc.unexpected`: The identity provider sent a response that Ferret does not understand.
              */
             502: {
                 headers: {
@@ -13900,7 +14073,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -13911,7 +14084,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -13990,7 +14163,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14010,7 +14183,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14072,10 +14245,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SignInWays"];
+                    "application/json": components["schemas"]["SignInMethods"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14140,7 +14313,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14178,7 +14351,7 @@ export interface operations {
             };
             /**
              * @description `oidc.unreachable`: The identity provider cannot be reached.
-             *     `oidc.unexpected`: The identity provider sent what Ferret does not understand.
+             *     `oidc.unexpected`: The identity provider sent a response that Ferret does not understand.
              */
             502: {
                 headers: {
@@ -14221,7 +14394,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14232,7 +14405,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14310,7 +14483,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14321,7 +14494,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14403,7 +14576,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14414,7 +14587,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token.conflict`: The user has a token of this name. */
+            /** @description `token.conflict`: The user already has a token of this name. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14432,7 +14605,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14511,7 +14684,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14531,7 +14704,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14614,7 +14787,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14625,7 +14798,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14707,7 +14880,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14718,7 +14891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `user.conflict`: The user cannot be made or changed so. */
+            /** @description `user.conflict`: The user cannot be created or changed like this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14736,7 +14909,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14821,7 +14994,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14841,7 +15014,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `user.conflict`: The user cannot be made or changed so. */
+            /** @description `user.conflict`: The user cannot be created or changed like this. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14859,7 +15032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -14940,7 +15113,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -14960,7 +15133,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15041,7 +15214,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -15064,7 +15237,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15145,7 +15318,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -15165,7 +15338,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15250,7 +15423,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -15270,7 +15443,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token.conflict`: The user has a token of this name. */
+            /** @description `token.conflict`: The user already has a token of this name. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15288,7 +15461,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15369,7 +15542,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -15392,7 +15565,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15457,7 +15630,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15504,7 +15677,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Figures for Prometheus */
+            /** @description Metrics in the Prometheus text format */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -15526,7 +15699,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token may not do that.
+             * @description `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -15537,7 +15710,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15602,7 +15775,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description `host.unknown`: The server does not answer to this name. */
+            /** @description `host.unknown`: The server does not serve this host name. */
             421: {
                 headers: {
                     [name: string]: unknown;
@@ -15638,7 +15811,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Some part is not available */
+            /** @description Some component is not available */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -4,8 +4,8 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import type { Experiment, Me, Rejection } from '@/api/types'
 import { FakeEventSource } from '@/lib/testing/fake-event-source'
+import type { Experiment, CurrentUser, Rejection } from '@/api/types'
 
 // They draw on a canvas, which jsdom has not.
 vi.mock('@/features/experiment/charts/charts', () => ({ Charts: () => null }))
@@ -51,7 +51,7 @@ interface Asked {
 let asked: Asked[]
 let stored: Experiment
 let rejections: Rejection[]
-let me: Pick<Me, 'name' | 'role'>
+let me: Pick<CurrentUser, 'name' | 'role'>
 
 beforeEach(() => {
   asked = []

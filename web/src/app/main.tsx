@@ -8,8 +8,8 @@ import { createRoot } from 'react-dom/client'
 import { signedIn } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { signIn, signInFromProvider } from '@/api/sign-in'
-import type { Me } from '@/api/types'
 import { followLink, ReplaceSession } from '@/features/session/replace-session'
+import type { CurrentUser } from '@/api/types'
 import { SessionGate } from '@/features/session/session-gate'
 import { signsIn, takeToken } from '@/lib/login-hash'
 import { takeCallback } from '@/lib/provider-callback'
@@ -25,7 +25,7 @@ const page = createRoot(container)
 const callback = takeCallback(window.location, window.history, window.sessionStorage)
 const token = takeToken(window.location, window.history)
 if (callback ?? token) page.render(<p className="signing-in">Signing in…</p>)
-const ask = (me: Me) =>
+const ask = (me: CurrentUser) =>
   new Promise<boolean>((resolve) => {
     page.render(<ReplaceSession me={me} onChosen={resolve} />)
   })

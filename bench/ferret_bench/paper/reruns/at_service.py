@@ -13,11 +13,11 @@ from ferret_bench.paper.reruns.record import Record, RoundRecord
 from ferret_cli.output import say
 from ferret_cli.round_progress import HEADER, line_of
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.rounds import Round
 from ferret_core.protocol.states import RoundState
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.service.measured_rounds import measured, metrics_of
 from ferret_sdk.service.run import Run
-from ferret_sdk.service.schemas import Round
 from ferret_sdk.service.service import Service
 
 STEP_SECONDS = 0.3

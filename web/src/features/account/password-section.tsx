@@ -3,12 +3,12 @@ import { type SubmitEvent, useState } from 'react'
 
 import { changePassword } from '@/api/people'
 import { toProblem } from '@/api/problem'
-import type { Me } from '@/api/types'
+import type { CurrentUser } from '@/api/types'
 import { LEAST_PASSWORD } from '@/lib/passwords'
 import { Field } from '@/lib/ui/field'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 
-export function PasswordSection({ me }: { me: Me }) {
+export function PasswordSection({ me }: { me: CurrentUser }) {
   return (
     <section aria-labelledby="password">
       <header className="section-header">
@@ -19,7 +19,7 @@ export function PasswordSection({ me }: { me: Me }) {
   )
 }
 
-function PasswordForm({ me }: { me: Me }) {
+function PasswordForm({ me }: { me: CurrentUser }) {
   const change = useMutation({ mutationFn: changePassword })
   const [differ, setDiffer] = useState(false)
   const submit = (event: SubmitEvent<HTMLFormElement>) => {

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 
 import { toProblem } from '@/api/problem'
-import type { Me } from '@/api/types'
+import type { CurrentUser } from '@/api/types'
 import { usersQuery } from '@/api/users'
 import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
@@ -15,7 +15,7 @@ import { UserTokens } from './user-tokens'
 const COLUMNS = ['Name', 'Role', 'State', 'Signs in', 'Since', '']
 
 /** Everybody who has an account. */
-export function UsersTab({ me, user }: { me: Me; user: string | undefined }) {
+export function UsersTab({ me, user }: { me: CurrentUser; user: string | undefined }) {
   const list = useInfiniteQuery(usersQuery)
   const users = list.data?.pages.flatMap((page) => page.items)
   const now = useNow(10_000)

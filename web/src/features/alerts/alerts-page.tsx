@@ -6,7 +6,7 @@ import { useState } from 'react'
 import { alertsQuery } from '@/api/alerts'
 import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
-import type { CreatedAlert, Me } from '@/api/types'
+import type { CreatedAlert, CurrentUser } from '@/api/types'
 import { Command } from '@/lib/ui/command'
 import { Notice } from '@/lib/ui/notice'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
@@ -51,7 +51,7 @@ function NoProject() {
   )
 }
 
-function Loaded({ me, project, view, onView }: Props & { me: Me; project: string }) {
+function Loaded({ me, project, view, onView }: Props & { me: CurrentUser; project: string }) {
   const { data, error } = useQuery(alertsQuery(project))
   const [made, setMade] = useState<CreatedAlert>()
   const now = useNow(1000)

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest'
 
-import type { Me } from '@/api/types'
+import type { CurrentUser } from '@/api/types'
 
 import { followLink } from './replace-session'
 
-const ADA = { name: 'ada' } as Me
+const ADA = { name: 'ada' } as CurrentUser
 
 test.each([
   ['a browser without a session is signed in unasked', undefined, false, 1],

@@ -1,10 +1,10 @@
 import './sign-in.css'
 
-import type { Me } from '@/api/types'
+import type { CurrentUser } from '@/api/types'
 
 interface Props {
   /** The user whose session the browser has. */
-  me: Pick<Me, 'name'>
+  me: Pick<CurrentUser, 'name'>
   /** Called with true to use the link. */
   onChosen: (use: boolean) => void
 }
@@ -44,9 +44,9 @@ export function ReplaceSession({ me, onChosen }: Props) {
 
 interface Steps {
   /** The user whose session the browser has; undefined without one. */
-  signedIn: () => Promise<Me | undefined>
+  signedIn: () => Promise<CurrentUser | undefined>
   /** Resolves to true if the user wants the link to replace that session. */
-  ask: (me: Me) => Promise<boolean>
+  ask: (me: CurrentUser) => Promise<boolean>
   signIn: () => Promise<unknown>
 }
 

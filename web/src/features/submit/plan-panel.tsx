@@ -1,10 +1,10 @@
-import type { Plan, Planned } from '@/api/types'
+import type { Estimate, DraftValidation } from '@/api/types'
 import { formatBytes, formatCount, formatSeconds } from '@/lib/format'
 
 import { type Shape, SHAPES } from './url-state'
 
 interface Props {
-  planned: Planned | undefined
+  planned: DraftValidation | undefined
   /** True while the plan for the current form is loading. */
   waiting: boolean
   /** Values that have no default and are not given yet. */
@@ -69,7 +69,7 @@ export function PlanPanel({ planned, waiting, missing, shape, examples, onShape,
   )
 }
 
-function Facts({ plan }: { plan: Plan }) {
+function Facts({ plan }: { plan: Estimate }) {
   return (
     <dl className="spec-facts">
       {facts(plan).map(([name, value, hint]) => (
@@ -82,7 +82,7 @@ function Facts({ plan }: { plan: Plan }) {
   )
 }
 
-function facts(plan: Plan): [name: string, value: string, hint?: string][] {
+function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
   const { noise, K } = plan
   return [
     ['Weights tuned, d', formatCount(plan.d)],

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 
-import type { WorkerFacts } from '@/api/types'
+import type { WorkerStatus } from '@/api/types'
 
 import { parseSystemUrl, shownWorkers } from './url-state'
 
-const worker = (id: string, queue: WorkerFacts['queue'], alive: boolean) => ({ id, queue, alive }) as WorkerFacts
+const worker = (id: string, queue: WorkerStatus['queue'], alive: boolean) => ({ id, queue, alive }) as WorkerStatus
 
 test('an address typed wrongly filters nothing', () => {
   expect(parseSystemUrl({ queue: 'nonsense', silent: 'yes' })).toEqual({ queue: undefined, silent: undefined })

@@ -1,4 +1,4 @@
-import type { Queue, WorkerFacts } from '@/api/types'
+import type { Queue, WorkerStatus } from '@/api/types'
 import { oneOf, type Search } from '@/lib/search-params'
 
 export const QUEUES = ['train', 'aggregate', 'playground'] as const satisfies readonly Queue[]
@@ -15,7 +15,7 @@ export function parseSystemUrl(search: Search): SystemUrlState {
   return { queue: oneOf(QUEUES, search.queue), silent: oneOf(['1'], search.silent) }
 }
 
-export function shownWorkers(workers: readonly WorkerFacts[], { queue, silent }: SystemUrlState): WorkerFacts[] {
+export function shownWorkers(workers: readonly WorkerStatus[], { queue, silent }: SystemUrlState): WorkerStatus[] {
   return workers.filter(
     (worker) => (queue === undefined || worker.queue === queue) && (silent !== undefined || worker.alive),
   )

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 
-import type { System, WorkerFacts } from '@/api/types'
+import type { System, WorkerStatus } from '@/api/types'
 import { formatSeconds, formatTime, secondsBetween } from '@/lib/format'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
@@ -67,7 +67,7 @@ export function WorkersSection({ system, view, onView }: Props) {
   )
 }
 
-function WorkerRow({ worker, time }: { worker: WorkerFacts; time: string }) {
+function WorkerRow({ worker, time }: { worker: WorkerStatus; time: string }) {
   const { alive, task, queue, host, pid, device, started_at: started, seen_at: seen } = worker
   const state = task === null ? 'idle' : 'active'
   return (
@@ -97,7 +97,7 @@ function seenAgo(seconds: number): string {
 }
 
 /** The worker's task, and a link to its experiment; playground questions have none. */
-function Work({ worker: { task, experiment } }: { worker: WorkerFacts }) {
+function Work({ worker: { task, experiment } }: { worker: WorkerStatus }) {
   if (task === null) return '–'
   const name = task.replace('ferret.', '')
   if (experiment === null) return name

@@ -1,5 +1,5 @@
 import type { PartsOfRounds } from '@/api/participation-matrix'
-import type { Participation } from '@/api/types'
+import type { ParticipationMatrix } from '@/api/types'
 
 const SERVER_STATES = ['pending', 'leased', 'accepted', 'rejected', 'expired']
 type Part = [name: string, state: string, size?: number, seconds?: number, loss?: number]
@@ -9,7 +9,7 @@ export function round(
   number: number,
   parts: Part[],
   refused: Record<string, string[]> = {},
-  state: Participation['rounds'][number]['state'] = 'committed',
+  state: ParticipationMatrix['rounds'][number]['state'] = 'committed',
 ): PartsOfRounds['rounds'][number] {
   const participants = parts.map(([name]) => name).sort()
   const inOrder = [...parts].sort(([a], [b]) => participants.indexOf(a) - participants.indexOf(b))

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'react'
 
 import { timelineQuery } from '@/api/participation-matrix'
 import { toProblem } from '@/api/problem'
-import type { PartOfParticipant } from '@/api/types'
+import type { ParticipantRound } from '@/api/types'
 import { formatBytes, formatSeconds, formatTime, secondsBetween } from '@/lib/format'
 import { formatMetric } from '@/lib/metrics'
 import { MoreButton } from '@/lib/ui/more-button'
@@ -80,7 +80,7 @@ export function TimelineDrawer({ id, participant, round, onClose }: Props) {
   )
 }
 
-function PartRow({ id, part, selected }: { id: string; part: PartOfParticipant; selected: boolean }) {
+function PartRow({ id, part, selected }: { id: string; part: ParticipantRound; selected: boolean }) {
   const { round, attempt, created_at: asked, opened_at: opened, arrived_at: arrived, seconds, size, metrics } = part
   return (
     <tr data-selected={selected}>
@@ -106,7 +106,7 @@ function PartRow({ id, part, selected }: { id: string; part: PartOfParticipant; 
   )
 }
 
-function Outcome({ part: { state, round_state: roundState, factor, error, refused } }: { part: PartOfParticipant }) {
+function Outcome({ part: { state, round_state: roundState, factor, error, refused } }: { part: ParticipantRound }) {
   return (
     <>
       <StateChip state={state} />

@@ -1,5 +1,5 @@
 import type { SaidKind } from '@/api/playground'
-import type { Said } from '@/api/types'
+import type { PlaygroundEvent } from '@/api/types'
 import { formatSeconds } from '@/lib/format'
 
 export type Side = 'tuned' | 'base'
@@ -27,7 +27,7 @@ export function asked(sides: Side[]): Answers {
 }
 
 /** The answers after one more message. */
-export function heard(before: Answers, kind: SaidKind, said: Said): Answers {
+export function heard(before: Answers, kind: SaidKind, said: PlaygroundEvent): Answers {
   if (kind === 'waiting') return { ...before, waited: said.seconds ?? undefined }
   const { side } = said
   if (side == null) return before
@@ -35,7 +35,7 @@ export function heard(before: Answers, kind: SaidKind, said: Said): Answers {
   return { waited: undefined, sides: { ...before.sides, [side]: { ...answer, ...changed(answer, kind, said) } } }
 }
 
-function changed(answer: Answer, kind: SaidKind, said: Said): Partial<Answer> {
+function changed(answer: Answer, kind: SaidKind, said: PlaygroundEvent): Partial<Answer> {
   switch (kind) {
     case 'loading':
       return { state: 'loading' }

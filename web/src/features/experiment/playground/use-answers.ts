@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 
 import { askModel } from '@/api/playground'
 import { type ApiProblem, toProblem } from '@/api/problem'
-import type { Ask } from '@/api/types'
+import type { PlaygroundRequest } from '@/api/types'
 
 import { type Answers, asked, heard, type Side } from './answers'
 
@@ -14,7 +14,7 @@ export function useAnswers(id: string) {
   const current = useRef<AbortController>(undefined)
   useEffect(() => () => current.current?.abort(), [])
 
-  const ask = async (question: Ask, sides: Side[]) => {
+  const ask = async (question: PlaygroundRequest, sides: Side[]) => {
     const controller = new AbortController()
     current.current?.abort()
     current.current = controller

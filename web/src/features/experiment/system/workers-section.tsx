@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { covers, meQuery } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { systemQuery } from '@/api/system'
-import type { WorkerFacts } from '@/api/types'
+import type { WorkerStatus } from '@/api/types'
 import { formatTime } from '@/lib/format'
 import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { TableHead } from '@/lib/ui/table-head'
@@ -46,7 +46,7 @@ function Workers({ id }: { id: string }) {
   )
 }
 
-function WorkerRow({ worker: { task, queue, host, pid, device, seen_at: seen } }: { worker: WorkerFacts }) {
+function WorkerRow({ worker: { task, queue, host, pid, device, seen_at: seen } }: { worker: WorkerStatus }) {
   return (
     <tr data-testid="worker-row">
       <th scope="row">{task?.replace('ferret.', '')}</th>

@@ -1,0 +1,95 @@
+"""Participants, their assignments and their uploads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ferret_core.protocol.ids import AssignmentId, Digest, ParticipantId, ParticipantName, PublicKey
+from ferret_core.protocol.limits import MAX_LEASE_SECONDS, MAX_PART_BYTES
+from ferret_core.protocol.resources.base import Bytes, Count, Page, Resource, RoundNumber
+from ferret_core.protocol.sanitize import Line, Words
+from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.states import Awaited, ExperimentState, ParticipantState
+
+
+class Participant(Resource):
+    """A real participant of an experiment."""
+
+    id: ParticipantId
+    name: ParticipantName = Field(description="Name in paths and the ledger")
+    display_name: Line = Field(description="Name for people, in any script")
+    group: Line | None = Field(description="Group of the code that it joined with")
+    public_key: PublicKey | None = Field(description="Ed25519 key that it signs with, in hexadecimal")
+    state: ParticipantState = Field(description="pending until an administrator approves or refuses it")
+    created_at: datetime = Field(description="When it enrolled")
+    seen_at: datetime = Field(description="When it last asked for work or took it, to within two minutes")
+    revoked_at: datetime | None = Field(description="Since when its token is refused")
+    revoked_for: Words | None = Field(description="Why it was revoked or refused, in the administrator's words")
+
+
+class ParticipantPage(Page[Participant]):
+    """Participants by name."""
+
+
+class Lease(Resource):
+    """An assignment that the participant holds until ``lease_until``. Every heartbeat extends it."""
+
+    id: AssignmentId
+    fence: int = Field(ge=0, lt=2**31, description="Number that the results must repeat")
+    lease_seconds: float = Field(gt=0, le=MAX_LEASE_SECONDS)
+    lease_until: datetime
+    task: RoundTask
+    part_bytes: int | None = Field(
+        default=None,
+        ge=1 << 10,
+        le=MAX_PART_BYTES,
+        exclude_if=lambda value: value is None,
+        description="A contribution with more bytes is sent in parts of this size",
+    )
+
+
+class Waiting(Resource):
+    """What a participant without an assignment waits for."""
+
+    awaited: Awaited = Field(
+        description="Approval, other participants, the next round, contributions, the model, a resumption, or the end"
+    )
+    round: RoundNumber = Field(description="The round that it is about; 0 before round 1")
+    done: Count = Field(description="How many have joined or contributed; 0 if nothing is counted")
+    total: Count = Field(description="Of how many")
+
+
+class NextAssignment(Resource):
+    """What the participant does next."""
+
+    experiment_state: ExperimentState
+    retry_after_seconds: float = Field(
+        ge=0, allow_inf_nan=False, description="When to ask again; also, in whole seconds, in `Retry-After`"
+    )
+    assignment: Lease | None
+    waiting: Waiting | None = Field(
+        description="Why there is no assignment; null if there is one, and after the experiment has ended"
+    )
+
+
+class LeaseExtension(Resource):
+    """The lease after a heartbeat."""
+
+    lease_until: datetime
+
+
+class ContributionReceipt(Resource):
+    """An accepted contribution. It counts once its round is committed."""
+
+    digest: Digest
+    size: int
+    round: int
+    accepted: bool
+
+
+class UploadProgress(Resource):
+    """How much of a contribution the server has."""
+
+    offset: Bytes = Field(description="Bytes that the server has stored; the next part begins there")

@@ -1,0 +1,64 @@
+"""What the update of a round looks like, block by block."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ferret_core.protocol.ids import ParticipantName
+from ferret_core.protocol.resources.base import Resource
+from ferret_core.protocol.sanitize import Line
+
+_RMS = "root mean square over the block's weights"
+
+
+class UpdateAgreement(Resource):
+    """Cosines between participants' updates, for every pair: the first with the second, the third …, the second with
+    the third …"""
+
+    participants: list[ParticipantName] = Field(description="Names, in order; 60 at most")
+    display_names: dict[str, Line] = Field(description="Names of real participants for people; others are simulated")
+    cosines: list[float | None] = Field(
+        description="Estimates, which may lie outside −1 to 1; null if one of the two updates is zero"
+    )
+    errors: list[float | None] = Field(
+        description="Standard error of each estimate, which the projection causes; 0 if nothing is estimated"
+    )
+
+
+class ReconstructionError(Resource):
+    """‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and its reconstruction Δ~."""
+
+    expected: float
+    low: float = Field(description="Two standard errors below, or the value for participants that agree")
+    high: float = Field(description="Two standard errors above")
+
+
+class UpdateNoise(Resource):
+    """The noise that random directions add to the step, compared with the weights."""
+
+    percent: float = Field(description="In percent of the size of the weights, over the whole model")
+    advised_percent: float = Field(description="The highest value that is advised")
+    most_percent: float = Field(description="Above it a round is refused, unless `algorithm.guard` is off")
+    advice: list[Line] = Field(description="Changes, each of which lowers it to what is advised; empty if it is lower")
+
+
+class RoundUpdate(Resource):
+    """One committed round's update. Lists have one entry for each block, in the model's order; what the algorithm does
+    not have is null. Of more than 1,024 blocks, neighbours are combined."""
+
+    round: int
+    blocks: list[str] = Field(description="Names of the blocks that updates are projected in, else of the tensors")
+    sizes: list[int] = Field(description="Weights of each block")
+    step: list[float] = Field(description=f"How far the round moved the weights: {_RMS}")
+    weights: list[float] = Field(description=f"The weights before the round: {_RMS}")
+    noise: list[float] | None = Field(description=f"Expected noise of the projection in the step: {_RMS}")
+    update: list[float] | None = Field(
+        description=f"One participant's update, estimated from its coordinates: {_RMS}, and over the participants"
+    )
+    K: list[float] | None = Field(description="Coordinates of each block, mean over the participants")
+    error: ReconstructionError | None
+    weight_noise: UpdateNoise | None
+    agreement: UpdateAgreement | None = Field(
+        description="Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight "
+        "weights each, or an algorithm whose uploads do not reveal the update"
+    )
