@@ -65,9 +65,9 @@ def at_the_service(run: Run) -> Outcome:
     with suppress(FerretError):
         run.wait()
     parts, error = list(run.contributions()), run.refresh().experiment.error
-    refused = [str(part.error["code"]) for part in parts if part.state == "rejected" and part.error]
+    refused = [part.error.code for part in parts if part.state == "rejected" and part.error]
     accepted = [part for part in parts if part.state == "accepted"]
-    return Outcome(refused, len(accepted), error and str(error["code"]))
+    return Outcome(refused, len(accepted), error and error.code)
 
 
 @pytest.fixture(params=["simulate", "worker", "edge"])

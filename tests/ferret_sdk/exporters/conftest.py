@@ -10,6 +10,7 @@ import pytest
 
 from ferret_sdk import Service
 from ferret_sdk.service.run import Run
+from tests import documents
 
 ROUNDS = 4
 TIME = "2026-01-01T00:00:{:02}Z"
@@ -61,28 +62,18 @@ def _events(exchange: Any) -> None:
 
 
 def _round(number: int) -> dict[str, Any]:
-    return {
-        "number": number,
-        "attempt": 1,
-        "state": "committed",
-        "base_digest": "0" * 64,
-        "participants": 2,
-        "accepted": 2,
-        "rejected": 0,
-        "metrics": METRICS[number],
-    }
+    return documents.round_(number, metrics=METRICS[number])
 
 
 @pytest.fixture
 def run(server: Any, experiment: dict[str, Any]) -> Run:
     told = experiment | {"name": "renamed", "tags": ["K search"], "state": "completed", "spec": SPEC, "rounds": ROUNDS}
-    base = [{"name": "eval_loss", "points": [{"round": 0, "value": 3.0, "time": TIME.format(0)}]}]
 
     def answer(exchange: Any) -> None:
         if exchange.path.endswith("/events/stream"):
             _events(exchange)
         elif exchange.path.endswith("/metrics"):
-            exchange.json({"series": base})
+            exchange.json(documents.metric_series(eval_loss=[(0, 3.0)]))
         elif "/rounds/" in exchange.path:
             exchange.json(_round(int(exchange.path.rpartition("/")[2])))
         else:

@@ -401,7 +401,7 @@ def test_a_refused_contribution_gives_the_assignment_up(api, worker, submit, exa
     assert [report.error and report.error.code for report in reports] == ["request.too_large"]
     (mine,) = run.contributions()
     assert mine.error is not None
-    assert mine.error["code"] == "request.too_large"
+    assert mine.error.code == "request.too_large"
 
 
 def test_a_file_that_the_server_rebuilds_is_waited_for(api, worker, submit, examples, home, monkeypatch):
@@ -511,7 +511,7 @@ def test_what_goes_wrong_here_is_told_to_the_server(api, worker, submit, example
     (mine,) = [contribution for contribution in run.contributions() if contribution.participant == "site-a"]
     assert mine.state == "rejected"
     assert mine.error is not None
-    assert mine.error["code"] == "training.non_finite"
+    assert mine.error.code == "training.non_finite"
     with pytest.raises(FerretError):
         run.wait()
 

@@ -204,8 +204,8 @@ def test_a_failure_has_one_code_costs_a_contribution_and_ends_the_participation(
     with refused("training.non_finite", "the loss is"):
         site.run(toy_data[0])
     (mine, *_) = [found for found in run.contributions() if found.participant == "site-a"]
-    assert mine.error["code"] == "participant.failed"
-    assert mine.error["detail"] == "The participant could not finish the round"
+    assert mine.error.code == "participant.failed"
+    assert mine.error.detail == "The participant could not finish the round"
     assert site.budget.spent().released[0].count == 1, "a failure costs as much as a contribution"
 
 
