@@ -1,1 +1,0 @@
-import{Et as e,jt as t,zn as n}from"./start-C78Cec_p.js";var r=n();function i({at:n,now:i}){return(0,r.jsx)(`time`,{dateTime:n,title:t(n),children:e(n,i)})}export{i as t};

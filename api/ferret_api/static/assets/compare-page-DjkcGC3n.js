@@ -1,1 +1,0 @@
-import{n as e}from"./work-B-ipyBxl.js";import{Pn as t,Tn as n,wn as r}from"./start-C78Cec_p.js";var i=30;function a(e){return t({queryKey:[`experiments`,`search`,e],queryFn:({signal:t})=>{let a={limit:i,...e!==``&&{name:e}};return r(n.GET(`/api/v1/experiments`,{params:{query:a},signal:t}))}})}export{e as ComparePage,a as t};

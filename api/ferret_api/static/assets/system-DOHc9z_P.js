@@ -1,1 +1,0 @@
-import{Pn as e,Tn as t,en as n,mn as r,wn as i}from"./start-C78Cec_p.js";var a=e({queryKey:[`system`],queryFn:({signal:e})=>i(t.GET(`/api/v1/system`,{signal:e})),refetchInterval:({state:e})=>r(e,n)});export{a as t};

@@ -1,1 +1,0 @@
-import{n as e}from"./tabs-CRX6uH63.js";function t(e){if(e.length===0)return;let t=e.toSorted((e,t)=>e-t),n=t.length/2,r=t.slice(Math.ceil(n)-1,Math.floor(n)+1);return r.reduce((e,t)=>e+t,0)/r.length}export{e as default,t};

@@ -1,1 +1,0 @@
-import{t as e}from"./tabs-CRX6uH63.js";import{Pn as t,Tn as n,nn as r,wn as i}from"./start-C78Cec_p.js";function a(e,a){return t({queryKey:[...r(e),`update`,a],queryFn:({signal:t})=>{let r={path:{experiment_id:e,number:a}};return i(n.GET(`/api/v1/experiments/{experiment_id}/rounds/{number}/update`,{params:r,signal:t}))},staleTime:1/0})}export{e as default,a as t};
