@@ -8,7 +8,7 @@ import numpy as np
 
 from ferret_cli.requirements_check import require_training
 from ferret_core import catalog
-from ferret_core.experiment.estimate import Plan
+from ferret_core.experiment.estimate import Estimate
 from ferret_core.experiment.estimate import plan as make
 from ferret_core.models import architecture
 from ferret_core.protocol.errors import FerretError
@@ -18,7 +18,7 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 TOKENS = 256
 
 
-def lines(plan: Plan) -> Iterator[str]:
+def lines(plan: Estimate) -> Iterator[str]:
     """What there is to know, one fact to a line."""
     yield f"weights tuned         {plan.d:,}"
     if plan.K is not None:

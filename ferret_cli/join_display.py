@@ -18,9 +18,9 @@ from ferret_core.client.hooks import Site
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.formatting import size
 from ferret_core.protocol.sanitize import shown, shown_lines
-from ferret_core.protocol.states import Awaited, ExperimentState
+from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_core.system.heartbeat import Heartbeat
-from ferret_core.system.permissions import keep_private
+from ferret_core.system.permissions import restrict_home
 from ferret_sdk.participant.exposure import Exposure
 from ferret_sdk.participant.participant import Participant
 from ferret_sdk.participant.privacy_budget import Budget
@@ -73,7 +73,7 @@ class JoinOptions(NamedTuple):
 
 def begin() -> None:
     """Shows from now on that this process works, where somebody watches it, and writes for its owner alone."""
-    keep_private(ClientSettings().home.expanduser())
+    restrict_home(ClientSettings().home.expanduser())
     if path := os.environ.get("FERRET_HEARTBEAT"):
         Heartbeat(Path(path)).start()
 
@@ -232,17 +232,17 @@ def budget_in_words(budget: Budget) -> str:
 def _waiting(progress: Progress) -> str:
     number, count = progress.round, f"{progress.done:.0f} of {progress.total:.0f}"
     match progress.awaited:
-        case Awaited.APPROVAL:
+        case WaitReason.APPROVAL:
             return "waiting to be approved by whoever runs the experiment; it then goes on by itself"
-        case Awaited.PARTICIPANTS:
+        case WaitReason.PARTICIPANTS:
             return f"waiting for other participants: {count} have joined"
-        case Awaited.CONTRIBUTIONS:
+        case WaitReason.CONTRIBUTIONS:
             return f"round {number}: waiting for other participants: {count} have contributed"
-        case Awaited.MODEL:
+        case WaitReason.MODEL:
             return f"round {number}: waiting for the new model"
-        case Awaited.END:
+        case WaitReason.END:
             return "waiting for the end: the last model is being measured"
-        case Awaited.RESUMPTION:
+        case WaitReason.RESUMPTION:
             return "the experiment is paused; waiting until it goes on"
         case _:
             return f"waiting for round {number}"

@@ -27,11 +27,11 @@ def verified_records(run: Run) -> Iterator[LedgerRecord]:
     Raises ``ledger.broken`` at the first that does not, and at the end if the ledger leads to another model than
     the experiment's.
     """
-    from ferret_core.replica.replay import follow
+    from ferret_core.replica.replay import replay
 
     written = _recorded_weights(run)
     with _base(run) as replica:
-        for record in follow(replica, entries(run, 0, run.experiment.round)):
+        for record in replay(replica, entries(run, 0, run.experiment.round)):
             _check_weights(replica, record, written.get(record.round, {}))
             yield record
     recorded = run.experiment.digest or run.experiment.base_digest
@@ -50,7 +50,7 @@ def replay(
     ``round.not_found`` for a round that is not committed, or that is before the mean begins.
     """
     from ferret_core.replica import checkpoint
-    from ferret_core.replica.replay import follow
+    from ferret_core.replica.replay import replay
     from ferret_core.replica.tail_averaging import TailMean
 
     require_empty(folder, "out")
@@ -62,7 +62,7 @@ def replay(
         message = f"is before round {mean.begin}, with which the mean begins: use a later one"
         raise FerretError.of_field("round.not_found", "round", number, message)
     with _base(run) as replica:
-        for record in follow(replica, entries(run, 0, number)):
+        for record in replay(replica, entries(run, 0, number)):
             on_record(record)
             if mean is not None:
                 mean.update(replica)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 
-class Held(Exception):
+class LockHolder(Exception):
     """Another process, ``pid``, holds the lock."""
 
     def __init__(self, pid: str) -> None:
@@ -17,7 +17,7 @@ class Held(Exception):
 
 
 def take(path: Path) -> TextIO:
-    """Locks the file until it is closed; :class:`Held` if it is locked already.
+    """Locks the file until it is closed; :class:`LockHolder` if it is locked already.
 
     The kernel drops the lock when the process ends, however it ends.
     """
@@ -28,7 +28,7 @@ def take(path: Path) -> TextIO:
         file.seek(0)
         holder = file.read().strip() or "unknown"
         file.close()
-        raise Held(holder) from error
+        raise LockHolder(holder) from error
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()

@@ -53,7 +53,7 @@ def document(
     if file and absolute_paths:
         tree = spec_file.absolute(tree, [file.resolve().parent, Path.cwd()])
     if preset is not None:
-        beginning = presets.chosen(tree, preset)
+        beginning = presets.apply_preset(tree, preset)
         _say_dropped(beginning.dropped)
         tree = beginning.document
     revised = revise(tree, changes(assignments, unset, absolute_paths=absolute_paths))

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ferret_core.storage import FileKind
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.engine.consistency import Altered, altered
+from ferret_db.engine.consistency import Inconsistency, altered
 from ferret_db.engine.file_integrity import damaged
 from ferret_db.repositories import stored_files
-from ferret_db.repositories.stored_files import Reference
+from ferret_db.repositories.stored_files import StoredFileRef
 from ferret_runtime.settings import ServiceSettings
 
 
@@ -21,11 +21,11 @@ class Checked(NamedTuple):
     """How many files were read, those of them that are damaged, and rows that files or ledger contradict."""
 
     files: int
-    damaged: list[Reference]
-    altered: list[Altered]
+    damaged: list[StoredFileRef]
+    altered: list[Inconsistency]
 
     @property
-    def missed(self) -> list[Reference]:
+    def missed(self) -> list[StoredFileRef]:
         """What something lacks: all but contributions that are in the model already."""
         return [file for file in self.damaged if file.needed or file.kind != FileKind.CONTRIBUTION]
 

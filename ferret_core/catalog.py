@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from ferret_core import compatibility, discovery
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
-from ferret_core.protocol.spec import Choice, ExperimentSpec, ModelSpec
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PluginChoice
 from ferret_core.rounds import sampling
 
 if TYPE_CHECKING:
@@ -135,14 +135,14 @@ def resolve(spec: ExperimentSpec) -> ResolvedExperiment:
     return ResolvedExperiment(spec.model_copy(update={**choices, "round": round_}), config, config.traits)
 
 
-def filled(section: str, choice: Choice) -> Choice:
+def filled(section: str, choice: PluginChoice) -> PluginChoice:
     """``choice``, that of a ``section``, with its options filled in; ``spec.invalid`` for what is wrong with them."""
     return _filled(section, choice, _config(SECTIONS[section], section, choice))
 
 
-def _filled(section: str, choice: Choice, config: BaseModel) -> Choice:
+def _filled(section: str, choice: PluginChoice, config: BaseModel) -> PluginChoice:
     name = base(choice.name) if section == "algorithm" else choice.name
-    return Choice.model_validate({"name": name, **config.model_dump()})
+    return PluginChoice.model_validate({"name": name, **config.model_dump()})
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
@@ -166,7 +166,7 @@ def is_folder(source: str) -> bool:
 def without_places(spec: ExperimentSpec) -> ExperimentSpec:
     """A resolved ``spec`` without paths on the server: of a model's folder the last name, of the dataset its name."""
     model = spec.model.model_copy(update={"source": without_place(spec.model.source)})
-    return spec.model_copy(update={"model": model, "dataset": Choice.model_validate({"name": spec.dataset.name})})
+    return spec.model_copy(update={"model": model, "dataset": PluginChoice.model_validate({"name": spec.dataset.name})})
 
 
 def without_place(source: str) -> str:
@@ -184,17 +184,17 @@ def algorithm(experiment: ResolvedExperiment) -> FederatedAlgorithm:
     return module.Algorithm(experiment.config)
 
 
-def dataset(choice: Choice) -> FederatedDataset:
+def dataset(choice: PluginChoice) -> FederatedDataset:
     module = discovery.load(PACKAGES["datasets"], choice.name, "dataset.name")
     return module.Dataset(_config("datasets", "dataset", choice))
 
 
-def partition(choice: Choice) -> FederatedPartition:
+def partition(choice: PluginChoice) -> FederatedPartition:
     module = discovery.load(PACKAGES["partitions"], choice.name, "partition.name")
     return module.Partition(_config("partitions", "partition", choice))
 
 
-def _config(kind: str, section: str, choice: Choice) -> BaseModel:
+def _config(kind: str, section: str, choice: PluginChoice) -> BaseModel:
     name, options = choice.name, choice.options
     if kind == "algorithms" and name in _presets():
         name, preset = _presets()[name]
@@ -236,7 +236,7 @@ def _preset_entry(name: str) -> CatalogEntry:
     """The entry of a preset's algorithm with the preset's values for defaults."""
     algorithm, preset = _presets()[name]
     options = entry("algorithms", algorithm).options
-    filled_in = _config("algorithms", "algorithm", Choice(name=name)).model_dump(mode="json")
+    filled_in = _config("algorithms", "algorithm", PluginChoice(name=name)).model_dump(mode="json")
     _set_defaults(options, filled_in, options.get("$defs", {}))
     said = ", ".join(f"{option} = {json.dumps(value)}" for option, value in _leaves(preset.options))
     return CatalogEntry(name, preset.title, f"A preset of ``{algorithm}``: {said}.", options)

@@ -132,7 +132,7 @@ OWN_TRAINING = (
     Rule(
         "algorithm.name",
         lambda it: it.traits.steps_watched_by,
-        "with these options it looks at the gradient of every local step",
+        "with these options it uses the gradient of every local step",
     ),
     Rule("algorithm.name", lambda it: it.traits.corrects_steps, "it changes every local step"),
 )

@@ -1,7 +1,7 @@
 """The sealed contribution: stamped with its task, encoded, checked and hashed once, and immutable from then on.
 
 Simulation, worker and edge seal what they computed; the API opens what it receives by the same check. Whoever holds a
-:class:`Sealed` need not look inside again to store, spool, send, accept or aggregate it.
+:class:`SealedContribution` need not look inside again to store, spool, send, accept or aggregate it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ferret_core.algorithms._base import Client, LocalUpdate
 
 
-class Sealed(NamedTuple):
+class SealedContribution(NamedTuple):
     """A contribution as stored and sent: its bytes in pieces, their BLAKE3 digest, and the decoded content."""
 
     pieces: Pieces
@@ -48,8 +48,9 @@ class Sealed(NamedTuple):
         return self.contribution.meta
 
 
-def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, shapes: Shapes) -> Sealed:
-    """What ``client`` sends for its task; raises as :func:`unseal`, e.g. ``contribution.non_finite`` for a NaN.
+def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, shapes: Shapes) -> SealedContribution:
+    """What ``client`` sends for its task; raises as :func:`open_contribution`, e.g. ``contribution.non_finite`` for a
+    NaN.
 
     It adds ``truncated`` to the update's metrics, the number of the client's examples that were too long for the model.
     Withheld metrics are left out.
@@ -71,16 +72,16 @@ def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, sh
         require_finite(name, array)
     _check(contribution, experiment, task, shapes)
     pieces = contribution.pieces()
-    return Sealed(pieces, digest_pieces(pieces), contribution)
+    return SealedContribution(pieces, digest_pieces(pieces), contribution)
 
 
-def unseal(
+def open_contribution(
     blob: bytes | memoryview,
     experiment: ResolvedExperiment,
     task: RoundTask,
     shapes: Shapes,
     digest: str | None = None,
-) -> Sealed:
+) -> SealedContribution:
     """Decodes and checks a contribution of the algorithm's participants for ``task``.
 
     ``digest`` is the blob's digest, computed here by default. Raises ``contribution.malformed`` and
@@ -89,12 +90,12 @@ def unseal(
     """
     contribution = Contribution.decode(blob, experiment.config.size(shapes).header)
     _check(contribution, experiment, task, shapes)
-    return Sealed((blob,), digest or digest_bytes(blob), contribution)
+    return SealedContribution((blob,), digest or digest_bytes(blob), contribution)
 
 
-def stored(blob: bytes | memoryview, digest: str) -> Sealed:
+def decode_stored(blob: bytes | memoryview, digest: str) -> SealedContribution:
     """Creates a contribution that was checked when it was accepted, read back by its ``digest``."""
-    return Sealed((blob,), digest, Contribution.decode(blob))
+    return SealedContribution((blob,), digest, Contribution.decode(blob))
 
 
 def _check(contribution: Contribution, experiment: ResolvedExperiment, task: RoundTask, shapes: Shapes) -> None:

@@ -18,7 +18,7 @@ from ferret_core.aggregation.projection_noise import check_base, of_base
 from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.algorithms._base import Client
 from ferret_core.client.hooks import Site
-from ferret_core.client.local_round import Part, contribute
+from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.client.state import ClientState, StateFolder
 from ferret_core.distributed.process_group import current
 from ferret_core.evaluation.evaluate import evaluate
@@ -32,10 +32,10 @@ from ferret_core.replica.replica import Replica
 from ferret_core.replica.tail_averaging import TailMean
 from ferret_core.rounds import early_stopping, sampling
 from ferret_core.rounds.cost import numbers_sent, round_cost
-from ferret_core.rounds.early_stopping import Stop
+from ferret_core.rounds.early_stopping import EarlyStop
 from ferret_core.server.norm_clipping import out_of_bounds
 from ferret_core.system.device import chosen_device, place
-from ferret_core.training.custom_training import Own
+from ferret_core.training.custom_training import CustomTraining
 
 UNDONE = frozenset({"quorum.missed", "round.exploded"})
 """Errors of an attempt at a round that leave the model unchanged, so that another may follow."""
@@ -71,7 +71,7 @@ class SimulationResult(NamedTuple):
     rounds: list[RoundResult]
     ledger: list[LedgerRecord]
     digest: str
-    stopped: Stop | None = None
+    stopped: EarlyStop | None = None
 
 
 def measured(replica: Replica, data: FederatedData) -> dict[str, float]:
@@ -85,7 +85,7 @@ def simulate(
     out: Path | None = None,
     on_round: Callable[[RoundResult], None] | None = None,
     on_update: Callable[[LedgerEntry], None] | None = None,
-    participate: Callable[[Replica, Client], Part] = contribute,
+    participate: Callable[[Replica, Client], LocalRound] = contribute,
     load: Callable[[ExperimentSpec, Any, int], FederatedData] = FederatedData,
     measure: Callable[[Replica, FederatedData], dict[str, float]] = measured,
     site: Site | None = None,
@@ -112,7 +112,7 @@ def simulate(
     data = load(spec, replica.tokenizer, replica.context)
     rounds: list[RoundResult] = []
     ledger: list[LedgerRecord] = []
-    stopped: Stop | None = None
+    stopped: EarlyStop | None = None
     with tempfile.TemporaryDirectory(prefix="ferret-simulation-") as scratch:
         simulation = _Simulation(replica, data, Path(scratch), participate, measure, site)
         for number in range(spec.rounds + 1):
@@ -131,7 +131,7 @@ def simulate(
     return SimulationResult(rounds, ledger, replica.digest, stopped)
 
 
-def _stopped(spec: ExperimentSpec, rounds: Sequence[RoundResult]) -> Stop | None:
+def _stopped(spec: ExperimentSpec, rounds: Sequence[RoundResult]) -> EarlyStop | None:
     """Returns the early end, if a further round would otherwise follow."""
     judged = spec.stopping.metric
     values = {done.number: done.metrics[judged] for done in rounds if judged in done.metrics}
@@ -142,7 +142,7 @@ class _Collected(NamedTuple):
     """Results of an attempt at a round, by participant; ``asked`` is the number of participants with a task."""
 
     asked: int
-    parts: dict[str, Part]
+    parts: dict[str, LocalRound]
     rejected: dict[str, FerretError]
 
 
@@ -158,7 +158,7 @@ class _Simulation:
         replica: Replica,
         data: FederatedData,
         scratch: Path,
-        participate: Callable[[Replica, Client], Part],
+        participate: Callable[[Replica, Client], LocalRound],
         measure: Callable[[Replica, FederatedData], dict[str, float]],
         site: Site | None,
     ) -> None:
@@ -223,7 +223,7 @@ class _Simulation:
         )
 
     def _check_quorum(
-        self, number: int, attempt: int, parts: Mapping[str, Part], rejected: Mapping[str, FerretError]
+        self, number: int, attempt: int, parts: Mapping[str, LocalRound], rejected: Mapping[str, FerretError]
     ) -> None:
         if len(parts) < self._quorum:
             reason = next((error.detail for error in rejected.values()), None)
@@ -245,7 +245,7 @@ class _Simulation:
                 collected.rejected[task.participant] = error
         return collected
 
-    def _contribute(self, task: RoundTask) -> Part:
+    def _contribute(self, task: RoundTask) -> LocalRound:
         name = task.participant
         client = Client(task, self.data.shard(name), self._state(name).load(), own=self._own(name))
         part = self._participate(self.replica, client)
@@ -257,10 +257,12 @@ class _Simulation:
             self._states[participant] = ClientState(StateFolder(self._scratch / participant, durable=False))
         return self._states[participant]
 
-    def _own(self, participant: str) -> Own | None:
-        return Own(self._site, self.data.examples(participant), self.replica.tokenizer) if self._site else None
+    def _own(self, participant: str) -> CustomTraining | None:
+        return (
+            CustomTraining(self._site, self.data.examples(participant), self.replica.tokenizer) if self._site else None
+        )
 
-    def _aggregate(self, parts: Sequence[Part]) -> tuple[dict[str, float], dict[str, float]]:
+    def _aggregate(self, parts: Sequence[LocalRound]) -> tuple[dict[str, float], dict[str, float]]:
         """Moves the model by the round; returns the round's costs, and measurements of its update."""
         up, down = [numbers_sent(part.sealed.contribution) for part in parts], self.replica.numbers
         begin = time.perf_counter()

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_core.system.permissions import keep_private
+from ferret_core.system.permissions import restrict_home
 from ferret_db import migrate
 from ferret_runtime import file_descriptors, logging, tracing
 from ferret_runtime.settings import ServiceSettings
@@ -30,6 +30,6 @@ def prepare(settings: ServiceSettings) -> None:
     """Sets up logging and limits, makes the home private, and refuses a database with another version's schema."""
     logging.configure(settings.log_level, settings.log_format)
     file_descriptors.raise_limit()
-    keep_private(settings.home)
+    restrict_home(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True)  # creates the folder where database and storage are elsewhere
     migrate.check(settings.database_url)

@@ -154,7 +154,7 @@ class Experiment(Base, kw_only=True):
     ``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is informative: the
     experiment it names may be gone. ``name`` is the current display name; ``spec`` keeps the submitted one, since the
     ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is a
-    ``ferret_core.rounds.early_stopping.Stop`` if it ended before its last round; evaluations of rounds up to
+    ``ferret_core.rounds.early_stopping.EarlyStop`` if it ended before its last round; evaluations of rounds up to
     ``patience_since`` do not count towards the next. ``stall_told_at`` is when its stall was reported.
     """
 
@@ -464,7 +464,7 @@ class Worker(Base, kw_only=True):
     seen_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 
 
-class Service(Base, kw_only=True):
+class ServiceClock(Base, kw_only=True):
     """The service as a whole, in one row, kept by the process that sweeps, ``holder``.
 
     At ``ticked_at``, with tick number ``ticks``, the service's time was ``time_at``. The broker has been silent since

@@ -20,7 +20,7 @@ from ferret_worker.coordinate import coordinate
 from ferret_worker.evaluate import evaluate
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.train import train
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 from tests.sized import made
 
 ADMIN = "an-admin-token-for-the-tests"
@@ -68,7 +68,7 @@ class Worker:
     def __init__(self, home: Path) -> None:
         settings = WorkerSettings(home=home)
         self.database = Database(settings.database_url, dispatch=lambda messages: None)
-        self._context = Context(settings, self.database, open_storage(settings.storage_url))
+        self._context = WorkerState(settings, self.database, open_storage(settings.storage_url))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()

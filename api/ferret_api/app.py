@@ -21,7 +21,7 @@ from ferret_api.contributions.endpoints import router as contributions
 from ferret_api.drafts.endpoints import router as drafts
 from ferret_api.enrolments.endpoints import router as enrolments
 from ferret_api.events.endpoints import router as events
-from ferret_api.events.streams import Feeds
+from ferret_api.events.streams import EventPollers
 from ferret_api.experiments.endpoints import router as experiments
 from ferret_api.http import errors, openapi
 from ferret_api.http.body_limit import BodyLimit
@@ -34,14 +34,14 @@ from ferret_api.lifecycle.endpoints import router as lifecycle
 from ferret_api.metrics.endpoints import router as metrics
 from ferret_api.oidc.endpoints import router as oidc
 from ferret_api.oidc.provider import Provider
-from ferret_api.participants.batches import Batches
+from ferret_api.participants.batches import RequestBatchers
 from ferret_api.participants.endpoints import router as participants
 from ferret_api.participants.last_seen import Presence, noting
-from ferret_api.participants.long_poll_groups import Boards
+from ferret_api.participants.long_poll_groups import LongPollGroups
 from ferret_api.participation_matrix.endpoints import router as participation
 from ferret_api.playground.endpoints import router as playground
 from ferret_api.projects.endpoints import router as projects
-from ferret_api.rate_limit_middleware import Admission
+from ferret_api.rate_limit_middleware import RateLimitMiddleware
 from ferret_api.rejections.endpoints import router as rejections
 from ferret_api.rounds.endpoints import router as rounds
 from ferret_api.schemas import PREFIX
@@ -50,7 +50,7 @@ from ferret_api.system import readiness
 from ferret_api.system.endpoints import api_router, root_router
 from ferret_api.system.prometheus import RequestFigures, RequestMeter
 from ferret_api.system.request_span import RequestSpan
-from ferret_api.ttl_cache import Recent
+from ferret_api.ttl_cache import TtlCache
 from ferret_api.update_statistics.endpoints import router as updates
 from ferret_api.users.endpoints import router as users
 from ferret_api.users.sessions import router as sessions
@@ -115,7 +115,7 @@ def create_app(settings: ApiSettings | None = None, context: Context | None = No
             Middleware(RequestScope, settings=settings),
             Middleware(RequestMeter, figures=figures),
             Middleware(KnownHosts, settings=settings),
-            Middleware(Admission),
+            Middleware(RateLimitMiddleware),
             Middleware(BodyLimit, settings=settings),
         ],
     )
@@ -141,11 +141,11 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         app.state.context = opened = context or Context.open(settings)
         app.state.narrowed = opened.narrowed()
-        app.state.feeds = feeds = Feeds.of(opened)
-        app.state.boards = Boards.of_process(opened, feeds)
-        app.state.batches = Batches(opened)
+        app.state.feeds = feeds = EventPollers.of(opened)
+        app.state.boards = LongPollGroups.of_process(opened, feeds)
+        app.state.batches = RequestBatchers(opened)
         app.state.presence = presence = Presence(opened)
-        app.state.readiness = Recent(lambda: readiness.look(opened), READINESS_SECONDS)
+        app.state.readiness = TtlCache(lambda: readiness.look(opened), READINESS_SECONDS)
         async with dispatching(opened), noting(presence):
             yield
         opened.close()

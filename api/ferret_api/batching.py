@@ -22,7 +22,7 @@ EVERY_SECONDS = 0.025
 """Minimum time between the starts of two batches. The cost of a batch hardly depends on its size."""
 
 
-class Gathered(Generic[T, R]):
+class Batcher(Generic[T, R]):
     """Batches of items for ``work``, which returns a result or an error for each item.
 
     Use it only on the event loop. ``work`` runs in a thread, one batch at a time."""

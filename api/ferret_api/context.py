@@ -14,7 +14,7 @@ from ferret_api.auth.admin_token import AdminToken
 from ferret_api.auth.passwords import PasswordThreads
 from ferret_api.broker import Broker
 from ferret_api.downloads import Downloads
-from ferret_api.limits.poll_interval import Pace
+from ferret_api.limits.poll_interval import PollInterval
 from ferret_api.limits.rate_limits import RateLimits
 from ferret_api.limits.sign_in_audit import FailedSignIns
 from ferret_api.limits.upload_concurrency import UploadGate
@@ -37,7 +37,7 @@ class Context:
     database: Database
     storage: Storage
     limits: RateLimits
-    pace: Pace
+    pace: PollInterval
     failed_sign_ins: FailedSignIns = field(default_factory=FailedSignIns)
     downloads: Downloads = field(default_factory=Downloads)
     passwords: PasswordThreads = field(default_factory=PasswordThreads)
@@ -55,7 +55,7 @@ class Context:
             database=Database(settings.database_url, broker.send, settings.running_experiments),
             storage=settings.open_storage(),
             limits=RateLimits(settings),
-            pace=Pace(settings.sizing),
+            pace=PollInterval(settings.sizing),
         )
 
     def narrowed(self) -> Context:

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ferret_api.auth import cookies
 from ferret_api.context import Context
 from ferret_api.http.errors import problem
-from ferret_api.limits.errors import TooMany
+from ferret_api.limits.errors import RateLimitExceeded
 from ferret_api.schemas import PREFIX
 
 ENROL = f"{PREFIX}/participants"
@@ -16,7 +16,7 @@ SIGN_IN = {f"{PREFIX}/session", f"{PREFIX}/session/oidc"}
 _COUNTED = "ferret.failure_counted"
 
 
-class Admission:
+class RateLimitMiddleware:
     """Rate limits of unrecognised callers and of failures, by address.
 
     A recognised credential passes, except on routes where credentials can be guessed."""
@@ -35,7 +35,7 @@ class Admission:
         if guess or credential is None or not limits.recognises(credential):
             try:
                 limits.admit_stranger(address)
-            except TooMany as error:
+            except RateLimitExceeded as error:
                 await problem(request, error)(scope, receive, send)
                 return
         refused = False
@@ -49,7 +49,7 @@ class Admission:
                     limits.forget(credential)
                 try:
                     await count_attempt(scope, context)
-                except TooMany as error:  # the response must not reveal that the guess was wrong
+                except RateLimitExceeded as error:  # the response must not reveal that the guess was wrong
                     refused = True
                     await problem(request, error)(scope, receive, send)
                     return

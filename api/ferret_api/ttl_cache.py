@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 T = TypeVar("T")
 
 
-class Recent(Generic[T]):
+class TtlCache(Generic[T]):
     """The result of ``look``, at most ``seconds`` old. Use it only on the event loop; ``look`` runs in a thread."""
 
     def __init__(self, look: Callable[[], T], seconds: float) -> None:

@@ -7,7 +7,7 @@ from typing import IO, Literal
 from blake3 import blake3
 from pydantic import Field
 
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 FORMAT: Literal[1] = 1
 MANIFEST = "manifest.json"
@@ -15,14 +15,14 @@ DATABASE = "ferret.db"
 STORAGE = "storage"
 
 
-class Entry(Strict):
+class Entry(StrictModel):
     """A file of the backup: its size in bytes and its BLAKE3."""
 
     size: int = Field(ge=0)
     digest: str
 
 
-class Manifest(Strict):
+class Manifest(StrictModel):
     """All files before it in the archive, by name; ``revision`` is the database's schema. A backup without is none."""
 
     format: Literal[1]

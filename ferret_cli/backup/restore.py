@@ -12,7 +12,7 @@ from ferret_cli.backup.inspect import Member, invalid, require_equal, survey
 from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest
 from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.atomic_files import flush_folder, make_folder_durably, replacing
+from ferret_core.system.atomic_files import atomic_write, flush_folder, make_folder_durably
 from ferret_core.system.failpoints import failpoint
 from ferret_db.database import Database
 from ferret_db.repositories import audit
@@ -105,6 +105,6 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> E
     stream = archive.extractfile(member)
     assert stream is not None, "a regular file has content"
     digesting = Digesting(stream)
-    with replacing(folder / member.name) as file:
+    with atomic_write(folder / member.name) as file:
         shutil.copyfileobj(digesting, file, CHUNK_BYTES)
     return digesting.entry

@@ -13,7 +13,7 @@ from ferret_cli.backup.manifest import DATABASE, FORMAT, MANIFEST, STORAGE, Dige
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
-from ferret_core.system.atomic_files import make_folder_durably, replacing
+from ferret_core.system.atomic_files import atomic_write, make_folder_durably
 from ferret_core.system.failpoints import failpoint
 from ferret_db import migrate
 from ferret_db.database import Database
@@ -39,7 +39,7 @@ def write(settings: ServiceSettings, file: Path) -> Manifest:
         snapshot(settings.database_url, database)
         failpoint("backup.copied")
         named = _named(database)
-        with replacing(file) as stream:
+        with atomic_write(file) as stream:
             with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
                 manifest = _fill(archive, database, settings.home / TOKEN_FILE, storage, named)
             _record(settings.database_url, file, manifest)  # a backup that nobody knows of gets no name

@@ -79,14 +79,14 @@ def _find(given: str, round: int | None, url: str | None, *, insecure_http: bool
 
 def _cached(run: Run, round: int | None) -> Path:
     """The experiment's exported checkpoint under ``FERRET_HOME``; it never changes, so it is downloaded once."""
-    from ferret_core.system.permissions import keep_private
+    from ferret_core.system.permissions import restrict_home
     from ferret_sdk.service.server_address import ClientSettings
 
     files = run.checkpoint(round)
     home = ClientSettings().home.expanduser()
     folder = home / CACHE / f"{run.id}-{files[0].round}"
     if not folder.is_dir():
-        keep_private(home)
+        restrict_home(home)
         folder.parent.mkdir(parents=True, exist_ok=True)
         say(f"exporting round {files[0].round} of {run.id} to {folder}")
         run.export(folder, files[0].round)

@@ -10,7 +10,7 @@ import typer
 from ferret_cli import options
 
 if TYPE_CHECKING:
-    from ferret_sdk.participant.membership_files import Kept, Piece
+    from ferret_sdk.participant.membership_files import DiskItem, MembershipFiles
     from ferret_sdk.participant.privacy_budget import Budget
     from ferret_sdk.participant.receipts import Outcome
     from ferret_sdk.participant.site_terms import Terms
@@ -51,7 +51,7 @@ def init() -> None:
     from ferret_cli.output import say
     from ferret_core.protocol.errors import FerretError
     from ferret_core.system.atomic_files import write_durably
-    from ferret_core.system.permissions import keep_private
+    from ferret_core.system.permissions import restrict_home
     from ferret_sdk.participant.site_terms import FILE
     from ferret_sdk.service.server_address import ClientSettings
 
@@ -60,7 +60,7 @@ def init() -> None:
     with advising(NEXT_STEPS):
         if path.exists():
             raise FerretError.of_field("request.invalid", "site.toml", str(path), "exists: change it by hand")
-        keep_private(home)
+        restrict_home(home)
         write_durably(path, TERMS.encode())
     say(f"{path} is written: read it, and change what this site agrees to")
 
@@ -220,7 +220,9 @@ def status(
             _show_status(found, lying, own, budget)
 
 
-def _status_document(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | None) -> dict[str, object]:
+def _status_document(
+    found: list[MembershipFiles], lying: list[DiskItem], own: Terms, budget: Budget | None
+) -> dict[str, object]:
     return {
         "memberships": [
             {
@@ -243,7 +245,7 @@ def _status_document(found: list[Kept], lying: list[Piece], own: Terms, budget: 
     }
 
 
-def _show_status(found: list[Kept], lying: list[Piece], own: Terms, budget: Budget | None) -> None:
+def _show_status(found: list[MembershipFiles], lying: list[DiskItem], own: Terms, budget: Budget | None) -> None:
     from ferret_cli.join_display import budget_in_words
     from ferret_cli.output import say, table
     from ferret_core.protocol.formatting import size
@@ -272,7 +274,7 @@ def _show_status(found: list[Kept], lying: list[Piece], own: Terms, budget: Budg
         say(f"privacy: {budget_in_words(budget)}")
 
 
-def _piece_row(piece: Piece) -> tuple[object, ...]:
+def _piece_row(piece: DiskItem) -> tuple[object, ...]:
     from ferret_core.protocol.formatting import size
 
     return piece.what, piece.experiment, piece.participant or None, size(piece.size)

@@ -12,7 +12,7 @@ from ferret_core.protocol.roles import Scope
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.users import User
-    from ferret_sdk.service.users import People
+    from ferret_sdk.service.users import Users
 
 app = typer.Typer(help="Tokens for programs: your own, or with --user those of somebody else.", no_args_is_help=True)
 
@@ -100,6 +100,6 @@ def revoke(
         emit(gone)
 
 
-def user_named(people: People, name: str | None) -> User | None:
+def user_named(people: Users, name: str | None) -> User | None:
     """The user of this name; None for oneself."""
     return None if name is None else people.user(name)

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._client_data import Shard
-from ferret_core.experiment.federated_data import Dealt
+from ferret_core.datasets._client_data import ClientData
+from ferret_core.experiment.federated_data import FederatedSplit
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec, PromptSpec
 
@@ -28,7 +28,7 @@ class Holding(NamedTuple):
         return sum(self.labels.values())
 
 
-def holdings(dealt: Dealt, tokenised: Callable[[Sequence[Example]], Shard] | None) -> list[Holding]:
+def holdings(dealt: FederatedSplit, tokenised: Callable[[Sequence[Example]], ClientData] | None) -> list[Holding]:
     """One per client, in their order; each shard is tokenised and let go, if ``tokenised`` is given."""
     return [_holding(name, [dealt.train[index] for index in shard], tokenised) for name, shard in dealt.clients.items()]
 
@@ -62,7 +62,7 @@ def rows(held: Sequence[Holding]) -> list[dict[str, str | float | None]]:
     ]
 
 
-def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Example]], Shard]:
+def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Example]], ClientData]:
     """What makes a shard of examples as this model would be given it; ``model.invalid`` if it cannot be loaded."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
@@ -83,7 +83,9 @@ def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Exam
     return partial(shard_of, tokenizer=tokenizer, max_tokens=most, template=prompt.template)
 
 
-def _holding(name: str, examples: Sequence[Example], tokenised: Callable[[Sequence[Example]], Shard] | None) -> Holding:
+def _holding(
+    name: str, examples: Sequence[Example], tokenised: Callable[[Sequence[Example]], ClientData] | None
+) -> Holding:
     labels = dict(Counter(example.label for example in examples))
     if tokenised is None:
         return Holding(name, labels, None, None)

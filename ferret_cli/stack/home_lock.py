@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from ferret_cli.pid_lock import Held, take
+from ferret_cli.pid_lock import LockHolder, take
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.service.server_address import SERVER_FILE, TOKEN_FILE
@@ -28,7 +28,7 @@ def _taken(home: Path) -> TextIO:
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         return take(home / LOCK_FILE)
-    except Held as held:
+    except LockHolder as held:
         raise FerretError("home.in_use", f"ferret serve with pid {held.pid} runs in {home}") from held
     except OSError as error:
         reason = f"cannot be used ({error.strerror}); choose another with --home or FERRET_HOME"

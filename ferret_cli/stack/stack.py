@@ -22,7 +22,7 @@ from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.permissions import keep_private
+from ferret_core.system.permissions import restrict_home
 from ferret_core.system.tls_certificate import CERT, KEY, Certificate
 from ferret_core.system.untrusted_files import USERS_DATA
 from ferret_sdk.http.transport import Transport
@@ -121,7 +121,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
     _listen_for_signals()
     with locked(plan.home), ports.listening(plan.host, plan.port) as listener:
         settings = ServiceSettings.read(home=plan.home)
-        keep_private(plan.home)
+        restrict_home(plan.home)
         integrity.require(settings)
         migrate.upgrade(settings.database_url)
         supervisor = Supervisor(say, silent=silent_after(settings.lease_seconds))

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from ferret_core.protocol.metrics import METRICS, names_of
-from ferret_core.protocol.spec import Seed, Strict
+from ferret_core.protocol.spec import Seed, StrictModel
 
 FIRST_SEED = 1001
 """The trials' own seeds count from here: those of runs that are reported usually count from 0 or 1."""
@@ -15,7 +15,7 @@ USUAL_TRIALS = 20
 MOST_TRIALS = 10_000
 
 
-class Settings(Strict):
+class Settings(StrictModel):
     """A search: its budget, what it measures, how it draws and when it prunes."""
 
     trials: int | None = Field(

@@ -21,7 +21,7 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from ferret_cli.pid_lock import Held, take
+from ferret_cli.pid_lock import LockHolder, take
 from ferret_cli.tune.plan import TABLE, Plan
 from ferret_cli.tune.search_space import Dimension, Range, Values, grid
 from ferret_cli.tune.trial import Trial
@@ -148,7 +148,7 @@ class GridPoint(BaseSampler):
 def _taken(folder: Path) -> TextIO:
     try:
         return take(folder / LOCK)
-    except Held as held:
+    except LockHolder as held:
         raise FerretError("tune.in_use", f"ferret tune with pid {held.pid} runs the study in {folder}") from held
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from torch import nn
 
-from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._client_data import ClientData
 from ferret_core.datasets._tokenize import shard_of
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
@@ -29,7 +29,7 @@ LEAST_LOSS = 1.0
 class LossGuard:
     """The mean loss on ``shard``, sequences that no participant trains on."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: ClientData) -> None:
         self._shard = shard
         self._digest, self._loss = "", math.nan
 

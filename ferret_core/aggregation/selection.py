@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ferret_core.aggregation.statistics.collector import StatisticsCollector
 from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.replica import Contributions, Replica
 
@@ -83,7 +83,7 @@ def summarize(replica: Replica, contributions: Contributions, collector: Statist
     """All ``contributions``, each read once, here and by the ``collector``."""
     config = replica.experiment.config
 
-    def summary(sealed: Sealed) -> ContributionSummary:
+    def summary(sealed: SealedContribution) -> ContributionSummary:
         collector.see(sealed.contribution)
         norms = config.norms(sealed.contribution, replica.shapes)
         return ContributionSummary(sealed.meta.participant, sealed.digest, sealed.meta.examples, norms)
@@ -98,5 +98,5 @@ class _Excluding:
         self._contributions = contributions
         self._excluded = excluded
 
-    def __iter__(self) -> Iterator[Sealed]:
+    def __iter__(self) -> Iterator[SealedContribution]:
         return (sealed for sealed in self._contributions if sealed.meta.participant not in self._excluded)

@@ -25,17 +25,17 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import nn
 
-from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._client_data import ClientData
 from ferret_core.models.parameters import working_copy
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
-from ferret_core.training.custom_training import Own, Reported
+from ferret_core.training.custom_training import CustomTraining, CustomTrainingMetrics
 from ferret_core.training.local import LocalMetrics, train
-from ferret_core.training.privacy import Discretion
-from ferret_core.training.zeroth_order import descend
+from ferret_core.training.privacy import ReleasePolicy
+from ferret_core.training.zeroth_order import zeroth_order_steps
 
 State = Arrays
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -50,11 +50,11 @@ class Client(NamedTuple):
     """
 
     task: RoundTask
-    shard: Shard
+    shard: ClientData
     memory: Arrays = NOTHING
     on_step: Callable[[int], None] | None = None
-    discretion: Discretion = Discretion()
-    own: Own | None = None
+    discretion: ReleasePolicy = ReleasePolicy()
+    own: CustomTraining | None = None
 
     def protected(self, vector: Array) -> Array:
         """The fp32 vector (n,) that a contribution is made of, as it may leave: clipped and noised where asked for."""
@@ -63,7 +63,7 @@ class Client(NamedTuple):
 
     def train(
         self, model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None = None
-    ) -> LocalMetrics | Reported:
+    ) -> LocalMetrics | CustomTrainingMetrics:
         """Moves ``model`` by first-order steps on the shard, in the order that the task's seed gives, or as the site's
         own function does.
 
@@ -86,7 +86,7 @@ class Client(NamedTuple):
         """Moves ``model`` by zeroth-order steps along fresh directions, whose seeds follow from the task's."""
         seeds = (derive_seed(self.task.seed, "direction", n) for n in range(config.directions))
         batches = self.shard.batches(config.batch_size, self.task.data_seed)
-        return descend(model, batches, config, seeds, self.on_step).trained
+        return zeroth_order_steps(model, batches, config, seeds, self.on_step).trained
 
 
 class LocalUpdate(NamedTuple):
@@ -152,7 +152,7 @@ class FederatedAlgorithm(Protocol):
         ...
 
 
-class Comparable(Protocol):
+class SharedCoordinates(Protocol):
     """An algorithm whose participants' numbers stand for the same directions, so that they can be ranked one by one.
 
     Its ``Config`` says so: ``traits.comparable`` is true.
@@ -167,7 +167,7 @@ class Comparable(Protocol):
         ...
 
 
-class Decodable(Protocol):
+class DecodableUpdate(Protocol):
     """An algorithm whose participants' updates can be told from what they send, with no noise of random directions.
 
     Its ``Config`` says so: ``traits.decodable`` is true.
@@ -178,7 +178,7 @@ class Decodable(Protocol):
         ...
 
 
-class WholeModel:
+class FullModelMixin:
     """What all algorithms do before round 1 that tune the model as it is."""
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:

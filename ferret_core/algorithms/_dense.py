@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.distributed.sharded_tensor import everywhere, is_shard, like, local
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.models.shapes import Shapes
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected
@@ -27,7 +27,7 @@ from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class AveragedUpdates(WholeModel):
+class AveragedUpdates(FullModelMixin):
     """The server's side of algorithms with whole updates: FedAvg's."""
 
     def init_state(self, model: nn.Module, seed: int) -> State:
@@ -116,4 +116,4 @@ def apply_dense(model: nn.Module, update: Array, rate: float, rounding: int) -> 
     parameters = trainable(model)
     blocks = blocks_of(parameters)
     step = rate * torch.from_numpy(update.copy())
-    apply_(parameters, blocks, basis("I"), [Projected(0, step.split([block.size for block in blocks]))], rounding)
+    reconstruct_(parameters, blocks, basis("I"), [Projected(0, step.split([block.size for block in blocks]))], rounding)

@@ -20,7 +20,7 @@ from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays
 from ferret_core.training.config import ZerothOrderConfig
-from ferret_core.training.zeroth_order import descend, move_along
+from ferret_core.training.zeroth_order import move_along, zeroth_order_steps
 
 SCALE = 2.0**40
 TERMS = 18
@@ -49,7 +49,7 @@ def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrde
     seeds = state["candidates"][draw(odds, task.seed, local.directions)].tolist()
     batches = client.shard.batches(local.batch_size, task.data_seed)
     with working_copy(model):
-        done = descend(model, batches, local, seeds, client.on_step)
+        done = zeroth_order_steps(model, batches, local, seeds, client.on_step)
     columns = {"projection": FORMAT_VERSION, "seed": task.seed}
     return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, columns=columns)
 

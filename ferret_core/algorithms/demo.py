@@ -29,7 +29,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dct import transformed, transformed_back
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
 from ferret_core.algorithms._sparsify import (
@@ -58,7 +58,7 @@ STEPS = 1024
 """Ȳ is rounded to multiples of 1/STEPS."""
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages signs of the strongest frequencies; applies the signs of the inverse transform."""
 
     def __init__(self, config: Config) -> None:

@@ -34,7 +34,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
 from ferret_core.algorithms._sparsify import with_error
 from ferret_core.algorithms.configs.drive import CHUNK, Config
@@ -45,7 +45,7 @@ from ferret_core.projection.hadamard_rotation import rotate, rotate_back
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages signs of rotated updates after rotating them back."""
 
     def __init__(self, config: Config) -> None:

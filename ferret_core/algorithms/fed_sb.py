@@ -33,7 +33,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, rounding_of
 from ferret_core.algorithms._gram_schmidt import orthonormal
 from ferret_core.algorithms.configs.fed_sb import WEIGHT, Config, Matrix
@@ -48,7 +48,7 @@ WHOLE = 2.0**15
 """Factor for rounding matrices to whole numbers: sums of their products stay below 2⁵³, and are exact."""
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages cores between frozen bases."""
 
     def __init__(self, config: Config) -> None:

@@ -33,7 +33,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._seed_pool import (
     candidates,
     gather,
@@ -48,7 +48,7 @@ from ferret_core.algorithms.configs.fedkseed import Config
 from ferret_core.protocol.wire import Array, Arrays
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Adds up slopes along shared directions, by seed."""
 
     def __init__(self, config: Config) -> None:

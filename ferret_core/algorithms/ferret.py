@@ -29,13 +29,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import rounding_of
 from ferret_core.algorithms.configs.ferret import Config, whole
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.projection import FORMAT_VERSION, quantize
 from ferret_core.projection.allocation import FIXED
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinate_encoding import Kind
@@ -43,7 +43,7 @@ from ferret_core.projection.project import Projected, norms, project, squared_le
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages seeds and coordinates."""
 
     def __init__(self, config: Config) -> None:
@@ -91,7 +91,7 @@ class Algorithm(WholeModel):
         kind = "float32" if self.config.seeds == "shared" else self.config.coordinates
         terms = _terms(result, kind, state["whole"].tolist(), rate)
         blocks = self.config.cut(shapes(model))
-        apply_(trainable(model), blocks, self.basis, terms, int(result["rounding"][0]))
+        reconstruct_(trainable(model), blocks, self.basis, terms, int(result["rounding"][0]))
         return state
 
 

@@ -31,7 +31,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average, dense_update
 from ferret_core.algorithms._sparsify import largest, scattered
 from ferret_core.algorithms.configs.fetchsgd import Config
@@ -42,7 +42,7 @@ from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Arrays
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages sketches; applies the largest entries of their sum."""
 
     def __init__(self, config: Config) -> None:

@@ -34,7 +34,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average
 from ferret_core.algorithms.configs.hiso import Config
 from ferret_core.models.parameters import shapes, trainable, working_copy
@@ -42,10 +42,10 @@ from ferret_core.models.shapes import count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays, Contribution
-from ferret_core.training.zeroth_order import combined, descend, move_along
+from ferret_core.training.zeroth_order import combined, move_along, zeroth_order_steps
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages slopes along the round's directions, and updates the curvature from them."""
 
     def __init__(self, config: Config) -> None:
@@ -59,7 +59,9 @@ class Algorithm(WholeModel):
         task, local = client.task, self.config.local
         batches = client.shard.batches(local.batch_size, task.data_seed)
         with working_copy(model):
-            done = descend(model, batches, local, self._seeds(task.round_seed), client.on_step, _mover(state))
+            done = zeroth_order_steps(
+                model, batches, local, self._seeds(task.round_seed), client.on_step, _mover(state)
+            )
         columns = {"projection": FORMAT_VERSION, "seed": task.round_seed}
         return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, columns=columns)
 

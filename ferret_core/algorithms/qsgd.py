@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
 from ferret_core.algorithms.configs._radix_packing import pack_levels
 from ferret_core.algorithms.configs.qsgd import Config
@@ -39,7 +39,7 @@ from ferret_core.projection.quantize import dither
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages levels."""
 
     def __init__(self, config: Config) -> None:

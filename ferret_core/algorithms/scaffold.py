@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average, dense_update, rounding_of
 from ferret_core.algorithms.configs.scaffold import SENT, Config
 from ferret_core.models.parameters import trainable
@@ -34,7 +34,7 @@ from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages dense updates and control variates."""
 
     def __init__(self, config: Config) -> None:

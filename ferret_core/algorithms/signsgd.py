@@ -35,7 +35,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update, rounding_of
 from ferret_core.algorithms._sparsify import with_error
 from ferret_core.algorithms.configs.signsgd import Config
@@ -45,7 +45,7 @@ from ferret_core.projection.signs import sign_bits
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages signs, or applies their majority."""
 
     def __init__(self, config: Config) -> None:

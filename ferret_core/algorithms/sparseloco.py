@@ -31,7 +31,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
 from ferret_core.algorithms._sparsify import (
     matrices_of,
@@ -57,7 +57,7 @@ RANGE = 6.0
 """Deviations that the bins cover together: three on either side of the mean."""
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages two-bit entries of every chunk over their senders, with error feedback."""
 
     def __init__(self, config: Config) -> None:

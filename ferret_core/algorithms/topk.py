@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
 from ferret_core.algorithms._sparsify import largest, scattered, with_error
 from ferret_core.algorithms.configs._elias_fano import pack_indices, unpack_indices
@@ -38,7 +38,7 @@ from ferret_core.projection import quantize
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Averages sparse updates with error feedback."""
 
     def __init__(self, config: Config) -> None:

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, TypeVar
 from ferret_core import catalog, compatibility, discovery
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice
+from ferret_core.protocol.spec import PluginChoice
 
 if TYPE_CHECKING:
     from torch import nn
 
     from ferret_core.datasets._base import Example
-    from ferret_core.training.custom_training import Context
+    from ferret_core.training.custom_training import TrainingContext
 
-    Function = Callable[[nn.Module, Sequence[Example], Context], float | None]
+    Function = Callable[[nn.Module, Sequence[Example], TrainingContext], float | None]
 
 Given = TypeVar("Given", bound="Function")
 
@@ -42,7 +42,7 @@ class Site:
 
     Both are called as ``function(model, examples, context)`` with a causal language model of ``transformers`` in fp32,
     the site's examples (``instruction``, ``input``, ``output``) and a
-    :class:`ferret_core.training.custom_training.Context`.
+    :class:`ferret_core.training.custom_training.TrainingContext`.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ def _takers(experiment: ResolvedExperiment) -> str:
     """The algorithms that would take a site's own training in this experiment, by their defaults."""
     found: list[str] = []
     for name in discovery.names(catalog.PACKAGES["algorithms"]):
-        other = ResolvedExperiment.of(experiment.spec.model_copy(update={"algorithm": Choice(name=name)}))
+        other = ResolvedExperiment.of(experiment.spec.model_copy(update={"algorithm": PluginChoice(name=name)}))
         if not compatibility.problems(other, compatibility.OWN_TRAINING):
             found.append(name)
     return ", ".join(found)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ferret_core.algorithms._base import Client
-from ferret_core.contribution import Sealed, seal
+from ferret_core.contribution import SealedContribution, seal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Arrays
 from ferret_core.replica.replica import Replica
@@ -16,15 +16,15 @@ from ferret_core.training.loss import device_of
 from ferret_core.training.room import require_room
 
 
-class Part(NamedTuple):
+class LocalRound(NamedTuple):
     """A participant's part in a round: its contribution, its memory for the next round, and its costs."""
 
-    sealed: Sealed
+    sealed: SealedContribution
     memory: Arrays
     cost: LocalCost
 
 
-def contribute(replica: Replica, client: Client) -> Part:
+def contribute(replica: Replica, client: Client) -> LocalRound:
     """Trains on the client's shard from the replica's model, which is left unchanged, and seals the update.
 
     Raises ``contribution.wrong_base`` if the replica is not at the task's model, ``contribution.non_finite`` for an
@@ -47,7 +47,7 @@ def contribute(replica: Replica, client: Client) -> Part:
         own = _evaluated(replica, client)
         update, cost = measured(train, device_of(replica.model))
         update = update._replace(metrics={**update.metrics, **own})
-        return Part(seal(update, client, replica.experiment, replica.shapes), update.memory, cost)
+        return LocalRound(seal(update, client, replica.experiment, replica.shapes), update.memory, cost)
 
 
 def _evaluated(replica: Replica, client: Client) -> dict[str, float]:

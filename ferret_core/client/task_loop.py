@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ferret_core.datasets._base import Example
-    from ferret_core.training.custom_training import Context
+    from ferret_core.training.custom_training import TrainingContext
 
 
-class Abandoned(Exception):
+class RoundAbandoned(Exception):
     """The loop was left in the middle of a round, which is abandoned."""
 
 
-class Task:
+class RoundHandle:
     """One round; the loop's body must move ``model`` in place, like a function under ``@site.train``."""
 
-    def __init__(self, model: nn.Module, examples: Sequence[Example], context: Context) -> None:
+    def __init__(self, model: nn.Module, examples: Sequence[Example], context: TrainingContext) -> None:
         self.model = model
         self.examples = examples
         self.context = context
@@ -47,10 +47,10 @@ class Task:
     def abandon(self) -> None:
         """Abandons the round; nothing is sent."""
         if not self.answered:
-            self._put(Abandoned("the loop over the tasks was left before this one was submitted"))
+            self._put(RoundAbandoned("the loop over the tasks was left before this one was submitted"))
 
     def wait(self) -> float | None:
-        """Waits until the loop has submitted the task; raises :class:`Abandoned`."""
+        """Waits until the loop has submitted the task; raises :class:`RoundAbandoned`."""
         answer = self._answer.get()
         if isinstance(answer, BaseException):
             raise answer
@@ -61,7 +61,7 @@ class Task:
         self._answer.put(answer)
 
 
-def tasks(run: Callable[[Site], Any]) -> Generator[Task, None, None]:
+def tasks(run: Callable[[Site], Any]) -> Generator[RoundHandle, None, None]:
     """Yields the rounds of ``run``, which is called with a :class:`Site` on a separate thread, until it returns.
 
     Raises its exceptions, and ``TypeError`` for a task that the loop's body did not submit. Leaving the loop abandons
@@ -93,11 +93,11 @@ class _Rounds:
     def __init__(self) -> None:
         self.site = Site()
         self.site.train(self._train)
-        self._found = SimpleQueue[Task | BaseException | None]()
-        self._last: Task | None = None
+        self._found = SimpleQueue[RoundHandle | BaseException | None]()
+        self._last: RoundHandle | None = None
         self._left = Event()
 
-    def next(self) -> Task | None:
+    def next(self) -> RoundHandle | None:
         """Returns the next task, None at the end; raises the exception that ended the run."""
         found = self._found.get()
         if isinstance(found, BaseException):
@@ -114,11 +114,11 @@ class _Rounds:
         if self._last is not None:
             self._last.abandon()
         while not self._found.empty():
-            if isinstance(found := self._found.get(), Task):
+            if isinstance(found := self._found.get(), RoundHandle):
                 found.abandon()
 
-    def _train(self, model: nn.Module, examples: Sequence[Example], context: Context) -> float | None:
-        task = Task(model, examples, context)
+    def _train(self, model: nn.Module, examples: Sequence[Example], context: TrainingContext) -> float | None:
+        task = RoundHandle(model, examples, context)
         self._found.put(task)
         if self._left.is_set():  # the loop may have checked before
             task.abandon()

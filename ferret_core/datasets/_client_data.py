@@ -33,7 +33,7 @@ class Encoded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shard:
+class ClientData:
     """One participant's tokenised examples; ``truncated`` counts the cut ones. Raises ``partition.invalid`` without
     examples."""
 

@@ -14,9 +14,9 @@ from ferret_core.system import untrusted_files
 def opened(path: str, option: str) -> Generator[untrusted_files.BoundedFile]:
     """Opens the file at ``path``; raises ``dataset.invalid`` about ``option`` if it is unreadable or not allowed."""
     try:
-        with untrusted_files.reading(path, anywhere=option == OPTION) as file:
+        with untrusted_files.open_untrusted(path, anywhere=option == OPTION) as file:
             yield file
-    except untrusted_files.UnfitFile as error:
+    except untrusted_files.UntrustedFileError as error:
         raise invalid(option, path, str(error)) from error
 
 
@@ -24,5 +24,5 @@ def require_allowed(path: str, option: str) -> None:
     """Raises ``dataset.invalid`` if the path must not be accessed."""
     try:
         untrusted_files.allowed(path)
-    except untrusted_files.UnfitFile as error:
+    except untrusted_files.UntrustedFileError as error:
         raise invalid(option, path, str(error)) from error

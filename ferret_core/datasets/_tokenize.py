@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat import chat_ids, require_chat
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import PromptSpec, Template
@@ -30,7 +30,7 @@ def shard_of(
     tokenizer: PreTrainedTokenizerBase,
     max_tokens: int,
     template: Template = "paper",
-) -> Shard:
+) -> ClientData:
     """Tokenises ``examples`` to at most ``max_tokens`` (at least 2) each, with end-of-text after responses.
 
     It counts the examples with a cut prompt or response. Raises ``partition.invalid`` without examples,
@@ -50,7 +50,7 @@ def shard_of(
         kept = (response + end)[: max_tokens - 1]
         encoded.append(Encoded(_cut(begin, prompt, max_tokens - len(kept)), kept))
         truncated += len(begin + prompt + response + end) > max_tokens
-    return Shard(encoded, pad_id(tokenizer), truncated)
+    return ClientData(encoded, pad_id(tokenizer), truncated)
 
 
 def encode_prompts(

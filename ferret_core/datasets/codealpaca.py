@@ -27,10 +27,10 @@ from ferret_core.datasets._json import read_lines, read_list
 from ferret_core.datasets._record import Record, invalid
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """The file, the languages to keep, and the held-out share."""
 
     path: limits.Path = Field(description="Official rosetta_alpaca.json, or JSON Lines; plain or .gz")

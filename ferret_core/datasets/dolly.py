@@ -23,12 +23,12 @@ from ferret_core.datasets._hub import OPTION, download
 from ferret_core.datasets._json import read_lines
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 FILE = "databricks-dolly-15k.jsonl"
 
 
-class Config(Strict):
+class Config(StrictModel):
     """A local file, or a hub repository, and the category to evaluate on."""
 
     path: limits.Path | None = Field(default=None, description="Official JSON Lines file, plain or .gz")

@@ -16,10 +16,10 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._hub import read_parquet
 from ferret_core.datasets._json import read_lines
 from ferret_core.protocol import limits
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """Two local files, or a hub repository; files take precedence."""
 
     train: limits.Path | None = Field(default=None, description="Official training file, plain or .gz")

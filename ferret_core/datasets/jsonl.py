@@ -20,10 +20,10 @@ from ferret_core.datasets._record import invalid
 from ferret_core.datasets._validation_split import rank
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """The files, and the names of their fields."""
 
     train: limits.Path = Field(description="JSON Lines file to train on, plain or .gz")

@@ -44,10 +44,10 @@ from ferret_core.datasets._natural_instructions import Instance, Split, Task, fr
 from ferret_core.protocol import limits
 from ferret_core.protocol.digest import derive_seed, digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """The files of the tasks, and the selection of instances."""
 
     tasks: limits.Path | None = Field(

@@ -15,7 +15,7 @@ from typing import TypeVar
 from torch import distributed
 
 from ferret_core.distributed.errors import team_broken, typed
-from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.protocol.errors import FerretError
 
 R = TypeVar("R")
@@ -27,7 +27,7 @@ NEWS_SECONDS = 2.0
 FINE = "fine"
 
 
-def together(team: Team, work: str, do: Callable[[], R], fingerprint: Callable[[R], str]) -> R:
+def together(team: ProcessGroup, work: str, do: Callable[[], R], fingerprint: Callable[[R], str]) -> R:
     """Calls ``do()`` on all processes for the same ``work``, a name that is used once.
 
     An exception that all of them raise is raised unchanged. Raises ``team.broken``, after which the team is unusable,
@@ -45,7 +45,7 @@ def together(team: Team, work: str, do: Callable[[], R], fingerprint: Callable[[
     return result
 
 
-def _settle(team: Team, work: str, own: str, seconds: float) -> None:
+def _settle(team: ProcessGroup, work: str, own: str, seconds: float) -> None:
     """Waits until all processes have reported their outcome of ``work``, which must be the same."""
     keys = [_key(work, rank) for rank in range(team.size)]
     try:
@@ -60,7 +60,7 @@ def _settle(team: Team, work: str, own: str, seconds: float) -> None:
             raise team_broken(f"process {rank} ended with {text!r} and process 0 with {said[0]!r}")
 
 
-def _forget(team: Team, work: str) -> None:
+def _forget(team: ProcessGroup, work: str) -> None:
     """Deletes the previous work's outcomes from the store: all processes have read them."""
     if team.settled is not None and team.is_first:
         for rank in range(team.size):
@@ -68,7 +68,7 @@ def _forget(team: Team, work: str) -> None:
     team.settled = work
 
 
-def _with_news(team: Team, work: str, error: FerretError) -> FerretError:
+def _with_news(team: ProcessGroup, work: str, error: FerretError) -> FerretError:
     """Adds another process's last report to ``error``."""
     deadline = time.monotonic() + NEWS_SECONDS
     while time.monotonic() < deadline:
@@ -79,7 +79,7 @@ def _with_news(team: Team, work: str, error: FerretError) -> FerretError:
     return error
 
 
-def _said(team: Team, work: str, rank: int) -> str | None:
+def _said(team: ProcessGroup, work: str, rank: int) -> str | None:
     key = _key(work, rank)
     try:
         return _text(team.store.get(key)) if team.store.check([key]) else None

@@ -11,7 +11,7 @@ from ferret_core.protocol.errors import FerretError
 RANK, SIZE, LOCAL_RANK, ADDRESS, PORT = "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"
 
 
-class Place(NamedTuple):
+class ProcessRank(NamedTuple):
     """``rank`` counts from 0 to ``size`` − 1 over the team, ``local`` over its processes on this machine."""
 
     rank: int
@@ -19,7 +19,7 @@ class Place(NamedTuple):
     local: int
 
 
-def from_environment(environment: Mapping[str, str] | None = None) -> Place | None:
+def from_environment(environment: Mapping[str, str] | None = None) -> ProcessRank | None:
     """Reads the place from the environment; returns None for a single process.
 
     Raises ``settings.invalid`` if it is incomplete or invalid.
@@ -35,7 +35,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Place | No
         raise _invalid(SIZE, told[SIZE], "must be 1 or more: start the processes with torchrun --nproc-per-node N")
     if rank >= size:
         raise _invalid(RANK, told[RANK], f"must be below {SIZE} = {size}: start the processes with torchrun")
-    return Place(rank, size, local)
+    return ProcessRank(rank, size, local)
 
 
 def _number(told: Mapping[str, str], name: str) -> int:

@@ -1,6 +1,6 @@
 """The team of this process: started once, available to all code that uses shards, and stopped at the end.
 
-Every method of :class:`Team` is collective: all its processes must call it at the same point of their work.
+Every method of :class:`ProcessGroup` is collective: all its processes must call it at the same point of their work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, distributed
 
 from ferret_core.distributed import environment
-from ferret_core.distributed.environment import Place
+from ferret_core.distributed.environment import ProcessRank
 from ferret_core.distributed.errors import team_broken, typed
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 
@@ -35,17 +35,17 @@ parameter."""
 V = TypeVar("V")
 _CODE_AND_DETAIL = TypeAdapter(tuple[str, str] | None)
 
-_current: Team | None = None
+_current: ProcessGroup | None = None
 
 
-class Team:
+class ProcessGroup:
     """The processes, and their collectives. Vectors are flat; integers count elements.
 
     ``store`` holds their messages outside of collectives. ``settled`` is the last piece of work with an outcome that
     all of them have read. A process keeps the others waiting for at most ``seconds``.
     """
 
-    def __init__(self, where: Place, store: Any, device: str, seconds: float) -> None:
+    def __init__(self, where: ProcessRank, store: Any, device: str, seconds: float) -> None:
         from torch.distributed.device_mesh import init_device_mesh
 
         self.rank, self.size, self.seconds = where.rank, where.size, seconds
@@ -146,19 +146,19 @@ def _parsed(rank: int, text: str, kind: TypeAdapter[V]) -> V:
         raise team_broken(f"process {rank} sends JSON of another kind") from error
 
 
-def current() -> Team | None:
+def current() -> ProcessGroup | None:
     """Returns the team of this process; None for a single process."""
     return _current
 
 
-def require() -> Team:
+def require() -> ProcessGroup:
     """Returns the team; for code that has a shard."""
     assert _current is not None, "a shard is there only within a team"
     return _current
 
 
 @contextmanager
-def started(device: str) -> Generator[Team | None]:
+def started(device: str) -> Generator[ProcessGroup | None]:
     """Joins the team in the environment during the ``with`` block; yields None without a team.
 
     ``device``, "cpu" or "cuda", is the models' device. Raises ``settings.invalid`` for an invalid environment, and
@@ -178,7 +178,7 @@ def started(device: str) -> Generator[Team | None]:
         distributed.destroy_process_group()
 
 
-def _leave(team: Team) -> None:
+def _leave(team: ProcessGroup) -> None:
     """Leaves the team. The first process, which may hold the store, leaves last: others read the outcome from it."""
     try:
         team.store.set(f"left/{team.rank}", "")
@@ -188,7 +188,7 @@ def _leave(team: Team) -> None:
         return  # another process has ended unexpectedly
 
 
-def _start(where: Place, device: str) -> Team:
+def _start(where: ProcessRank, device: str) -> ProcessGroup:
     # Not every build of torch has them, and a single process needs none.
     from torch._C._distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
@@ -205,7 +205,7 @@ def _start(where: Place, device: str) -> Team:
         backend = "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
         group = PrefixStore("group", store)
         distributed.init_process_group(backend, store=group, rank=where.rank, world_size=where.size, timeout=wait)
-        return Team(where, PrefixStore("ferret", store), device, seconds)
+        return ProcessGroup(where, PrefixStore("ferret", store), device, seconds)
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise team_broken(
@@ -213,7 +213,7 @@ def _start(where: Place, device: str) -> Team:
         ) from error
 
 
-def _take_gpu(where: Place) -> None:
+def _take_gpu(where: ProcessRank) -> None:
     count = torch.cuda.device_count()
     if where.local >= count:
         message = f"this machine has {count} GPUs: start one process for each, torchrun --nproc-per-node {count}"
@@ -239,7 +239,7 @@ def waves(count: int, width: int) -> Sequence[range]:
     return [range(first, min(first + width, count)) for first in range(0, count, width)]
 
 
-def as_first(team: Team, check: Callable[[], None]) -> None:
+def as_first(team: ProcessGroup, check: Callable[[], None]) -> None:
     """Calls ``check()`` in the first process, and raises its :class:`FerretError` in every process. Collective."""
     error: FerretError | None = None
     if team.is_first:

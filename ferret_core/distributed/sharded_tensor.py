@@ -16,16 +16,16 @@ from ferret_core.distributed.process_group import current, require
 from ferret_core.protocol.errors import FerretError
 
 
-class Range(NamedTuple):
+class ElementRange(NamedTuple):
     """Elements begin … end − 1 of a flattened tensor."""
 
     begin: int
     end: int
 
-    def within(self, begin: int, end: int) -> Range:
+    def within(self, begin: int, end: int) -> ElementRange:
         """Returns its intersection with ``begin`` … ``end`` − 1; empty ranges have begin = end."""
         first = max(self.begin, begin)
-        return Range(first, max(first, min(self.end, end)))
+        return ElementRange(first, max(first, min(self.end, end)))
 
     @property
     def length(self) -> int:
@@ -46,15 +46,15 @@ def is_sharded(model: nn.Module) -> bool:
     return current() is not None and any(is_shard(parameter) for parameter in model.parameters())
 
 
-def ranges(tensor: Tensor) -> list[Range]:
+def ranges(tensor: Tensor) -> list[ElementRange]:
     """Returns the elements of the shard that each process holds, by rank. They cover the tensor."""
     rows, size = tensor.shape[0], require().size
     width, chunk = tensor.numel() // max(rows, 1), -(-rows // size)
     cuts = [min(rank * chunk, rows) * width for rank in range(size + 1)]
-    return [Range(begin, end) for begin, end in pairwise(cuts)]
+    return [ElementRange(begin, end) for begin, end in pairwise(cuts)]
 
 
-def held(tensor: Tensor) -> Range:
+def held(tensor: Tensor) -> ElementRange:
     """Returns the elements that this process holds."""
     return ranges(tensor)[require().rank]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-from ferret_core.datasets._client_data import Batch, Shard
+from ferret_core.datasets._client_data import Batch, ClientData
 from ferret_core.models.eval_mode import inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.loss import response_loss
@@ -27,7 +27,9 @@ class Total(NamedTuple):
         return self.nll / self.tokens
 
 
-def total_loss(model: nn.Module, shard: Shard, batch_size: int, on_batch: Callable[[], None] = lambda: None) -> Total:
+def total_loss(
+    model: nn.Module, shard: ClientData, batch_size: int, on_batch: Callable[[], None] = lambda: None
+) -> Total:
     """Returns the loss on all response tokens of ``shard``, summed in one fixed order in double precision.
 
     ``on_batch`` is called before each batch; an exception in it ends the measurement. A batch that runs out of memory

@@ -26,14 +26,14 @@ from ferret_core.training.loss import device_of
 ADAPTERS = "adapter_config.json"
 
 
-class Sampling(NamedTuple):
+class SamplingOptions(NamedTuple):
     """Sampling of tokens: the most probable one at ``temperature`` 0, else drawn by ``seed``."""
 
     temperature: float = 0.0
     seed: int = 0
 
 
-class Answer(NamedTuple):
+class GeneratedAnswer(NamedTuple):
     """An answer, its number of ``tokens``, and the reason for its end: the model, the maximum length, or a full
     context."""
 
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
     ended: Literal["model", "length", "context"]
 
 
-GREEDY = Sampling()
+GREEDY = SamplingOptions()
 
 
 def load_exported(folder: Path) -> LoadedModel:
@@ -116,9 +116,9 @@ def answer(
     max_tokens: int,
     on_text: Callable[[str], None] = lambda text: None,
     *,
-    sampling: Sampling = GREEDY,
+    sampling: SamplingOptions = GREEDY,
     on_token: Callable[[], None] = lambda: None,
-) -> Answer:
+) -> GeneratedAnswer:
     """Generates an answer, by default the most probable one, limited by ``max_tokens`` and the context.
 
     ``on_text`` receives its parts as they are generated; joined they are the answer. ``on_token`` is called after each
@@ -130,7 +130,7 @@ def answer(
         raise FerretError.of_field("request.invalid", "question", len(prompt), message)
     most, end = min(max_tokens, room), end_of_text(tokenizer)
     device = device_of(model)
-    ids, heard = torch.tensor([prompt], device=device), Heard(tokenizer, on_text, on_token)
+    ids, heard = torch.tensor([prompt], device=device), StopWatcher(tokenizer, on_text, on_token)
     given = generation_inputs(model, ids, torch.ones_like(ids))
     generating = transformers_model(model)
     with inference(model), plain_settings(generating), torch.random.fork_rng([device] if device.type == "cuda" else []):
@@ -138,10 +138,10 @@ def answer(
         settings = _settings(sampling, max_new_tokens=most, pad_token_id=pad_id(tokenizer), eos_token_id=end)
         generating.generate(**given, generation_config=settings, streamer=heard)
     ended = "model" if heard.ids[-1:] == [end] else "length" if most == max_tokens else "context"
-    return Answer(heard.text, len(heard.ids), ended)
+    return GeneratedAnswer(heard.text, len(heard.ids), ended)
 
 
-def _settings(sampling: Sampling, **settings: Any) -> Any:
+def _settings(sampling: SamplingOptions, **settings: Any) -> Any:
     from transformers import GenerationConfig
 
     if sampling.temperature:
@@ -149,7 +149,7 @@ def _settings(sampling: Sampling, **settings: Any) -> Any:
     return GenerationConfig(**{"do_sample": False, **settings})
 
 
-class Heard:
+class StopWatcher:
     """Receives the tokens of a generation, first the prompt's, and passes on their text when it can no longer change.
 
     The end of a text may change with the next token, because several tokens can form one character.

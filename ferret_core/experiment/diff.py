@@ -34,7 +34,7 @@ def differences(before: Tree, after: Tree) -> list[Difference]:
     ]
 
 
-def change_between(original: Tree, wanted: Tree) -> dict[str, Any]:
+def compute_patch(original: Tree, wanted: Tree) -> dict[str, Any]:
     """The shortest change that makes ``wanted`` of ``original`` by :func:`~ferret_core.experiment.spec_patch.revise`;
     both resolved.
 

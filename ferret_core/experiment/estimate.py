@@ -17,7 +17,7 @@ from ferret_core.aggregation import projection_noise as noise
 from ferret_core.aggregation.projection_noise import ProjectionNoise
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.catalog import ResolvedExperiment
-from ferret_core.models.architecture import Outline
+from ferret_core.models.architecture import Architecture
 from ferret_core.models.shapes import count, sizes
 from ferret_core.projection.blocks import Block
 from ferret_core.training.config import LocalConfig
@@ -40,7 +40,7 @@ SHORT = 0.01
 """A normalized step below this length moves next to nothing."""
 
 
-class Plan(NamedTuple):
+class Estimate(NamedTuple):
     """``bytes_up`` and ``bytes_down`` are one participant's in a round; None where they are known only once the model
     is loaded. ``total_bytes`` are those of all participants in all rounds. ``memory_bytes`` is a participant's peak,
     ``local_seconds`` its training in a round, ``aggregate_seconds`` the server's."""
@@ -59,7 +59,9 @@ class Plan(NamedTuple):
     advice: tuple[str, ...]
 
 
-def plan(experiment: ResolvedExperiment, outline: Outline, examples: int | None, tokens: float, flops: float) -> Plan:
+def plan(
+    experiment: ResolvedExperiment, outline: Architecture, examples: int | None, tokens: float, flops: float
+) -> Estimate:
     """The plan of an experiment.
 
     ``examples`` is how many a participant has, ``tokens`` how long a sequence is, ``flops`` how many operations per
@@ -75,7 +77,7 @@ def plan(experiment: ResolvedExperiment, outline: Outline, examples: int | None,
     total = None if sent is None or down is None else spec.rounds * participants * (sent + down)
     found = _noise(experiment, outline, examples)
     trained = None if traits.own_shapes else traits.first_order
-    return Plan(
+    return Estimate(
         d=d,
         K=K,
         participants=participants,
@@ -98,19 +100,19 @@ def _down(traits: Traits, up: int, participants: int, K: int | None, d: int) -> 
     return 4 * d if traits.dense else None
 
 
-def _noise(experiment: ResolvedExperiment, outline: Outline, examples: int | None) -> ProjectionNoise | None:
+def _noise(experiment: ResolvedExperiment, outline: Architecture, examples: int | None) -> ProjectionNoise | None:
     if (projection := experiment.traits.projection) is None:
         return None
     return noise.expected(experiment, outline.shapes, _weights(outline, projection.cut(outline.shapes)), examples)
 
 
-def _weights(outline: Outline, blocks: Sequence[Block]) -> list[float]:
+def _weights(outline: Architecture, blocks: Sequence[Block]) -> list[float]:
     """The RMS of each block's weights, every part of a parameter being taken for like the whole."""
     squares = [sum(piece.length * outline.rms[piece.parameter] ** 2 for piece in block.pieces) for block in blocks]
     return [math.sqrt(square / block.size) for square, block in zip(squares, blocks, strict=True)]
 
 
-def _memory(local: LocalConfig, outline: Outline, tokens: float) -> int:
+def _memory(local: LocalConfig, outline: Architecture, tokens: float) -> int:
     """The original weights, the copy that is trained, its gradients, the optimizer's state, and activations."""
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
     width = (2 if local.precision == "float32" else 1) * ACTIVATIONS * outline.hidden
@@ -125,7 +127,7 @@ def _seconds(local: LocalConfig, d: int, examples: int | None, tokens: float, fl
     return 6 * d * local.steps_for(examples) * local.batch_size * local.accumulation * tokens / flops
 
 
-def _advice(experiment: ResolvedExperiment, outline: Outline, found: ProjectionNoise | None) -> list[str]:
+def _advice(experiment: ResolvedExperiment, outline: Architecture, found: ProjectionNoise | None) -> list[str]:
     if found is None or (projection := experiment.traits.projection) is None:
         return []
     advice = list[str]()
@@ -145,7 +147,7 @@ def _advice(experiment: ResolvedExperiment, outline: Outline, found: ProjectionN
     return advice
 
 
-def document(found: Plan) -> Mapping[str, object]:
+def document(found: Estimate) -> Mapping[str, object]:
     """As one JSON object; the noise in percent of the weights, in all and of its largest block."""
     told = None
     if found.noise is not None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ferret_core import catalog
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._client_data import ClientData
 from ferret_core.datasets._development_split import chosen, require_apart, without
 from ferret_core.datasets._tokenize import shard_of
 from ferret_core.datasets._validation_split import without_validation
@@ -20,7 +20,7 @@ from ferret_core.rounds.sampling import client_names
 KEPT_SHARDS = 16
 
 
-class Dealt(NamedTuple):
+class FederatedSplit(NamedTuple):
     """The examples as the specification deals them out: ``clients`` holds indices into ``train`` by client's name.
 
     ``held_out`` are those that evaluation measures, of the split that ``evaluation.split`` names. ``development`` are
@@ -33,7 +33,7 @@ class Dealt(NamedTuple):
     development: Sequence[Example] = ()
 
 
-def deal(spec: ExperimentSpec) -> Dealt:
+def deal(spec: ExperimentSpec) -> FederatedSplit:
     """Loads the dataset and splits it; without simulated clients nothing is read but what the held-out examples need.
 
     Raises ``dataset.invalid`` for unreadable data and ``partition.invalid`` where they cannot be split as asked.
@@ -52,10 +52,10 @@ def deal(spec: ExperimentSpec) -> Dealt:
         train = without(train, development)
         require_apart(development, held_out)
     if not names:
-        return Dealt([], held_out, {}, development)
+        return FederatedSplit([], held_out, {}, development)
     labels = [example.label for example in train]
     shards = catalog.partition(spec.partition).split(labels, len(names), derive_seed(spec.seed, "partition"))
-    return Dealt(train, held_out, dict(zip(names, shards, strict=True)), development)
+    return FederatedSplit(train, held_out, dict(zip(names, shards, strict=True)), development)
 
 
 class FederatedData:
@@ -80,6 +80,6 @@ class FederatedData:
         """Those of a simulated client."""
         return [self._dealt.train[index] for index in self._dealt.clients[participant]]
 
-    def _shard(self, participant: str) -> Shard:
+    def _shard(self, participant: str) -> ClientData:
         """The tokenised examples of a simulated client."""
         return shard_of(self.examples(participant), self._tokenizer, self._context, self._prompt.template)

@@ -55,7 +55,7 @@ PRESETS = (
 )
 
 
-def chosen(document: Mapping[str, Any], name: str) -> Revision:
+def apply_preset(document: Mapping[str, Any], name: str) -> Revision:
     """``document`` with the preset, without what only another preset had set; ``catalog.not_found`` for another name.
 
     It need not be valid.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from ferret_core import catalog
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice, ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 
 Tree = Mapping[str, Any]
 Path = tuple[str, ...]
@@ -73,7 +73,7 @@ def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]
 def _usual(part: str) -> str | None:
     """What is chosen where nothing is named; None where something has to be."""
     default = ExperimentSpec.model_fields[part].default
-    return default.name if isinstance(default, Choice) else None
+    return default.name if isinstance(default, PluginChoice) else None
 
 
 def _optimizer(options: Tree, declared: Mapping[Path, Any]) -> str | None:

@@ -14,10 +14,10 @@ from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment.spec_patch import nested
 from ferret_core.protocol import merge_patch
 from ferret_core.protocol.errors import FerretError, FieldErrors, field_errors
-from ferret_core.protocol.spec import Choice, ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 
 
-class Draft(NamedTuple):
+class Validation(NamedTuple):
     """``experiment`` is None while ``problem`` says what is wrong.
 
     ``filled`` is the document with every default filled in, as far as it can be: a section with a wrong value is not in
@@ -29,7 +29,7 @@ class Draft(NamedTuple):
     problem: FerretError | None
 
 
-def examine(document: Mapping[str, Any]) -> Draft:
+def validate(document: Mapping[str, Any]) -> Validation:
     """What there is to say of ``document``; its ``problem`` is what submitting it would be answered with, and more:
     options are told of though the specification around them is incomplete."""
     try:
@@ -38,13 +38,13 @@ def examine(document: Mapping[str, Any]) -> Draft:
         found = field_errors(error, model=ExperimentSpec)
         more = [each for section in catalog.SECTIONS for each in _option_errors(section, document)]
         problem = FerretError.of_fields("spec.invalid", FieldErrors([*found.told, *more], found.omitted))
-        return Draft(None, _filled(document), problem)
+        return Validation(None, _filled(document), problem)
     except FerretError as error:
-        return Draft(None, _filled(document), error)
-    return Draft(experiment, experiment.spec.model_dump(mode="json"), None)
+        return Validation(None, _filled(document), error)
+    return Validation(experiment, experiment.spec.model_dump(mode="json"), None)
 
 
-def essential(resolved: Mapping[str, Any]) -> dict[str, Any]:
+def minimal_document(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """What has to be said of a ``resolved`` specification: without what follows from the rest, names apart."""
     return _without_what_follows(dict(resolved), resolved, ())
 
@@ -78,7 +78,7 @@ def _resolves_to(document: Mapping[str, Any], resolved: Mapping[str, Any]) -> bo
 def _option_errors(section: str, document: Mapping[str, Any]) -> list[Any]:
     """What is wrong with the options of a choice that names something."""
     try:
-        catalog.filled(section, Choice.model_validate(_given(section, document)))
+        catalog.filled(section, PluginChoice.model_validate(_given(section, document)))
     except ValidationError:
         return []  # said by the specification itself
     except FerretError as error:
@@ -92,7 +92,7 @@ def _filled(document: Mapping[str, Any]) -> dict[str, Any]:
         value, kind = _given(name, document), field.annotation
         with suppress(ValidationError, FerretError):
             if name in catalog.SECTIONS:
-                filled[name] = catalog.filled(name, Choice.model_validate(value)).model_dump(mode="json")
+                filled[name] = catalog.filled(name, PluginChoice.model_validate(value)).model_dump(mode="json")
             elif isinstance(kind, type) and issubclass(kind, BaseModel):
                 filled[name] = kind.model_validate(value).model_dump(mode="json")
             elif value != {}:

@@ -11,10 +11,10 @@ from ferret_core.protocol import merkle
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.signatures import Signed, is_valid
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Receipt(Strict):
+class Receipt(StrictModel):
     """A leaf of a record's tree with its path to the root, and the record's header.
 
     ``hash`` is the header's link in the ledger's chain. The receipt can be checked with this link alone.

@@ -19,7 +19,7 @@ from ferret_core.protocol.digest import canonical_json, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import AssignmentId, Digest, ExperimentId, ParticipantName, PublicKey, SignatureText
 from ferret_core.protocol.limits import MAX_ROUNDS
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 REASON_LENGTH = 1000
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
@@ -39,7 +39,7 @@ class Signature(NamedTuple):
     signature: SignatureText
 
 
-class Leaf(Strict):
+class Leaf(StrictModel):
     """A record's entry for one contribution; None for fields that do not apply."""
 
     participant: ParticipantName
@@ -55,7 +55,7 @@ class Leaf(Strict):
         return canonical_json(self.model_dump(mode="json", exclude_none=True)).decode()
 
 
-class Header(Strict):
+class Header(StrictModel):
     """A record without its contributions. ``root`` commits to their leaves, in the order of the participants."""
 
     version: Literal[1]
@@ -76,7 +76,7 @@ class Header(Strict):
         return digest_json(self.model_dump(mode="json"))
 
 
-class LedgerRecord(Strict):
+class LedgerRecord(StrictModel):
     """One committed round. ``update`` is the digest of the blob that :meth:`Replica.advance` applies.
 
     Lists are in the order of participants, each once.

@@ -6,7 +6,7 @@ from ferret_core.ledger.record import LedgerRecord, broken
 from ferret_core.protocol.signatures import Signed, is_valid
 
 
-class Keys:
+class SignatureChecker:
     """Participants' keys so far. A name has one key; after its first signature, all its contributions must be
     signed."""
 

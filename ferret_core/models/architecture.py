@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferret_core.models.shapes import Shapes
-from ferret_core.models.untrusted_folder import CONFIG, FLOATING, WEIGHTS, UnfitModel, look_through
+from ferret_core.models.untrusted_folder import CONFIG, FLOATING, WEIGHTS, ModelFolderError, inspect_folder
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array
 from ferret_core.system import untrusted_files
@@ -26,7 +26,7 @@ TYPICAL_RMS = 0.02
 """RMS of a large language model's matrices, if only shapes are known."""
 
 
-class Llama(NamedTuple):
+class LlamaArchitecture(NamedTuple):
     """Sizes of a LLaMA: ``mlp`` is the width of its feed-forward layers, ``kv_heads`` the number for grouped
     attention."""
 
@@ -39,18 +39,18 @@ class Llama(NamedTuple):
 
 
 LLAMAS = {
-    "llama-1b": Llama(2048, 24, 5504, 16, 16, 32_000),
-    "llama-3b": Llama(3200, 26, 8640, 32, 32, 32_000),
-    "llama2-7b": Llama(4096, 32, 11_008, 32, 32, 32_000),
-    "llama2-13b": Llama(5120, 40, 13_824, 40, 40, 32_000),
-    "llama3-8b": Llama(4096, 32, 14_336, 32, 8, 128_256),
-    "qwen2.5-7b": Llama(3584, 28, 18_944, 28, 4, 152_064),
+    "llama-1b": LlamaArchitecture(2048, 24, 5504, 16, 16, 32_000),
+    "llama-3b": LlamaArchitecture(3200, 26, 8640, 32, 32, 32_000),
+    "llama2-7b": LlamaArchitecture(4096, 32, 11_008, 32, 32, 32_000),
+    "llama2-13b": LlamaArchitecture(5120, 40, 13_824, 40, 40, 32_000),
+    "llama3-8b": LlamaArchitecture(4096, 32, 14_336, 32, 8, 128_256),
+    "qwen2.5-7b": LlamaArchitecture(3584, 28, 18_944, 28, 4, 152_064),
 }
 """The paper's models: DataJuicer-1.3B, LLaMA-3B, LLaMA2-7B and 13B, LLaMA3-8B and, without the biases of its attention,
 Qwen2.5-7B."""
 
 
-class Outline(NamedTuple):
+class Architecture(NamedTuple):
     """``shapes`` of the parameters in canonical order, tied ones once, and the ``rms`` of each.
 
     ``hidden`` and ``layers`` are 0 if the folder does not contain them.
@@ -62,29 +62,29 @@ class Outline(NamedTuple):
     layers: int
 
 
-def of_llama(name: str) -> Outline:
+def of_llama(name: str) -> Architecture:
     """Returns the outline of one of ``LLAMAS`` with untied embeddings; raises ``request.invalid`` for another name."""
     if name not in LLAMAS:
         raise FerretError.of_field("request.invalid", "--shape", name, f"choose one of {', '.join(LLAMAS)}")
     sizes = LLAMAS[name]
     shapes = dict(sorted(_llama_parameters(sizes)))
     rms = {parameter: TYPICAL_RMS if len(shape) > 1 else 1.0 for parameter, shape in shapes.items()}
-    return Outline(shapes, rms, sizes.hidden, sizes.layers)
+    return Architecture(shapes, rms, sizes.hidden, sizes.layers)
 
 
-def of_folder(source: str) -> Outline:
+def of_folder(source: str) -> Architecture:
     """Returns the outline of the model in a folder; raises ``model.invalid`` for anything else, including hub names."""
     try:
         path = untrusted_files.allowed(Path(source).expanduser())
         if not path.is_dir():
-            raise UnfitModel("is not a folder here: give one, or use --shape with the name of a model like it")
-        look_through(path)
+            raise ModelFolderError("is not a folder here: give one, or use --shape with the name of a model like it")
+        inspect_folder(path)
         return _read(path)
-    except (UnfitModel, untrusted_files.UnfitFile) as error:
+    except (ModelFolderError, untrusted_files.UntrustedFileError) as error:
         raise FerretError.of_field("model.invalid", "model.source", source, str(error)) from error
 
 
-def _llama_parameters(sizes: Llama) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _llama_parameters(sizes: LlamaArchitecture) -> Iterator[tuple[str, tuple[int, ...]]]:
     hidden, key_value = sizes.hidden, sizes.hidden // sizes.heads * sizes.kv_heads
     yield "model.embed_tokens.weight", (sizes.vocabulary, hidden)
     yield "lm_head.weight", (sizes.vocabulary, hidden)
@@ -104,7 +104,7 @@ def _llama_parameters(sizes: Llama) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from ((f"model.layers.{number}.{name}.weight", shape) for name, shape in layer.items())
 
 
-def _read(folder: Path) -> Outline:
+def _read(folder: Path) -> Architecture:
     config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
     found = dict(sorted(item for file in folder.iterdir() if file.suffix == WEIGHTS for item in _parameters(file)))
     tied = (
@@ -114,7 +114,7 @@ def _read(folder: Path) -> Outline:
         del found["model.embed_tokens.weight"]
     shapes = {name: shape for name, (shape, _) in found.items()}
     rms = {name: _rms(sample()) for name, (_, sample) in found.items()}
-    return Outline(shapes, rms, int(config.get("hidden_size") or 0), int(config.get("num_hidden_layers") or 0))
+    return Architecture(shapes, rms, int(config.get("hidden_size") or 0), int(config.get("num_hidden_layers") or 0))
 
 
 def _parameters(file: Path) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], Array]]]]:

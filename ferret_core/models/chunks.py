@@ -8,7 +8,7 @@ STRETCH = 1 << 20
 """Elements; their fp64 copy takes 8 MiB."""
 
 
-def stretches(tensor: Tensor) -> tuple[Tensor, ...]:
+def chunks(tensor: Tensor) -> tuple[Tensor, ...]:
     """Splits ``tensor`` into vectors of at most 2²⁰ elements; on a GPU, which makes no copy, into one."""
     flat = tensor.detach().reshape(-1)
     return flat.split(STRETCH) if flat.device.type == "cpu" else (flat,)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ferret_core.models.untrusted_folder import CONFIG, MAX_TOKENIZER_BYTES, UnfitModel
+from ferret_core.models.untrusted_folder import CONFIG, MAX_TOKENIZER_BYTES, ModelFolderError
 from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.system import untrusted_files as allowed_files
 
@@ -48,19 +48,19 @@ Files = Mapping[str, bytes]
 
 
 def read(folder: Path) -> dict[str, bytes]:
-    """Reads the files of :data:`NAMES` in ``folder``; raises ``UnfitModel`` for a forbidden one."""
+    """Reads the files of :data:`NAMES` in ``folder``; raises ``ModelFolderError`` for a forbidden one."""
     return {name: content(folder / name) for name in sorted(NAMES) if (folder / name).exists()}
 
 
 def content(path: Path) -> bytes:
-    """Returns the bytes of the file at ``path``; raises ``UnfitModel`` for a forbidden one."""
+    """Returns the bytes of the file at ``path``; raises ``ModelFolderError`` for a forbidden one."""
     try:
         with allowed_files.open_regular(allowed_files.allowed(path), MAX_TOKENIZER_BYTES) as file:
             found = file.read(MAX_TOKENIZER_BYTES + 1)
-    except allowed_files.UnfitFile as error:
-        raise UnfitModel(f"{path.name} {error}") from error
+    except allowed_files.UntrustedFileError as error:
+        raise ModelFolderError(f"{path.name} {error}") from error
     if len(found) > MAX_TOKENIZER_BYTES:
-        raise UnfitModel(f"{path.name} is larger than {MAX_TOKENIZER_BYTES >> 20} MiB")
+        raise ModelFolderError(f"{path.name} is larger than {MAX_TOKENIZER_BYTES >> 20} MiB")
     return found
 
 
@@ -87,11 +87,12 @@ def digest(files: Files) -> str:
 
 
 def require_own(files: Files) -> None:
-    """Raises ``UnfitModel`` if the tokenizer's settings name a file elsewhere: participants would reject the model."""
+    """Raises ``ModelFolderError`` if the tokenizer's settings name a file elsewhere: participants would reject the
+    model."""
     try:
         settings: Any = json.loads(files.get(TOKENIZER_CONFIG, b"{}"))
     except (ValueError, RecursionError) as error:
-        raise UnfitModel(f"{TOKENIZER_CONFIG} is not JSON, or nested too deeply") from error
+        raise ModelFolderError(f"{TOKENIZER_CONFIG} is not JSON, or nested too deeply") from error
     named = cast(dict[str, Any], settings) if isinstance(settings, dict) else {}
     if found := [name for name, value in named.items() if name.endswith("_file") and value and name != UNREAD]:
-        raise UnfitModel(f"{TOKENIZER_CONFIG}: field {found[0]!r} names a file elsewhere: remove that field")
+        raise ModelFolderError(f"{TOKENIZER_CONFIG}: field {found[0]!r} names a file elsewhere: remove that field")

@@ -18,10 +18,10 @@ def host_bytes(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
     """
     held = [tensor.detach() for tensor in tensors if tensor.numel()]
     chunks = (chunk for tensor in held for chunk in tensor.reshape(-1).view(torch.uint8).split(CHUNK))
-    return copied_ahead(chunks) if any(tensor.is_cuda for tensor in held) else chunks
+    return prefetch_to_host(chunks) if any(tensor.is_cuda for tensor in held) else chunks
 
 
-def copied_ahead(chunks: Iterable[Tensor]) -> Iterator[Tensor]:
+def prefetch_to_host(chunks: Iterable[Tensor]) -> Iterator[Tensor]:
     """Yields copies of ``chunks``, uint8 vectors of at most 32 MiB, in two alternating buffers.
 
     Copies into new memory, alternating with the hashing, reached only 1 GB/s on an H200.

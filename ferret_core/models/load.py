@@ -17,7 +17,7 @@ from torch import nn
 from ferret_core.models import definition
 from ferret_core.models.definition import GENERATION_CONFIG, Files
 from ferret_core.models.digest import model_digest
-from ferret_core.models.untrusted_folder import CONFIG, UnfitModel, Weights, look_through
+from ferret_core.models.untrusted_folder import CONFIG, ModelFolderError, Weights, inspect_folder
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.system import untrusted_files as files
@@ -64,7 +64,7 @@ def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) ->
     (:mod:`ferret_core.system.untrusted_files`). ``as_stored``: use the type of its files, so that it takes no more
     memory than on disk. Raises ``memory.exhausted`` if the machine has too little memory.
     """
-    own = files.within(None) if anywhere else nullcontext()
+    own = files.allowed_roots(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         loaded = _load(spec, _look(spec), None if as_stored else getattr(torch, spec.dtype))
         _check_ids(loaded)
@@ -96,7 +96,7 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
     model, info = loaded
     if info["missing_keys"]:
         # transformers would fill them with random numbers, different on every machine.
-        raise UnfitModel(f"has no weights for {', '.join(sorted(info['missing_keys'])[:3])}")
+        raise ModelFolderError(f"has no weights for {', '.join(sorted(info['missing_keys'])[:3])}")
     return LoadedModel(model.eval(), tokenizer, found)
 
 
@@ -133,10 +133,12 @@ def _fetch(source: str, revision: str | None) -> Files:
                 raise
         except EntryNotFoundError:
             pass
-    with files.within(None):  # the cache belongs to the hub library
+    with files.allowed_roots(None):  # the cache belongs to the hub library
         found = {path.name: definition.content(path) for path in paths}
     if CONFIG not in found:
-        raise UnfitModel(f"has no {CONFIG}: not a Hugging Face model, or not in the cache of a machine that is offline")
+        raise ModelFolderError(
+            f"has no {CONFIG}: not a Hugging Face model, or not in the cache of a machine that is offline"
+        )
     return found
 
 
@@ -163,7 +165,7 @@ def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
 
     None for a name on the hub. Checks the folder and raises errors like :func:`load`.
     """
-    own = files.within(None) if anywhere else nullcontext()
+    own = files.allowed_roots(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         weights = _look(spec)
         if weights is None:
@@ -205,8 +207,8 @@ def _parameters_on_meta() -> Generator[None]:
 
 
 def _check_size(config: Any, weights: Weights) -> None:
-    """Raises ``UnfitModel`` if the configuration describes a much larger model than its weights: the rest would be made
-    up.
+    """Raises ``ModelFolderError`` if the configuration describes a much larger model than its weights: the rest would
+    be made up.
 
     The model is built on the meta device for this, without memory. Twice the size is accepted: the file has tied
     weights once.
@@ -216,16 +218,16 @@ def _check_size(config: Any, weights: Weights) -> None:
     with torch.random.fork_rng([]), torch.device("meta"):
         described = sum(weight.numel() for weight in AutoModelForCausalLM.from_config(deepcopy(config)).parameters())
     if described > 2 * weights.elements:
-        raise UnfitModel(f"config.json describes {described} parameters, the weights hold {weights.elements}")
+        raise ModelFolderError(f"config.json describes {described} parameters, the weights hold {weights.elements}")
 
 
 def _check_ids(loaded: LoadedModel) -> None:
-    """Raises ``UnfitModel`` if the tokenizer has tokens without an embedding: training would fail in the middle of a
-    step."""
+    """Raises ``ModelFolderError`` if the tokenizer has tokens without an embedding: training would fail in the middle
+    of a step."""
     rows = cast(Any, loaded.model).get_input_embeddings().weight.shape[0]
     ids = loaded.tokenizer.get_vocab().values()
     if ids and not 0 <= max(ids) < rows:
-        raise UnfitModel(f"its tokenizer has tokens up to {max(ids)}, its embeddings end before {rows}")
+        raise ModelFolderError(f"its tokenizer has tokens up to {max(ids)}, its embeddings end before {rows}")
 
 
 def _look(spec: ModelSpec) -> Weights | None:
@@ -237,8 +239,8 @@ def _look(spec: ModelSpec) -> Weights | None:
         return None
     real = files.allowed(path)
     if not real.is_dir():
-        raise UnfitModel("is not a folder")
-    return look_through(real)
+        raise ModelFolderError("is not a folder")
+    return inspect_folder(real)
 
 
 @contextmanager
@@ -252,7 +254,7 @@ def _typed(spec: ModelSpec) -> Generator[None]:
         yield
     except FerretError:
         raise
-    except (UnfitModel, files.UnfitFile) as error:
+    except (ModelFolderError, files.UntrustedFileError) as error:
         raise _invalid(spec, str(error)) from error
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise

@@ -11,7 +11,7 @@ from torch import nn
 
 from ferret_core.distributed.process_group import require
 from ferret_core.distributed.sharded_tensor import copied, is_sharded, local
-from ferret_core.models.chunks import stretches
+from ferret_core.models.chunks import chunks
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.out_of_memory import free_device_bytes
 
@@ -109,7 +109,7 @@ def _to_train(tensor: torch.Tensor, half: bool, in_place: bool) -> torch.Tensor:
 def weights_norm(model: nn.Module) -> float:
     """Returns the L2 norm of all trainable weights, in fp64; with shards the sum has another order."""
     weights = trainable(model).values()
-    parts = (part for weight in weights for part in stretches(local(weight)))
+    parts = (part for weight in weights for part in chunks(local(weight)))
     whole = math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts))
     return math.hypot(*require().numbers(whole)) if is_sharded(model) else whole
 
@@ -117,6 +117,6 @@ def weights_norm(model: nn.Module) -> float:
 @torch.no_grad()
 def finite(model: nn.Module) -> bool:
     """True if every trainable weight is finite."""
-    parts = (part for parameter in trainable(model).values() for part in stretches(local(parameter)))
+    parts = (part for parameter in trainable(model).values() for part in chunks(local(parameter)))
     here = all(bool(torch.isfinite(part).all()) for part in parts)
     return all(require().numbers(float(here))) if is_sharded(model) else here

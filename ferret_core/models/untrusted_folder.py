@@ -32,7 +32,7 @@ ITEM_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16"
 FLOATING = {"F64", "F32", "F16", "BF16"}
 
 
-class UnfitModel(Exception):
+class ModelFolderError(Exception):
     """The reason for rejecting a folder, without contents of its files."""
 
 
@@ -43,18 +43,18 @@ class Weights(NamedTuple):
     elements: int
 
 
-def look_through(folder: Path) -> Weights:
-    """Checks ``folder`` and returns the totals of its weights; raises ``UnfitModel`` or ``UnfitFile`` if it must not be
-    loaded."""
+def inspect_folder(folder: Path) -> Weights:
+    """Checks ``folder`` and returns the totals of its weights; raises ``ModelFolderError`` or ``UnfitFile`` if it
+    must not be loaded."""
     paths = list(_entries(folder))
     documents = {path.name: _document(path) for path in paths if path.suffix == ".json" and path.name not in LARGE}
     weights = [path for path in paths if path.suffix == WEIGHTS]
     if CONFIG not in documents:
-        raise UnfitModel(f"holds no {CONFIG}: not a Hugging Face model folder")
+        raise ModelFolderError(f"holds no {CONFIG}: not a Hugging Face model folder")
     if not weights:
-        raise UnfitModel(f"holds no {WEIGHTS} weights")
+        raise ModelFolderError(f"holds no {WEIGHTS} weights")
     if "adapter_config.json" in documents:
-        raise UnfitModel("holds an adapter, not a model: use the model that it was made for")
+        raise ModelFolderError("holds an adapter, not a model: use the model that it was made for")
     if INDEX in documents:
         _check_index(documents[INDEX], {path.name for path in weights})
     found = [_header(path) for path in weights]
@@ -67,16 +67,16 @@ def _entries(folder: Path) -> Iterator[Path]:
     """Yields the files that may be read, each checked."""
     for number, path in enumerate(folder.iterdir()):
         if number >= MAX_ENTRIES:
-            raise UnfitModel(f"holds more than {MAX_ENTRIES} files")
+            raise ModelFolderError(f"holds more than {MAX_ENTRIES} files")
         if path.suffix not in READ:
             continue
         most = MAX_WEIGHTS_BYTES if path.suffix == WEIGHTS else MAX_TOKENIZER_BYTES
         try:
             with untrusted_files.open_regular(untrusted_files.allowed(path), most) as file:
                 if path.suffix == ".json" and path.name in LARGE and bounded_json.marks(file.read()) > MAX_MARKS:
-                    raise UnfitModel(f"{path.name} has too many values")
-        except untrusted_files.UnfitFile as error:
-            raise UnfitModel(f"{path.name} {error}") from error
+                    raise ModelFolderError(f"{path.name} has too many values")
+        except untrusted_files.UntrustedFileError as error:
+            raise ModelFolderError(f"{path.name} {error}") from error
         yield path
 
 
@@ -84,15 +84,15 @@ def _document(path: Path) -> dict[str, Any]:
     with untrusted_files.open_regular(path, MAX_TOKENIZER_BYTES) as file:
         raw = file.read(MAX_JSON_BYTES + 1)
     if len(raw) > MAX_JSON_BYTES:
-        raise UnfitModel(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MiB")
+        raise ModelFolderError(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MiB")
     try:
         value: object = bounded_json.parse(raw, MAX_JSON_BYTES)
     except ValueError as error:
-        raise UnfitModel(f"{path.name} is not JSON, is nested too deeply, or has too many values") from error
+        raise ModelFolderError(f"{path.name} is not JSON, is nested too deeply, or has too many values") from error
     if not isinstance(value, dict):
-        raise UnfitModel(f"{path.name} is not a JSON object")
+        raise ModelFolderError(f"{path.name} is not a JSON object")
     if any(depth > MAX_DEPTH for _, _, depth in _walk(cast(dict[str, Any], value))):
-        raise UnfitModel(f"{path.name} is nested deeper than {MAX_DEPTH} levels")
+        raise ModelFolderError(f"{path.name} is nested deeper than {MAX_DEPTH} levels")
     return cast(dict[str, Any], value)
 
 
@@ -112,28 +112,28 @@ def _walk(document: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
 
 def _check_config(config: dict[str, Any], weights: Weights) -> None:
     if config.get("quantization_config"):
-        raise UnfitModel(f"{CONFIG}: quantised weights cannot be tuned: use the original model")
+        raise ModelFolderError(f"{CONFIG}: quantised weights cannot be tuned: use the original model")
     most = max(weights.arrays, LEAST_PARTS)
     for name, value, _ in _walk(config):
         if "attn_implementation" in name and "/" in str(value):
-            raise UnfitModel(f"{CONFIG}: field {name!r} names foreign code")
+            raise ModelFolderError(f"{CONFIG}: field {name!r} names foreign code")
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
         if not math.isfinite(value) or abs(value) > MAX_NUMBER:
-            raise UnfitModel(f"{CONFIG}: a number is not finite, or beyond {MAX_NUMBER}")
+            raise ModelFolderError(f"{CONFIG}: a number is not finite, or beyond {MAX_NUMBER}")
         if value > most and "layer" in name and not name.endswith(("_eps", "_epsilon")):
-            raise UnfitModel(f"{CONFIG} describes more layers than the weights have arrays ({weights.arrays})")
+            raise ModelFolderError(f"{CONFIG} describes more layers than the weights have arrays ({weights.arrays})")
         if value > most and "expert" in name and not name.endswith(("_size", "_dim")):
-            raise UnfitModel(f"{CONFIG} describes more experts than the weights have arrays ({weights.arrays})")
+            raise ModelFolderError(f"{CONFIG} describes more experts than the weights have arrays ({weights.arrays})")
 
 
 def _check_index(index: dict[str, Any], there: set[str]) -> None:
     shards: object = index.get("weight_map")
     if not isinstance(shards, dict) or not shards:
-        raise UnfitModel(f"{INDEX} has no weight_map")
+        raise ModelFolderError(f"{INDEX} has no weight_map")
     names = list(cast(dict[str, Any], shards).values())
     if missing := sum(not isinstance(name, str) or name not in there for name in names):
-        raise UnfitModel(f"{INDEX} names {missing} arrays in files that are not in the folder")
+        raise ModelFolderError(f"{INDEX} names {missing} arrays in files that are not in the folder")
 
 
 def _header(path: Path) -> Weights:
@@ -142,20 +142,20 @@ def _header(path: Path) -> Weights:
         size = path.stat().st_size
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(MAX_JSON_BYTES, size - 8):
-            raise UnfitModel(f"{path.name} has no header of a safetensors file, or is cut short")
+            raise ModelFolderError(f"{path.name} has no header of a safetensors file, or is cut short")
         raw = file.read(length)
     try:
         header: object = bounded_json.parse(raw, MAX_JSON_BYTES)
     except ValueError as error:
-        raise UnfitModel(f"{path.name} has a header that is not JSON") from error
+        raise ModelFolderError(f"{path.name} has a header that is not JSON") from error
     if not isinstance(header, dict):
-        raise UnfitModel(f"{path.name} has a header that is not a JSON object")
+        raise ModelFolderError(f"{path.name} has a header that is not a JSON object")
     arrays = {name: value for name, value in cast(dict[str, Any], header).items() if name != "__metadata__"}
     return Weights(len(arrays), sum(_elements(value, size - 8 - length, path.name) for value in arrays.values()))
 
 
 def _elements(array: Any, room: int, file: str) -> int:
-    """Returns the number of floating-point numbers in the array; raises ``UnfitModel`` unless they are inside the
+    """Returns the number of floating-point numbers in the array; raises ``ModelFolderError`` unless they are inside the
     file."""
     try:
         dtype, shape, (begin, end) = array["dtype"], array["shape"], array["data_offsets"]
@@ -163,7 +163,7 @@ def _elements(array: Any, room: int, file: str) -> int:
         count = math.prod(shape) if whole else -1
         fits = whole and end <= room and end - begin == count * ITEM_BYTES[dtype]
     except (KeyError, TypeError, ValueError) as error:
-        raise UnfitModel(f"{file}: its header describes an invalid array") from error
+        raise ModelFolderError(f"{file}: its header describes an invalid array") from error
     if not fits:
-        raise UnfitModel(f"{file}: its header describes an array that the file does not hold")
+        raise ModelFolderError(f"{file}: its header describes an array that the file does not hold")
     return count if dtype in FLOATING else 0

@@ -22,11 +22,11 @@ from ferret_core.projection.block_views import (
     kernel_of,
     pieces,
 )
-from ferret_core.projection.blocks import Block, Held, within
-from ferret_core.projection.kernels._base import Move, Term
+from ferret_core.projection.blocks import Block, HeldRange, within
+from ferret_core.projection.kernels._base import ReconstructionTerm, UpdateInput
 from ferret_core.projection.launch_batching import apply_all_
 from ferret_core.projection.project import Projected
-from ferret_core.projection.sharded import any_shard, own_parts
+from ferret_core.projection.sharded import any_shard, local_views
 from ferret_core.projection.stochastic_rounding import stochastic
 
 PART = 1 << 21
@@ -34,22 +34,22 @@ PART = 1 << 21
 written."""
 
 
-class Target(Protocol):
+class UpdateWriter(Protocol):
     """A destination of moved elements. ``held``: the wanted elements, by parameter."""
 
-    held: Mapping[str, Held]
+    held: Mapping[str, HeldRange]
 
     def write(self, parameter: str, begin: int, elements: Tensor) -> None:
         """Takes elements ``begin`` … of a parameter, flat and of its type."""
         ...
 
 
-_TARGET: ContextVar[Target | None] = ContextVar("target", default=None)
+_TARGET: ContextVar[UpdateWriter | None] = ContextVar("target", default=None)
 
 
 @contextmanager
-def moved_to(target: Target) -> Generator[None]:
-    """Makes ``apply_`` leave parameters unchanged within the block, and write the moved elements to ``target``.
+def moved_to(target: UpdateWriter) -> Generator[None]:
+    """Makes ``reconstruct_`` leave parameters unchanged within the block, and write the moved elements to ``target``.
 
     At most 2²¹ elements are held at a time. The weights do not depend on the distribution over processes.
     """
@@ -60,7 +60,7 @@ def moved_to(target: Target) -> Generator[None]:
         _TARGET.reset(token)
 
 
-def apply_(
+def reconstruct_(
     parameters: Parameters, blocks: Sequence[Block], basis: Basis, terms: Sequence[Projected], rounding: int = 0
 ) -> None:
     """Computes w_l ← w_l − V_l·c_l in place for each term in turn, in one pass over the weights (Algorithm 1, line 6).
@@ -83,7 +83,7 @@ def apply_(
         parameters, held = _parts_of(parameters, target.held), target.held
         blocks = [within(block, held) for block in blocks]
     elif any_shard(parameters):
-        parameters, held = own_parts(parameters)
+        parameters, held = local_views(parameters)
         blocks = [within(block, held) for block in blocks]
     # All errors in pieces are found before anything is moved.
     vectors = [list(pieces(parameters, block)) for block in blocks]
@@ -97,7 +97,7 @@ def apply_(
         update.write(of_block, target)
 
 
-def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[Term], start: int) -> None:
+def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[ReconstructionTerm], start: int) -> None:
     """Fills ``rows``, fp32 (terms, n), with elements ``start`` … ``start + n − 1`` of V·c for each term.
 
     A term without coefficients gives 0. The terms are on the device of the rows.
@@ -110,7 +110,7 @@ def reconstruct_into(rows: Tensor, block: Block, basis: Basis, terms: Sequence[T
             )
 
 
-def _parts_of(parameters: Parameters, held: Mapping[str, Held]) -> dict[str, Tensor]:
+def _parts_of(parameters: Parameters, held: Mapping[str, HeldRange]) -> dict[str, Tensor]:
     return {name: parameters[name].detach().view(-1)[part.begin : part.end] for name, part in held.items()}
 
 
@@ -121,9 +121,9 @@ class _Update:
     def __init__(self, position: int, block: Block, basis: Basis, terms: Sequence[Projected], rounding: int) -> None:
         self._position, self._block, self._basis, self._terms, self._rounding = position, block, basis, terms, rounding
         self._turns = _turns([term.coordinates[position].numel() for term in terms], max(block.size, STRETCH))
-        self._only: list[Term] | None = None
+        self._only: list[ReconstructionTerm] | None = None
 
-    def moves(self, vectors: Iterable[Vector]) -> Iterator[Move]:
+    def moves(self, vectors: Iterable[Vector]) -> Iterator[UpdateInput]:
         """Yields the moves of these vectors for a batch; a block of several turns is moved here instead."""
         for weights, start in vectors:
             if len(self._turns) > 1:
@@ -131,9 +131,9 @@ class _Update:
                 continue
             if self._only is None:
                 self._only = self._of_turn(self._turns[0], weights.device)
-            yield Move(weights, self._block, self._only, start)
+            yield UpdateInput(weights, self._block, self._only, start)
 
-    def write(self, vectors: Sequence[Vector], target: Target) -> None:
+    def write(self, vectors: Sequence[Vector], target: UpdateWriter) -> None:
         """Writes the target's part of the block, moved, in parts."""
         for piece, (weights, start) in zip(self._block.pieces, vectors, strict=True):
             begin = target.held[piece.parameter].begin + piece.begin
@@ -150,8 +150,8 @@ class _Update:
         if moved.dtype != weights.dtype:
             _round_(weights, moved, self._block, start, self._rounding)
 
-    def _of_turn(self, turn: slice, device: torch.device) -> list[Term]:
-        return [Term(t.seed, t.coordinates[self._position].to(device)) for t in self._terms[turn]]
+    def _of_turn(self, turn: slice, device: torch.device) -> list[ReconstructionTerm]:
+        return [ReconstructionTerm(t.seed, t.coordinates[self._position].to(device)) for t in self._terms[turn]]
 
 
 def _turns(counts: Sequence[int], most: int) -> list[slice]:

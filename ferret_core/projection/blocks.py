@@ -51,7 +51,7 @@ class Block(NamedTuple):
     whole: bool = False
 
 
-class Held(NamedTuple):
+class HeldRange(NamedTuple):
     """Elements begin … end − 1 of a parameter, held by a process."""
 
     begin: int
@@ -95,7 +95,7 @@ def cut(sizes: Mapping[str, int], rule: BlockRule = "tensor", whole_up_to: int =
     return [_block(position, part, sizes, whole_up_to) for position, part in enumerate(parts)]
 
 
-def within(block: Block, held: Mapping[str, Held]) -> Block:
+def within(block: Block, held: Mapping[str, HeldRange]) -> Block:
     """Returns the part of ``block`` inside the held ranges, with offsets relative to each range.
 
     ``size`` remains the size of the whole block. Nothing is held of a parameter that is not in ``held``.
@@ -103,7 +103,7 @@ def within(block: Block, held: Mapping[str, Held]) -> Block:
     return block._replace(pieces=tuple(_inside(block.pieces, held)))
 
 
-def _inside(pieces: Iterable[Piece], held: Mapping[str, Held]) -> Iterator[Piece]:
+def _inside(pieces: Iterable[Piece], held: Mapping[str, HeldRange]) -> Iterator[Piece]:
     for piece in pieces:
         begin, end = held.get(piece.parameter, (0, 0))
         first, last = max(piece.begin, begin), min(piece.begin + piece.length, end)

@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ferret_core.projection import rice_code
-from ferret_core.projection.sparse_sign import Sent, Sparse
+from ferret_core.projection.sparse_sign import SentCounts, Sparse
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Arrays, malformed
 
@@ -132,14 +132,14 @@ def _sparse(arrays: Arrays, K: Sequence[int], whole: Collection[int]) -> Sparse:
     places, minus = rice_code.unpack(arrays["coordinates"], int(arrays["sent"][0]), sum(counts))
     starts = np.cumsum([0, *counts])
     cuts = np.searchsorted(places, starts)
-    blocks = list[Sent]()
+    blocks = list[SentCounts]()
     for position, (count, scale) in enumerate(zip(K, _scales(arrays), strict=True)):
         if position in whole:
             found, numbers = np.arange(count), next(apart)
         else:
             here = slice(cuts[position], cuts[position + 1])
             found, numbers = places[here] - starts[position], 1 - 2 * minus[here].astype(np.float32)
-        blocks.append(Sent(count, found, _scaled(numbers, scale, position)))
+        blocks.append(SentCounts(count, found, _scaled(numbers, scale, position)))
     return Sparse(blocks)
 
 

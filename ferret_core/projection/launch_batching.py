@@ -11,20 +11,22 @@ from torch import Tensor
 
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.block_views import Parameters, kernel_of
-from ferret_core.projection.kernels._base import Batched, Kernel, Move, Pair
+from ferret_core.projection.kernels._base import Batched, Kernel, ProjectionInput, UpdateInput
 
 MOST = 1 << 29
 """Maximum elements per call: the launch no longer matters, and the GPU works while the next call is collected."""
-V = TypeVar("V", Pair, Move)
+V = TypeVar("V", ProjectionInput, UpdateInput)
 
 
-def most_of(before: Parameters, after: Parameters) -> int:
+def max_batch(before: Parameters, after: Parameters) -> int:
     """Returns the number of an update's elements to collect; 0 if ``before`` is copied to the device of ``after``."""
     devices = {tensor.device for parameters in (before, after) for tensor in islice(parameters.values(), 1)}
     return MOST if len(devices) == 1 else 0
 
 
-def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, most: int) -> Iterator[tuple[Pair, Tensor]]:
+def project_all(
+    pairs: Iterable[ProjectionInput], basis: Basis, seed: int, most: int
+) -> Iterator[tuple[ProjectionInput, Tensor]]:
     """Yields each pair with its contribution to its block's γ; at most ``most`` elements are collected."""
     for kernel, group in _gathered(pairs, basis, most):
         if isinstance(kernel, Batched):
@@ -35,7 +37,7 @@ def project_all(pairs: Iterable[Pair], basis: Basis, seed: int, most: int) -> It
             yield pair, kernel.project(before, after, block, K, seed, start=start)
 
 
-def apply_all_(moves: Iterable[Move], basis: Basis, rounding: int) -> None:
+def apply_all_(moves: Iterable[UpdateInput], basis: Basis, rounding: int) -> None:
     """Applies all moves, in place."""
     for kernel, group in _gathered(moves, basis, MOST):
         if isinstance(kernel, Batched):

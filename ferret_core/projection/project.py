@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ferret_core.models.chunks import stretches
+from ferret_core.models.chunks import chunks
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.block_views import (
     Parameters,
@@ -25,9 +25,9 @@ from ferret_core.projection.block_views import (
 )
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import squared_norm
-from ferret_core.projection.kernels._base import Pair
-from ferret_core.projection.launch_batching import most_of, project_all
-from ferret_core.projection.sharded import Work, any_shard, of_pieces
+from ferret_core.projection.kernels._base import ProjectionInput
+from ferret_core.projection.launch_batching import max_batch, project_all
+from ferret_core.projection.sharded import Work, any_shard, map_pieces
 
 Sent = tuple[Block, int]
 """A block and its K_l ≥ 1."""
@@ -74,9 +74,11 @@ def project(
 
 def _of_whole(before: Parameters, after: Parameters, sent: Sequence[Sent], basis: Basis, seed: int) -> Iterator[Part]:
     every = (
-        Pair(begin, end, block, K, start) for block, K in sent for begin, end, start in pairs(before, after, block)
+        ProjectionInput(begin, end, block, K, start)
+        for block, K in sent
+        for begin, end, start in pairs(before, after, block)
     )
-    for pair, gamma in project_all(every, basis, seed, most_of(before, after)):
+    for pair, gamma in project_all(every, basis, seed, max_batch(before, after)):
         yield pair.block.id, gamma
 
 
@@ -88,7 +90,7 @@ def _of_shards(before: Parameters, after: Parameters, sent: Sequence[Sent], basi
         return kernel_of(block, basis, end).project(begin, end, block, K, seed, start=start)
 
     blocks = [block for block, _ in sent]
-    parts = of_pieces(before, after, blocks, of_piece, lambda number: torch.empty(sent[number][1]))
+    parts = map_pieces(before, after, blocks, of_piece, lambda number: torch.empty(sent[number][1]))
     return ((block.id, gamma) for block, of_block in zip(blocks, parts, strict=True) for gamma in of_block)
 
 
@@ -124,7 +126,7 @@ def _lengths(parameters: Parameters, blocks: Sequence[Block]) -> list[list[float
 
 
 def _length(vector: Tensor) -> Tensor:
-    parts = [torch.linalg.vector_norm(part, dtype=torch.float64) for part in stretches(vector)]
+    parts = [torch.linalg.vector_norm(part, dtype=torch.float64) for part in chunks(vector)]
     return parts[0] if len(parts) == 1 else torch.linalg.vector_norm(torch.stack(parts))
 
 
@@ -139,10 +141,10 @@ def _numbers(before: Parameters, after: Parameters, blocks: Sequence[Block], wor
 def _found(
     before: Parameters, after: Parameters, blocks: Sequence[Block], work: Work, empty: Callable[[int], Tensor]
 ) -> Iterator[Iterable[Tensor]]:
-    """Returns the results of ``work`` for each piece of each block; ``empty`` is passed to :func:`of_pieces` for
+    """Returns the results of ``work`` for each piece of each block; ``empty`` is passed to :func:`map_pieces` for
     shards."""
     if any_shard(after):
-        return of_pieces(before, after, blocks, work, empty)
+        return map_pieces(before, after, blocks, work, empty)
     return (
         (work(position, begin, end, start) for begin, end, start in pairs(before, after, block))
         for position, block in enumerate(blocks)

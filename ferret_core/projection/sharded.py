@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torch import Tensor
 
-from ferret_core.distributed.process_group import Team, require, waves
+from ferret_core.distributed.process_group import ProcessGroup, require, waves
 from ferret_core.distributed.sharded_tensor import gathered, held, is_shard, local
-from ferret_core.projection.blocks import Block, Held, Piece
+from ferret_core.projection.blocks import Block, HeldRange, Piece
 from ferret_core.protocol.errors import FerretError
 
 Work = Callable[[int, Tensor, Tensor, int], Tensor]
@@ -26,15 +26,15 @@ def any_shard(parameters: Mapping[str, Tensor]) -> bool:
     return is_shard(next(iter(parameters.values())))
 
 
-def own_parts(parameters: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Held]]:
+def local_views(parameters: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, HeldRange]]:
     """Returns the elements of each shard that this process holds, flat, and their ranges."""
     return (
         {name: local(tensor) for name, tensor in parameters.items()},
-        {name: Held(*held(tensor)) for name, tensor in parameters.items()},
+        {name: HeldRange(*held(tensor)) for name, tensor in parameters.items()},
     )
 
 
-def of_pieces(
+def map_pieces(
     before: Mapping[str, Tensor],
     after: Mapping[str, Tensor],
     blocks: Sequence[Block],
@@ -73,7 +73,7 @@ def _own(
     return None if mine is None else work(*mine)
 
 
-def _told(team: Team, own: Tensor | None, empty: Tensor, owner: int) -> Tensor:
+def _told(team: ProcessGroup, own: Tensor | None, empty: Tensor, owner: int) -> Tensor:
     found = own if owner == team.rank and own is not None else empty
     return team.told(found.to(team.device), owner)
 

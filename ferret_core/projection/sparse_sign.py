@@ -44,7 +44,7 @@ class Sketch(NamedTuple):
     sent: int
 
 
-class Sent(NamedTuple):
+class SentCounts(NamedTuple):
     """The sent part of a block: its K_l, places, int64 (n,), and values there, fp32 (n,)."""
 
     K: int
@@ -55,7 +55,7 @@ class Sent(NamedTuple):
 class Sparse(Sequence[Array]):
     """γ_l, fp32 (K_l,), of every block; each is expanded on access, and not cached."""
 
-    def __init__(self, blocks: Sequence[Sent]) -> None:
+    def __init__(self, blocks: Sequence[SentCounts]) -> None:
         self.blocks = blocks
 
     def __len__(self) -> int:

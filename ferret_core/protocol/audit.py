@@ -17,7 +17,7 @@ from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError, cut
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.sanitize import Line, shown
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 LONGEST_VALUE = 500
 """Maximum number of characters of a value in ``detail``."""
@@ -90,7 +90,7 @@ class Head(NamedTuple):
 EMPTY = Head(0, "")
 
 
-class AuditRecord(Strict):
+class AuditRecord(StrictModel):
     """One action: ``actor`` did ``action`` to ``subject``. Both are ids such as ``admin`` or
     ``exp_0123456789abcdef``."""
 

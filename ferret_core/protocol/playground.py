@@ -1,8 +1,8 @@
 """Questions to a model of an experiment, and the messages of the worker that answers.
 
 Both travel by Redis publish/subscribe only, which writes nothing to disk. The task's message carries an id. The worker
-that takes the task publishes ``ready`` under that id and receives the :class:`Question`. Publishing returns the number
-of subscribers, so a worker learns with every message if its requester is still connected, and stops if not.
+that takes the task publishes ``ready`` under that id and receives the :class:`PlaygroundQuestion`. Publishing returns
+the number of subscribers, so a worker learns with every message if its requester is still connected, and stops if not.
 
 Messages are numbered from 0 without gaps: a lost one shows at the next.
 """
@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 MOST_CHARACTERS = 16_000
 """Maximum length of a question, and of its input; a context may hold less."""
@@ -23,11 +23,11 @@ MOST_TOKENS = 2048
 ALIVE_SECONDS = 1.0
 """Maximum interval between the messages of a worker that answers."""
 
-Side = Literal["tuned", "base"]
+ModelSide = Literal["tuned", "base"]
 Kind = Literal["ready", "alive", "loading", "text", "done", "example", "problem", "end"]
 
 
-class Question(Strict):
+class PlaygroundQuestion(StrictModel):
     """A request to a worker.
 
     ``kind`` is ``answer``, or ``example`` for a held-out example chosen by ``seed``. ``rounds``: the rounds of the
@@ -36,7 +36,7 @@ class Question(Strict):
 
     kind: Literal["answer", "example"] = "answer"
     experiment: str
-    rounds: dict[Side, int] = Field(default_factory=dict[Side, int])
+    rounds: dict[ModelSide, int] = Field(default_factory=dict[ModelSide, int])
     question: str = Field(default="", max_length=MOST_CHARACTERS)
     input: str = Field(default="", max_length=MOST_CHARACTERS)
     temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
@@ -44,7 +44,7 @@ class Question(Strict):
     seed: int = Field(default=0, ge=0, lt=2**31)
 
 
-class Word(NamedTuple):
+class PlaygroundMessage(NamedTuple):
     """One message of a worker to its requester."""
 
     number: int
@@ -55,11 +55,11 @@ class Word(NamedTuple):
         return json.dumps(self, allow_nan=False).encode()
 
     @classmethod
-    def decode(cls, raw: bytes) -> Word:
+    def decode(cls, raw: bytes) -> PlaygroundMessage:
         return cls(*json.loads(raw))
 
 
-def to_asker(question_id: str) -> str:
+def requester_channel(question_id: str) -> str:
     """Returns the channel on which the worker publishes."""
     return f"ferret:playground:{question_id}:asker"
 
@@ -72,6 +72,6 @@ def of_user(instance: str, user_id: str) -> str:
     return f"ferret:playground:{instance}:{user_id}"
 
 
-def to_worker(question_id: str) -> str:
+def worker_channel(question_id: str) -> str:
     """Returns the channel on which the worker receives the question."""
     return f"ferret:playground:{question_id}:worker"

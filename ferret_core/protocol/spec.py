@@ -34,13 +34,13 @@ Worded = Literal["paper", "alpaca", "dolly"]
 Template = Literal[Worded, "chat"]
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     """A frozen model that rejects unknown fields, so that a misspelt option is never ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Choice(BaseModel):
+class PluginChoice(BaseModel):
     """An algorithm, dataset or partition: its name and its options, in one table.
 
     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
@@ -55,7 +55,7 @@ class Choice(BaseModel):
         return dict(self.model_extra or {})
 
 
-class ModelSpec(Strict):
+class ModelSpec(StrictModel):
     """The base model: a folder in Hugging Face layout, or a hub name with its revision."""
 
     source: Source = Field(description="Folder of a Hugging Face causal language model, or a hub name")
@@ -68,7 +68,7 @@ class ModelSpec(Strict):
     )
 
 
-class PromptSpec(Strict):
+class PromptSpec(StrictModel):
     """The conversion of an example to tokens, in training and evaluation alike."""
 
     template: Template = Field(
@@ -86,7 +86,7 @@ class PromptSpec(Strict):
     )
 
 
-class ParticipantsSpec(Strict):
+class ParticipantsSpec(StrictModel):
     """The participants: simulated clients over one dataset, real participants at the edge, or both."""
 
     simulated: int = Field(default=0, ge=0, le=100_000, description="Simulated clients that share the dataset")
@@ -103,7 +103,7 @@ class ParticipantsSpec(Strict):
         return self
 
 
-class RoundSpec(Strict):
+class RoundSpec(StrictModel):
     """Closing of rounds: after enough participants have reported, or at the deadline if the quorum has."""
 
     deadline_seconds: float | None = Field(
@@ -136,7 +136,7 @@ class RoundSpec(Strict):
     )
 
 
-class ServerSpec(Strict):
+class ServerSpec(StrictModel):
     """The server's optimizer, which applies a round's update to the global model; the same for every algorithm.
 
     ``momentum`` belongs to FedAvgM and, with ``nesterov``, to DiLoCo; ``beta1``, ``beta2`` and ``tau`` to FedAdam and
@@ -224,7 +224,7 @@ class ServerSpec(Strict):
         return self
 
 
-class RobustSpec(Strict):
+class RobustSpec(StrictModel):
     """Limits on the influence of one participant: bounds relative to the round's median, and undoing of a failed round.
 
     Factors are relative to the median over the round's participants, which needs at least three.
@@ -281,7 +281,7 @@ class RobustSpec(Strict):
         return self
 
 
-class EvaluationSpec(Strict):
+class EvaluationSpec(StrictModel):
     """Measurements on the held-out examples of the dataset after a round.
 
     Settings are chosen on the validation split, and the test examples are then never read. Results come from the test
@@ -332,7 +332,7 @@ class EvaluationSpec(Strict):
     )
 
 
-class StoppingSpec(Strict):
+class StoppingSpec(StrictModel):
     """The metric that ranks rounds, and early stopping.
 
     Only metrics that the service measures itself count: reports of participants end nothing.
@@ -363,7 +363,7 @@ class StoppingSpec(Strict):
         return metric
 
 
-class CheckpointSpec(Strict):
+class CheckpointSpec(StrictModel):
     """Saving of the global model; rounds in between can be rebuilt from the ledger."""
 
     every: int = Field(
@@ -391,7 +391,7 @@ class CheckpointSpec(Strict):
 ExperimentName = Annotated[Line, Field(min_length=1, max_length=120)]
 
 
-class ExperimentSpec(Strict):
+class ExperimentSpec(StrictModel):
     """One federated tuning run. Together with the base model and the data it determines every bit of the result."""
 
     name: ExperimentName = Field(description="Name in lists; need not be unique")
@@ -402,13 +402,13 @@ class ExperimentSpec(Strict):
     rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS, description="Rounds of training")
     model: ModelSpec = Field(description="The base model to tune")
     prompt: PromptSpec = Field(default=PromptSpec(), description="Conversion of examples to tokens")
-    dataset: Choice = Field(description="The training and the held-out examples")
-    partition: Choice = Field(
-        default=Choice(name="iid"), description="Split of the examples over the simulated clients"
+    dataset: PluginChoice = Field(description="The training and the held-out examples")
+    partition: PluginChoice = Field(
+        default=PluginChoice(name="iid"), description="Split of the examples over the simulated clients"
     )
     participants: ParticipantsSpec = Field(description="The participants")
-    algorithm: Choice = Field(
-        default=Choice(name="ferret"), description="Local training, and the form of the contributions"
+    algorithm: PluginChoice = Field(
+        default=PluginChoice(name="ferret"), description="Local training, and the form of the contributions"
     )
     server: ServerSpec = Field(
         default=ServerSpec(), description="The server's optimizer, which applies a round's update"
@@ -438,7 +438,7 @@ class ExperimentSpec(Strict):
             raise spec_file.invalid(field_errors(error, model=cls), source) from error
 
 
-class RoundTask(Strict):
+class RoundTask(StrictModel):
     """One participant's work in one round; the same for simulated clients and real participants.
 
     ``data_seed`` orders the batches. ``seed`` is the participant's own, for its bases. ``round_seed`` is shared by all

@@ -65,7 +65,7 @@ class ParticipantState(StrEnum):
     REVOKED = "revoked"
 
 
-class Awaited(StrEnum):
+class WaitReason(StrEnum):
     """The event that a participant without an assignment waits for: its approval, others to join before round 1, the
     next round, the others' contributions to the open round, the model of a closed round, the end of a pause, or the
     end."""

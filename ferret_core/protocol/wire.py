@@ -24,7 +24,7 @@ from ferret_core.protocol.errors import FerretError, field_errors
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.metrics import names_of
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 FORMAT_VERSION: Literal[1] = 1
 MAX_HEADER_BYTES = 8 << 20
@@ -50,7 +50,7 @@ REPORTED = frozenset(names_of("participant"))
 """Metrics that a participant reports; the service measures all others of a round."""
 
 
-class ContributionMeta(Strict):
+class ContributionMeta(StrictModel):
     """A contribution's metadata. ``metrics`` are the participant's own measurements, e.g. its train loss.
 
     For coordinates, ``projection`` is the version of the projection format, ``seed`` selects the columns, and ``K`` is

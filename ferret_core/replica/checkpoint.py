@@ -12,18 +12,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from ferret_core.distributed.process_group import Team, current
+from ferret_core.distributed.process_group import ProcessGroup, current
 from ferret_core.models.save import MANIFEST as MANIFEST
 from ferret_core.models.save import SHARD
 from ferret_core.protocol.digest import canonical_json, digest_file
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.replica.replica import Replica
 from ferret_core.replica.sharded.full_state import whole_state
 
 FORMAT: Literal[1] = 1
 
 
-class Manifest(Strict):
+class Manifest(StrictModel):
     """A checkpoint's manifest: the model's digest, and the digest of every other file."""
 
     format: Literal[1]
@@ -45,7 +45,7 @@ def write(replica: Replica, experiment: str, folder: Path) -> Manifest:
     return seal(replica, experiment, folder)
 
 
-def _write_together(replica: Replica, experiment: str, folder: Path, team: Team) -> Manifest:
+def _write_together(replica: Replica, experiment: str, folder: Path, team: ProcessGroup) -> Manifest:
     with whole_state(replica.model, team, folder.parent) as state:
         if team.is_first:
             model: Any = replica.model

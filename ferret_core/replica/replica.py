@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from ferret_core import catalog, compatibility
-from ferret_core.algorithms._base import NOTHING, Comparable, FederatedAlgorithm, State, Weighted
+from ferret_core.algorithms._base import NOTHING, FederatedAlgorithm, SharedCoordinates, State, Weighted
 from ferret_core.catalog import ResolvedExperiment
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.datasets._tokenize import longest
 from ferret_core.distributed.process_group import current
 from ferret_core.distributed.sharded_tensor import copied, is_shard, local
@@ -36,7 +36,7 @@ from ferret_core.rounds.cost import numbers_in
 from ferret_core.server.optimizer import Moments, ServerOptimizer, Tensors, displacement
 from ferret_core.server.robust_mean import robust_mean
 
-Contributions = Iterable[Sealed]
+Contributions = Iterable[SealedContribution]
 """Contributions of a round, in participant order. They are iterated more than once: a list, or an iterable that
 re-reads them."""
 
@@ -127,7 +127,7 @@ class Replica:
         robust, state = self.spec.robust, self.state
         examples = [sealed.meta.examples for sealed in contributions]
         if robust.rule in ("median", "trimmed_mean"):
-            algorithm = cast(Comparable, self.algorithm)  # the specification was refused otherwise
+            algorithm = cast(SharedCoordinates, self.algorithm)  # the specification was refused otherwise
             rank = partial(algorithm.coordinates, state)
             mean = robust_mean(robust, lambda: (rank(sealed.contribution) for sealed in contributions), len(examples))
             result = algorithm.centred(next(iter(contributions)).contribution, mean, len(examples))

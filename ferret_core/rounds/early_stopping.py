@@ -17,7 +17,7 @@ from ferret_core.protocol.spec import ExperimentSpec, FinalModel, StoppingSpec
 Values = Mapping[int, float]
 
 
-class Best(NamedTuple):
+class BestRound(NamedTuple):
     """The round with the best value of a metric."""
 
     metric: str
@@ -25,24 +25,24 @@ class Best(NamedTuple):
     value: float
 
 
-class Stop(NamedTuple):
+class EarlyStop(NamedTuple):
     """Early end of an experiment after ``round``; ``detail`` is the reason, for people."""
 
     round: int
-    best: Best
+    best: BestRound
     detail: str
 
 
-def ranked(stopping: StoppingSpec, values: Values) -> list[Best]:
+def ranked(stopping: StoppingSpec, values: Values) -> list[BestRound]:
     """Returns the rounds from best to worst, of equal ones the first in front; rounds without a finite value are
     omitted."""
     sign = _sign(stopping)
     measured = [number for number in sorted(values) if math.isfinite(values[number])]
     order = sorted(measured, key=lambda number: sign * values[number])
-    return [Best(stopping.metric, number, values[number]) for number in order]
+    return [BestRound(stopping.metric, number, values[number]) for number in order]
 
 
-def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> Stop | None:
+def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> EarlyStop | None:
     """Returns the early end after the last round of ``values``, or None if the experiment continues.
 
     It ends after ``patience`` evaluations in a row without improvement. An improvement is better than the previous
@@ -86,12 +86,12 @@ def _sign(stopping: StoppingSpec) -> int:
     return -1 if METRICS[stopping.metric].better == "high" else 1
 
 
-def _stop(stopping: StoppingSpec, number: int, best: Best) -> Stop:
+def _stop(stopping: StoppingSpec, number: int, best: BestRound) -> EarlyStop:
     rounds = number - best.round
     by = f" by more than {stopping.min_delta:g}" if stopping.min_delta else ""
     since = f"for {rounds} round{'s' if rounds > 1 else ''}" if rounds else f"for {stopping.patience} evaluations"
     detail = f"stopped early: {stopping.metric} has not improved{by} {since}; best in {_named(best.round)}"
-    return Stop(number, best, detail)
+    return EarlyStop(number, best, detail)
 
 
 def _named(number: int) -> str:

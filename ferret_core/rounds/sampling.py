@@ -25,7 +25,7 @@ def sample_size(spec: ExperimentSpec, population: int) -> int:
     return math.ceil(spec.participants.fraction * population)
 
 
-def asked_size(spec: ExperimentSpec, population: int) -> int:
+def invited_count(spec: ExperimentSpec, population: int) -> int:
     """Returns the number of participants to invite: the needed and the over-selected ones."""
     needed = sample_size(spec, population)
     return min(population, needed + _ceil_of(spec.round.over_selection, needed))
@@ -49,7 +49,7 @@ def sample(
     again = _again(attempt)
     ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "sample", round_number, name, *again))
     rested = [name for name in ranked if name not in sitting_out]
-    asked = rested[: asked_size(spec, len(ranked))]
+    asked = rested[: invited_count(spec, len(ranked))]
     short = max(0, quorum(spec, sample_size(spec, len(ranked))) - len(asked))
     return asked + [name for name in ranked if name in sitting_out][:short]
 
@@ -126,7 +126,7 @@ def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, r
     )
 
 
-def absurd_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
+def implausible_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
     """Returns reported metrics outside their valid range, by participant."""
     found = {
         participant: [name for name, value in sorted(metrics.items()) if not _measurable(name, value)]
@@ -138,7 +138,7 @@ def absurd_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[st
 def mean_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Averages the participants' own metrics with equal weights over the participants that report them, in name order.
 
-    Values of :func:`absurd_metrics` are excluded.
+    Values of :func:`implausible_metrics` are excluded.
     """
     ordered = [
         {name: value for name, value in by_participant[participant].items() if _measurable(name, value)}

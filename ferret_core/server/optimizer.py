@@ -25,7 +25,7 @@ from torch import nn
 
 from ferret_core.algorithms._base import FederatedAlgorithm, State
 from ferret_core.models.parameters import trainable, working_copy
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected
@@ -85,7 +85,7 @@ class ServerOptimizer:
         parameters = trainable(model)
         # Half precision is rounded by a seed of its own: the algorithm has used up the round's.
         seed = derive_seed("server", round_number)
-        apply_(parameters, blocks_of(parameters), basis("I"), [Projected(0, steps)], seed)
+        reconstruct_(parameters, blocks_of(parameters), basis("I"), [Projected(0, steps)], seed)
         return state
 
     @torch.no_grad()

@@ -27,7 +27,7 @@ DAMAGED_ON_THE_WAY = frozenset({"BadDigest", "XAmzContentSHA256Mismatch"})
 R = TypeVar("R")
 
 
-class Found(NamedTuple):
+class ObjectHead(NamedTuple):
     """An object's properties: bytes, time of the last store in seconds by the store's clock, and the recorded
     digest."""
 
@@ -101,10 +101,10 @@ class Bucket:
         noted = {"Metadata": {DIGEST: digest}} if digest else {}
         self.call(self.client.put_object, key, Body=data, ContentMD5=content_md5(data), **noted)
 
-    def head(self, key: str) -> Found:
+    def head(self, key: str) -> ObjectHead:
         """Returns the object's properties; raises ``storage.missing``."""
         found = self.call(self.client.head_object, key)
-        return Found(found["ContentLength"], _seconds(found["LastModified"]), found["Metadata"].get(DIGEST))
+        return ObjectHead(found["ContentLength"], _seconds(found["LastModified"]), found["Metadata"].get(DIGEST))
 
     def get(self, key: str, start: int = 0) -> tuple[Any, int]:
         """Returns the object's bytes from ``start`` as a stream, and their number."""

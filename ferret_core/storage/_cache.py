@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple
 from ferret_core.protocol.digest import CHUNK_BYTES, digest_stream
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage._base import corrupt
-from ferret_core.system.atomic_files import room_for
+from ferret_core.system.atomic_files import disk_full_as_error
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Cache:
         self.require_room(size)
         drafts = self.root / DRAFTS
         drafts.mkdir(exist_ok=True)
-        with room_for(drafts), tempfile.TemporaryDirectory(dir=drafts) as name:
+        with disk_full_as_error(drafts), tempfile.TemporaryDirectory(dir=drafts) as name:
             yield Path(name)
 
     def keep(self, path: Path, location: str) -> None:
@@ -149,7 +149,7 @@ class Cache:
     def _fill(self, file: BinaryIO, location: str, digest: str, fetch: Fetch) -> None:
         """Writes the whole file; an earlier attempt's bytes are fetched again if they do not match."""
         for start in (file.seek(0, os.SEEK_END), 0):
-            with room_for(self.root):
+            with disk_full_as_error(self.root):
                 file.truncate(start)
                 for chunk in fetch(start):
                     file.write(chunk)

@@ -26,7 +26,7 @@ DEAD_SECONDS = 300.0
 LOOK_SECONDS = 0.2
 
 
-class Marks:
+class ObjectLocks:
     """The marks in one bucket."""
 
     def __init__(self, bucket: Bucket) -> None:

@@ -24,12 +24,12 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_location, corrupt, taken
 from ferret_core.storage._options import ObjectStore
 from ferret_core.system.atomic_files import (
+    atomic_write,
     create_durably,
+    disk_full_as_error,
     flush_folder,
     make_folder_durably,
-    put_in_place,
-    replacing,
-    room_for,
+    rename_durably,
     write_durably,
 )
 from ferret_core.system.failpoints import failpoint
@@ -76,7 +76,7 @@ class Backend:
         stored = StoredFile(digest, size_of(pieces), blob_location(kind, digest))
         if not self._renew(stored):
             self.require_room(stored.size)
-            with replacing(self.root / stored.location, self._writing) as file:
+            with atomic_write(self.root / stored.location, self._writing) as file:
                 file.writelines(pieces)
         return stored
 
@@ -102,7 +102,7 @@ class Backend:
         self.require_room(size)
         drafts = self.root / DRAFTS
         with ExitStack() as stack:
-            stack.enter_context(room_for(drafts))
+            stack.enter_context(disk_full_as_error(drafts))
             with self._writing():
                 make_folder_durably(drafts)
                 name = stack.enter_context(tempfile.TemporaryDirectory(dir=drafts))
@@ -205,9 +205,9 @@ class Backend:
 
     def _move_in(self, path: Path, file: StoredFile) -> None:
         if not self._renew(file):
-            with room_for(path):
+            with disk_full_as_error(path):
                 _seal(path)
-                put_in_place(path, self.root / file.location, self._writing)
+                rename_durably(path, self.root / file.location, self._writing)
 
     def _renew(self, file: StoredFile) -> bool:
         """True if the complete file already exists; it then counts as stored now."""

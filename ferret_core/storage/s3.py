@@ -22,7 +22,7 @@ from ferret_core.storage._base import FileKind, ListedFile, StoredFile, blob_loc
 from ferret_core.storage._bucket import Bucket
 from ferret_core.storage._cache import Cache, chunks
 from ferret_core.storage._multipart import Source, abort, begin, parts_of, send, unfinished
-from ferret_core.storage._object_locks import Marks
+from ferret_core.storage._object_locks import ObjectLocks
 from ferret_core.storage._options import ObjectStore
 from ferret_core.storage._resuming_reader import BUFFER_BYTES, Reader
 from ferret_core.system.failpoints import failpoint
@@ -42,7 +42,7 @@ class Backend:
         assert store is not None, "the settings say how a store is reached"
         self._bucket = Bucket(url, store)
         self._cache = Cache(store.cache, store.cache_bytes)
-        self._marks = Marks(self._bucket)
+        self._marks = ObjectLocks(self._bucket)
 
     def __str__(self) -> str:
         return str(self._bucket)

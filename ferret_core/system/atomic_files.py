@@ -26,14 +26,14 @@ Guard = Callable[[], AbstractContextManager[object]]
 
 def write_durably(target: Path, data: bytes) -> None:
     """Writes ``data`` to ``target``, replacing any existing file; raises ``storage.full`` on a full disk."""
-    with replacing(target) as file:
+    with atomic_write(target) as file:
         file.write(data)
 
 
 def create_durably(target: Path, data: bytes) -> None:
     """Writes ``data`` to ``target`` unless the file exists: of several writers the first wins. Raises
     ``storage.full``."""
-    with room_for(target), _draft_in(target.parent, nullcontext) as draft:
+    with disk_full_as_error(target), _draft_in(target.parent, nullcontext) as draft:
         with draft.open("wb") as file:
             file.write(data)
             _flush(file)
@@ -43,21 +43,21 @@ def create_durably(target: Path, data: bytes) -> None:
 
 
 @contextmanager
-def replacing(target: Path, guard: Guard = nullcontext) -> Generator[BinaryIO]:
+def atomic_write(target: Path, guard: Guard = nullcontext) -> Generator[BinaryIO]:
     """Yields a draft next to ``target`` that replaces it when the block succeeds; raises ``storage.full`` on a full
     disk.
 
     Both names appear under ``guard``. Only the owner may read the file.
     """
-    with room_for(target), _draft_in(target.parent, guard) as draft:
+    with disk_full_as_error(target), _draft_in(target.parent, guard) as draft:
         failpoint("storage.opened")
         with draft.open("wb") as file:
             yield file
             _flush(file)
-        put_in_place(draft, target, guard)
+        rename_durably(draft, target, guard)
 
 
-def put_in_place(draft: Path, target: Path, guard: Guard = nullcontext) -> None:
+def rename_durably(draft: Path, target: Path, guard: Guard = nullcontext) -> None:
     """Renames a flushed file on the same disk to ``target``; the name is on disk when this returns."""
     failpoint("storage.synced")
     with guard():
@@ -69,7 +69,7 @@ def put_in_place(draft: Path, target: Path, guard: Guard = nullcontext) -> None:
 
 
 @contextmanager
-def room_for(what: object) -> Generator[None]:
+def disk_full_as_error(what: object) -> Generator[None]:
     """Raises ``storage.full`` if the disk becomes full in the block; ``what``: the data that did not fit."""
     try:
         yield

@@ -19,7 +19,7 @@ FILES = ("*.db", "*.db-wal", "*.db-shm", "admin.token", "server.json", "serve.lo
 FOLDERS = ("logs", "broker", "storage", "heartbeats", "participants")
 
 
-def keep_private(home: Path) -> None:
+def restrict_home(home: Path) -> None:
     """Makes this process and its children create files of mode 0600 and folders of mode 0700; fixes Ferret's files in
     ``home``.
 
@@ -38,7 +38,7 @@ def keep_private(home: Path) -> None:
                 path.chmod(mode)
 
 
-def close_secret(path: Path) -> None:
+def restrict_secret_file(path: Path) -> None:
     """Closes a file with a secret that others can read, and logs a warning; raises ``secret.exposed`` if that fails.
 
     The required modes are the same as ssh's for a key.

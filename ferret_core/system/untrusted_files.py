@@ -47,7 +47,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
 )
 
 
-class UnfitFile(Exception):
+class UntrustedFileError(Exception):
     """The reason why a file is not read, without its contents."""
 
 
@@ -78,7 +78,7 @@ _readable: ContextVar[Readable | None] = ContextVar("readable", default=None)
 
 
 @contextmanager
-def within(readable: Readable | None) -> Generator[None]:
+def allowed_roots(readable: Readable | None) -> Generator[None]:
     """Restricts reading in the block, in this thread, to ``readable`` files; None allows every file."""
     token = _readable.set(readable and readable.followed())
     try:
@@ -88,18 +88,18 @@ def within(readable: Readable | None) -> Generator[None]:
 
 
 def allowed(path: str | Path, readable: Readable | None = None) -> Path:
-    """Returns ``path`` with its links followed; raises ``UnfitFile`` if it may not be read, even if it does not
-    exist."""
+    """Returns ``path`` with its links followed; raises ``UntrustedFileError`` if it may not be read, even if it does
+    not exist."""
     limits = _readable.get() if readable is None else readable.followed()
     real = _resolved(path)
     if limits is None:
         return real
     if not any(real.is_relative_to(root) for root in limits.roots):
         message = f"is outside the folders that this service reads: add its folder to {SETTING}, or move it"
-        raise UnfitFile(f"{message}; ferret serve takes --root")
+        raise UntrustedFileError(f"{message}; ferret serve takes --root")
     if limits.closes(real):
         message = "is in a folder where the service keeps its own files, which no experiment reads"
-        raise UnfitFile(f"{message}: move it to FERRET_HOME/{USERS_DATA}, or to another folder in {SETTING}")
+        raise UntrustedFileError(f"{message}: move it to FERRET_HOME/{USERS_DATA}, or to another folder in {SETTING}")
     return real
 
 
@@ -119,11 +119,11 @@ def _resolved(path: str | Path) -> Path:
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # circular links, a null byte
-        raise UnfitFile("is not a path: its links lead in a circle, or it holds a null byte") from error
+        raise UntrustedFileError("is not a path: its links lead in a circle, or it holds a null byte") from error
 
 
 def open_regular(path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> BinaryIO:
-    """Opens the regular file at ``path`` for reading; raises ``OSError``, or ``UnfitFile`` for any other kind.
+    """Opens the regular file at ``path`` for reading; raises ``OSError``, or ``UntrustedFileError`` for any other kind.
 
     Its kind is checked before it is opened, because opening can block or affect a device, and again afterwards, because
     it may have been replaced.
@@ -141,9 +141,9 @@ def open_regular(path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> BinaryIO:
 def _require_regular(found: os.stat_result, max_bytes: int) -> None:
     if not stat.S_ISREG(found.st_mode):
         kind = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "something else")
-        raise UnfitFile(f"is {kind}, not a file: give the path of a file")
+        raise UntrustedFileError(f"is {kind}, not a file: give the path of a file")
     if found.st_size > max_bytes:
-        raise UnfitFile(f"is larger than the {_size(max_bytes)} that are read: split it")
+        raise UntrustedFileError(f"is larger than the {_size(max_bytes)} that are read: split it")
 
 
 class BoundedFile:
@@ -162,9 +162,9 @@ class BoundedFile:
             number += 1
             self._count(len(line))
             if len(line) > MAX_LINE_BYTES:
-                raise UnfitFile(f"line {number} is longer than {_size(MAX_LINE_BYTES)}: split it")
+                raise UntrustedFileError(f"line {number} is longer than {_size(MAX_LINE_BYTES)}: split it")
             if number > MAX_LINES:
-                raise UnfitFile(f"has more than {MAX_LINES:,} lines: split it")
+                raise UntrustedFileError(f"has more than {MAX_LINES:,} lines: split it")
             yield line
 
     def whole(self) -> bytes:
@@ -172,20 +172,20 @@ class BoundedFile:
         data = self._stream.read(MAX_DOCUMENT_BYTES + 1)
         self._count(len(data))
         if len(data) > MAX_DOCUMENT_BYTES:
-            raise UnfitFile(f"holds more than {_size(MAX_DOCUMENT_BYTES)}: write JSON Lines instead")
+            raise UntrustedFileError(f"holds more than {_size(MAX_DOCUMENT_BYTES)}: write JSON Lines instead")
         return data
 
     def _count(self, count: int) -> None:
         self._read += count
         if self._read > MAX_FILE_BYTES:
-            raise UnfitFile(f"holds more than the {_size(MAX_FILE_BYTES)} that are read: split it")
+            raise UntrustedFileError(f"holds more than the {_size(MAX_FILE_BYTES)} that are read: split it")
         if self._packed and self._read > max(_ANY_RATIO_BYTES, MAX_RATIO * self._size):
-            raise UnfitFile(f"unpacks to more than {MAX_RATIO} times its size: give the file unpacked")
+            raise UntrustedFileError(f"unpacks to more than {MAX_RATIO} times its size: give the file unpacked")
 
 
 @contextmanager
-def reading(path: str | Path, *, anywhere: bool = False) -> Generator[BoundedFile]:
-    """Opens the file at ``path``; anything that prevents reading, also during the block, raises ``UnfitFile``.
+def open_untrusted(path: str | Path, *, anywhere: bool = False) -> Generator[BoundedFile]:
+    """Opens the file at ``path``; anything that prevents reading, also during the block, raises ``UntrustedFileError``.
 
     ``anywhere``: it need not be under a root, because the path does not come from a user.
     """
@@ -194,11 +194,15 @@ def reading(path: str | Path, *, anywhere: bool = False) -> Generator[BoundedFil
         with open_regular(real) as stream:
             yield BoundedFile(Path(path), stream)
     except EOFError as error:
-        raise UnfitFile("cannot be read (it ended before the end-of-stream marker): give the whole file") from error
+        raise UntrustedFileError(
+            "cannot be read (it ended before the end-of-stream marker): give the whole file"
+        ) from error
     except (zlib.error, gzip.BadGzipFile) as error:
-        raise UnfitFile("cannot be read (Not a gzipped file, or a broken one): give a readable file") from error
+        raise UntrustedFileError(
+            "cannot be read (Not a gzipped file, or a broken one): give a readable file"
+        ) from error
     except OSError as error:
-        raise UnfitFile(f"cannot be read ({error.strerror}): give the path of a readable file") from error
+        raise UntrustedFileError(f"cannot be read ({error.strerror}): give the path of a readable file") from error
 
 
 def _size(count: int) -> str:

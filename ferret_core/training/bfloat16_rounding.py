@@ -20,7 +20,7 @@ LOW_BITS = 16
 """Low bits of an fp32 number that bf16 does not have."""
 
 
-class Rounding:
+class StochasticRounding:
     """Steps of ``build``'s optimizer, which must be stateless, on one bf16 parameter.
 
     A step holds three fp32 tensors of the parameter's size, and one of random bits.

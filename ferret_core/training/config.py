@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, cast
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from ferret_core.protocol.limits import MAX_EPOCHS, MAX_REAL, MAX_SEQUENCES, MAX_STEPS, Label
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.training import optimizer_options
 from ferret_core.training.optimizer_options import OptimizerName, Option
 
@@ -25,7 +25,7 @@ NORMALIZED = {"learning_rate": 0.1, "schedule": "linear"}
 """Defaults of a normalized optimizer: a step length, which means the same for a model of any size."""
 
 
-class LocalConfig(Strict):
+class LocalConfig(StrictModel):
     """The local optimizer; steps, batch size and accumulation default to the paper's."""
 
     optimizer: OptimizerName = Field(
@@ -176,7 +176,7 @@ class LocalConfig(Strict):
         return [setting for setting, wrong in asked.items() if wrong]
 
 
-class ZerothOrderConfig(Strict):
+class ZerothOrderConfig(StrictModel):
     """Steps along random directions; the defaults are FedKSeed's."""
 
     learning_rate: float = Field(

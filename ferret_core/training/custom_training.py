@@ -14,7 +14,7 @@ import torch
 from torch import nn, optim
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._client_data import Batch, Shard
+from ferret_core.datasets._client_data import Batch, ClientData
 from ferret_core.models.eval_mode import inference
 from ferret_core.models.parameters import finite
 from ferret_core.protocol.errors import FerretError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Context:
+class TrainingContext:
     """A round, as passed to a site's own function.
 
     The experiment requests ``steps`` of ``batch_size`` sequences at ``learning_rate``; the function may deviate.
@@ -46,7 +46,7 @@ class Context:
     batch_size: int
     seed: int
     tokenizer: Any
-    shard: Shard
+    shard: ClientData
     device: torch.device
     local: LocalConfig | ZerothOrderConfig
     step: Callable[[int], None] | None = None
@@ -83,13 +83,13 @@ class Context:
         return {name: tensor.to(self.device) for name, tensor in batch._asdict().items()}
 
 
-class Reported(NamedTuple):
+class CustomTrainingMetrics(NamedTuple):
     """Metrics of a site's own training."""
 
     metrics: dict[str, float]
 
 
-class Own(NamedTuple):
+class CustomTraining(NamedTuple):
     """A site's functions with their inputs: its unprocessed examples, and the model's tokenizer."""
 
     site: Site
@@ -100,12 +100,12 @@ class Own(NamedTuple):
         self,
         model: nn.Module,
         task: RoundTask,
-        shard: Shard,
+        shard: ClientData,
         local: LocalConfig | ZerothOrderConfig,
         on_step: Callable[[int], None] | None,
-    ) -> Context:
+    ) -> TrainingContext:
         """Returns the functions' context for ``task``."""
-        return Context(
+        return TrainingContext(
             round=task.round,
             rounds=task.rounds,
             participant=task.participant,
@@ -120,7 +120,7 @@ class Own(NamedTuple):
             step=on_step,
         )
 
-    def train(self, model: nn.Module, context: Context) -> Reported:
+    def train(self, model: nn.Module, context: TrainingContext) -> CustomTrainingMetrics:
         """Moves ``model``'s fp32 weights in place by the site's own training.
 
         Raises ``training.non_finite`` if the model is not finite afterwards, and ``TypeError`` for a function that
@@ -132,9 +132,9 @@ class Own(NamedTuple):
         if not finite(model):
             message = "after the site's own training some weights are not finite: lower its rate, or clip its gradients"
             raise FerretError("training.non_finite", message)
-        return Reported({} if loss is None else {"train_loss": loss})
+        return CustomTrainingMetrics({} if loss is None else {"train_loss": loss})
 
-    def evaluate(self, model: nn.Module, context: Context) -> dict[str, float]:
+    def evaluate(self, model: nn.Module, context: TrainingContext) -> dict[str, float]:
         """Returns the site's own loss of ``model``, if it has a function for it."""
         if self.site.evaluates is None:
             return {}

@@ -22,13 +22,13 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.system.out_of_memory import memory_checked
 from ferret_core.training import optimizers
 from ferret_core.training.activation_checkpointing import checkpointing
-from ferret_core.training.bfloat16_rounding import Rounding
+from ferret_core.training.bfloat16_rounding import StochasticRounding
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import count_targets, device_of, loss_by_sequence, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
 from ferret_core.training.muon import embeddings
 from ferret_core.training.optimizer_in_backward import stepping
-from ferret_core.training.sharded_training import Together
+from ferret_core.training.sharded_training import ShardedTraining
 
 
 class LocalMetrics(NamedTuple):
@@ -119,7 +119,7 @@ def _moving(
                 "spec.invalid",
                 "this algorithm corrects whole gradients, which no process of a team holds: train it with one process",
             )
-        yield partial(_move_together, Together(model, config, rate), model, config)
+        yield partial(_move_together, ShardedTraining(model, config, rate), model, config)
         return
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.in_backward:
@@ -133,7 +133,9 @@ def _moving(
     d = sum(parameter.numel() for parameter in parameters)
     build = partial(optimizers.build, config, rate=rate, elements=d)
     bits = torch.Generator(device_of(model)).manual_seed(derive_seed("rounding", seed))
-    each = {weight: Rounding(weight, build, bits) if config.pure else build([weight]) for weight in parameters}
+    each = {
+        weight: StochasticRounding(weight, build, bits) if config.pure else build([weight]) for weight in parameters
+    }
     with stepping(each) as norms:
         yield partial(_move_in_backward, model, config, norms)
 
@@ -165,7 +167,12 @@ def _move(
 
 
 def _move_together(
-    together: Together, model: nn.Module, config: LocalConfig, group: Sequence[Batch], counted: int, check: _Check
+    together: ShardedTraining,
+    model: nn.Module,
+    config: LocalConfig,
+    group: Sequence[Batch],
+    counted: int,
+    check: _Check,
 ) -> float:
     loss, norm = together.gradients(group, counted, lambda batch: _nll(model, batch, config))
     check(loss, norm)

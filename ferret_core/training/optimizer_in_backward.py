@@ -19,11 +19,11 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from ferret_core.training.bfloat16_rounding import Rounding
+from ferret_core.training.bfloat16_rounding import StochasticRounding
 
 
 @contextmanager
-def stepping(optimizers: Mapping[nn.Parameter, Optimizer | Rounding]) -> Generator[list[torch.Tensor]]:
+def stepping(optimizers: Mapping[nn.Parameter, Optimizer | StochasticRounding]) -> Generator[list[torch.Tensor]]:
     """Makes every backward pass in the ``with`` block step each parameter by its own optimizer and free its gradient.
 
     Yields a list that fills with the norms of the gradients; the reader clears it.

@@ -17,17 +17,17 @@ from torch import Tensor, nn
 from ferret_core.distributed.process_group import require
 
 
-class Turn:
+class ReduceTurn:
     """The number of processes with a separate part in the running turn; these are the first ones."""
 
     def __init__(self) -> None:
         self.parts = 1
 
 
-class InOrder:
+class OrderedReduceScatter:
     """FSDP2's reduce-scatter of one layer: the sum over the turns since :meth:`begin`, each in the order of ranks."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: ReduceTurn) -> None:
         self._turn = turn
         self._total: Tensor | None = None
 
@@ -52,14 +52,14 @@ class InOrder:
         self._total = output_tensor
 
 
-def add_in_order(model: nn.Module) -> tuple[Turn, list[InOrder]]:
+def add_in_order(model: nn.Module) -> tuple[ReduceTurn, list[OrderedReduceScatter]]:
     """Makes the layers of a sharded model add up their gradients in the order of the parts."""
     from torch.distributed.fsdp import FSDPModule
 
-    turn = Turn()
-    sums: list[InOrder] = []
+    turn = ReduceTurn()
+    sums: list[OrderedReduceScatter] = []
     for layer in model.modules():
         if isinstance(layer, FSDPModule):
-            sums.append(InOrder(turn))
+            sums.append(OrderedReduceScatter(turn))
             layer.set_custom_reduce_scatter(sums[-1])  # pyrefly: ignore[bad-argument-type]
     return turn, sums

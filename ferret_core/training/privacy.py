@@ -24,7 +24,7 @@ UNSAID = 1
 """Reported number of examples if the true number is withheld."""
 
 
-class Discretion(NamedTuple):
+class ReleasePolicy(NamedTuple):
     """``metrics``: names to report, None for all; ``examples``: True to report their number; ``protect``: transform of
     the vector that a contribution is made of."""
 

@@ -21,7 +21,7 @@ from ferret_core.training.config import LocalConfig
 from ferret_core.training.muon import embeddings
 
 
-class WholeSteps:
+class OwnerOptimizer:
     """The optimizer of ``config`` at ``rate`` over the parameters of ``model``. Every method is collective."""
 
     def __init__(self, model: nn.Module, config: LocalConfig, rate: float) -> None:

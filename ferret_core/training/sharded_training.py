@@ -24,14 +24,14 @@ from ferret_core.system.out_of_memory import memory_checked
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.micro_batches import micro_batches
 from ferret_core.training.ordered_reduce import add_in_order
-from ferret_core.training.sharded_optimizer import WholeSteps
+from ferret_core.training.sharded_optimizer import OwnerOptimizer
 
 REMEDY = "lower batch_size or set activation_checkpointing: a team does not make its parts smaller by itself"
 Loss = Callable[[Batch], Any]
 """A part's contribution to the step's loss, before division: a differentiable scalar."""
 
 
-class Together:
+class ShardedTraining:
     """Steps of a local update. Raises ``spec.invalid`` for options that need whole gradients on one process."""
 
     def __init__(self, model: nn.Module, config: LocalConfig, rate: float) -> None:
@@ -40,7 +40,7 @@ class Together:
             raise FerretError.of_field("spec.invalid", "algorithm.local.in_backward", True, message)
         self._model, self._size = model, config.batch_size
         self._turn, self._sums = add_in_order(model)
-        self._steps = WholeSteps(model, config, rate)
+        self._steps = OwnerOptimizer(model, config, rate)
         self._width = 1 if draws(model) else require().size
 
     def gradients(self, group: Sequence[Batch], counted: int, loss_of: Loss) -> tuple[float, float]:

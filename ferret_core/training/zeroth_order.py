@@ -30,7 +30,7 @@ from torch import nn
 from ferret_core.datasets._client_data import Batch
 from ferret_core.models.eval_mode import inference
 from ferret_core.models.parameters import trainable
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
 from ferret_core.projection.project import Projected
@@ -52,7 +52,7 @@ class Descent(NamedTuple):
     trained: LocalMetrics
 
 
-def descend(
+def zeroth_order_steps(
     model: nn.Module,
     batches: Iterator[Batch],
     config: ZerothOrderConfig,
@@ -96,7 +96,7 @@ def descend(
 def move_along(model: nn.Module, steps: Mapping[int, float], rounding: int = 0) -> None:
     """Computes w ← w + Σ step · z(seed) in place, in the order of ``steps`` (by seed) and in one pass over the weights.
 
-    The same bits on every device for any number of threads. ``rounding`` and errors are as in ``apply_``.
+    The same bits on every device for any number of threads. ``rounding`` and errors are as in ``reconstruct_``.
     """
     _add(trainable(model), steps, rounding)
 
@@ -112,7 +112,7 @@ def _add(parameters: Mapping[str, torch.Tensor], steps: Mapping[int, float], rou
     device = next(iter(parameters.values())).device
     coefficients = -torch.tensor(list(steps.values()), device=device)
     terms = [Projected(seed, [c]) for seed, c in zip(steps, coefficients.split(1), strict=True)]
-    apply_(parameters, blocks_of(parameters, 1), basis("R"), terms, rounding)
+    reconstruct_(parameters, blocks_of(parameters, 1), basis("R"), terms, rounding)
 
 
 class _Walk:

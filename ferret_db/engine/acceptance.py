@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.ledger.record import Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, may_move
@@ -32,7 +32,7 @@ class ContributionOffer(NamedTuple):
 
     assignment_id: str
     fence: int
-    sealed: Sealed
+    sealed: SealedContribution
     cost: LocalCost
     memory_digest: str | None = None
     idempotency_key: str | None = None

@@ -20,7 +20,7 @@ from ferret_db.repositories import contributions, ledger
 from ferret_db.tables import Contribution, Experiment, Round
 
 
-class Altered(NamedTuple):
+class Inconsistency(NamedTuple):
     """A mismatch between a row and its file or ledger record. ``participant`` is empty for a whole round."""
 
     experiment_id: str
@@ -29,7 +29,7 @@ class Altered(NamedTuple):
     reason: str
 
 
-def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> Iterator[Altered]:
+def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> Iterator[Inconsistency]:
     """Yields every contribution row that contradicts the file under its digest or the ledger.
 
     A missing or damaged file contradicts nothing: :func:`ferret_db.engine.file_integrity.damaged` reports it.
@@ -38,7 +38,7 @@ def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> I
     for experiment in s.scalars(query if experiment_id is None else query.where(Experiment.id == experiment_id)):
         for row in contributions.of_experiment(s, experiment):
             yield from (
-                Altered(experiment, row.round, row.participant, reason) for reason in _against_file(row, storage)
+                Inconsistency(experiment, row.round, row.participant, reason) for reason in _against_file(row, storage)
             )
         yield from _against_rounds(s, experiment)
 
@@ -55,7 +55,7 @@ def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
             yield f"its {name} is {value!r}, and its file says {said[name]!r}"
 
 
-def _against_rounds(s: Session, experiment_id: str) -> Iterator[Altered]:
+def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
     """Compares the accepted sets with the hash of each frozen set, and with the ledger."""
     rounds = s.scalars(select(Round).where(Round.experiment_id == experiment_id, Round.frozen_digest.is_not(None)))
     for round_ in rounds.all():
@@ -64,7 +64,7 @@ def _against_rounds(s: Session, experiment_id: str) -> Iterator[Altered]:
             record = LedgerRecord.model_validate(ledger.get(s, experiment_id, round_.number).record)
             yield from _differences(experiment_id, round_.number, rows, _taken(record))
         elif contributions_digest(list(rows.items())) != round_.frozen_digest:
-            yield Altered(experiment_id, round_.number, "", "the accepted set is not the one that was frozen")
+            yield Inconsistency(experiment_id, round_.number, "", "the accepted set is not the one that was frozen")
 
 
 def _stored(storage: Storage, digest: str) -> memoryview | None:
@@ -84,9 +84,9 @@ def _taken(record: LedgerRecord) -> dict[str, str]:
 
 def _differences(
     experiment_id: str, number: int, rows: Mapping[str, str], recorded: Mapping[str, str]
-) -> Iterator[Altered]:
+) -> Iterator[Inconsistency]:
     for participant in sorted({*rows, *recorded}):
         kept, said = rows.get(participant), recorded.get(participant)
         if kept != said:
             reason = f"its digest is {kept or 'in no row'}, and the ledger says {said or 'that it has none'}"
-            yield Altered(experiment_id, number, participant, reason)
+            yield Inconsistency(experiment_id, number, participant, reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from ferret_core.rounds import early_stopping
-from ferret_core.rounds.early_stopping import Best, Stop
+from ferret_core.rounds.early_stopping import BestRound, EarlyStop
 from ferret_db.repositories import metrics
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Experiment
@@ -16,14 +16,14 @@ def judged(experiment: Experiment) -> bool:
     return spec_of(experiment).stopping.patience is not None
 
 
-def stop(s: Session, experiment: Experiment) -> Stop | None:
+def stop(s: Session, experiment: Experiment) -> EarlyStop | None:
     """Returns the reason that no further round opens although rounds are left, or None."""
     if not judged(experiment) or experiment.round >= experiment.rounds:
         return None
     return early_stopping.stop(spec_of(experiment).stopping, _values(s, experiment), experiment.patience_since)
 
 
-def ranked(s: Session, experiment: Experiment) -> list[Best]:
+def ranked(s: Session, experiment: Experiment) -> list[BestRound]:
     """Returns the evaluated rounds, best first."""
     return early_stopping.ranked(spec_of(experiment).stopping, _values(s, experiment))
 

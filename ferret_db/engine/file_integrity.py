@@ -10,7 +10,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.storage import Storage
 from ferret_db.repositories import outbox
-from ferret_db.repositories.stored_files import Reference
+from ferret_db.repositories.stored_files import StoredFileRef
 
 DAMAGE = frozenset({"storage.corrupt", "storage.missing"})
 """Error codes of a missing or changed file."""
@@ -25,10 +25,10 @@ def call_for_repair(s: Session, experiment_id: str) -> None:
         outbox.add(s, TaskName.REPAIR, experiment_id)
 
 
-def damaged(storage: Storage, files: Iterable[Reference]) -> list[Reference]:
+def damaged(storage: Storage, files: Iterable[StoredFileRef]) -> list[StoredFileRef]:
     """Returns the files that are missing or do not match their digest. A file with several references is read once."""
     known: dict[str, bool] = {}
-    found: list[Reference] = []
+    found: list[StoredFileRef] = []
     for file in files:
         if file.location not in known:
             known[file.location] = is_intact(storage, file.location, file.digest)

@@ -18,7 +18,7 @@ GRACE_SECONDS = 24 * 3600.0
 EVERY_SECONDS = 24 * 3600.0
 
 
-class Swept(NamedTuple):
+class CollectedFiles(NamedTuple):
     """Number of collected files and their bytes."""
 
     files: int
@@ -27,7 +27,7 @@ class Swept(NamedTuple):
 
 def collect(
     database: Database, storage: Storage, grace: float = GRACE_SECONDS, *, every: float = 0, dry_run: bool = False
-) -> Swept | None:
+) -> CollectedFiles | None:
     """Deletes unreferenced files that are older than ``grace`` seconds. Returns None if this call had to skip.
 
     A call skips while another process collects or makes a backup, and until ``every`` seconds after the last
@@ -48,11 +48,11 @@ def collect(
     return swept
 
 
-def _sweep(database: Database, storage: Storage, grace: float, *, dry_run: bool) -> Swept:
+def _sweep(database: Database, storage: Storage, grace: float, *, dry_run: bool) -> CollectedFiles:
     before = storage.clock() - grace
     with database.read() as s:
         named = {reference.location for reference in stored_files.of_all(s)}
     failpoint("collect.marked")
     old = (file for file in storage.list() if file.stored_at < before and file.location not in named)
     sizes = [file.size for file in old if dry_run or storage.delete(file.location, before)]
-    return Swept(len(sizes), sum(sizes))
+    return CollectedFiles(len(sizes), sum(sizes))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ferret_db.database import Database
 from ferret_db.repositories import service_clock
-from ferret_db.tables import Service
+from ferret_db.tables import ServiceClock
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ JUMP_SECONDS = 5.0
 """Difference in seconds between the database's clock and ours that counts as a jump."""
 
 
-class Timekeeper:
+class Leader:
     """A process that sweeps when it is the leader.
 
     It becomes the leader if the previous one has not ticked for ``patience`` seconds by this process's clock. After a
@@ -60,7 +60,7 @@ class Timekeeper:
         with self._database.begin(flush=False) as s:
             service_clock.leave(s, self._who)
 
-    def _tick(self, last: Service, seconds: float) -> bool:
+    def _tick(self, last: ServiceClock, seconds: float) -> bool:
         with self._database.begin(flush=False) as s:
             ticked = service_clock.tick(s, last, self._who, seconds)
             if ticked is None:

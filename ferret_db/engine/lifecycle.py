@@ -16,7 +16,7 @@ from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
 from ferret_core.protocol.task_names import TaskName
-from ferret_core.rounds.early_stopping import Stop
+from ferret_core.rounds.early_stopping import EarlyStop
 from ferret_db.clock import utcnow
 from ferret_db.engine import alerts, checkpoints, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
@@ -146,7 +146,7 @@ def extend(s: Session, experiment_id: str, more: int) -> Experiment:
     return extended
 
 
-def complete(s: Session, experiment_id: str, stop: Stop | None = None) -> Experiment:
+def complete(s: Session, experiment_id: str, stop: EarlyStop | None = None) -> Experiment:
     """Moves running → completed. Raises ``experiment.conflict`` from any other state; completing twice changes nothing.
 
     ``stop`` is the reason if this is before the last round.
@@ -224,7 +224,7 @@ def _finish(
     experiment_id: str,
     state: ExperimentState,
     error: dict[str, Any] | None = None,
-    stop: Stop | None = None,
+    stop: EarlyStop | None = None,
 ) -> Experiment:
     experiment = experiments.lock(s, experiment_id)
     if experiment.state == state:
@@ -241,7 +241,7 @@ def _finish(
     return finished
 
 
-def _told(state: ExperimentState, stop: Stop | None) -> AlertEvent:
+def _told(state: ExperimentState, stop: EarlyStop | None) -> AlertEvent:
     return AlertEvent.STOPPED if stop else AlertEvent(state.value)
 
 

@@ -23,7 +23,7 @@ from ferret_db import clock
 from ferret_db.engine import assignments, lifecycle
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import events, experiments, metrics, outbox, rounds, task_runs, workers
-from ferret_db.repositories.workers import GONE_SECONDS, Identity
+from ferret_db.repositories.workers import GONE_SECONDS, WorkerIdentity
 from ferret_db.tables import TaskRun
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ LIMITS = frozenset({"memory.exhausted", "task.too_long"})
 _BURIAL_SECONDS = 60.0
 
 
-class Subject(NamedTuple):
+class TaskSubject(NamedTuple):
     """The objects that a task concerns."""
 
     experiment: str
@@ -45,22 +45,22 @@ class Subject(NamedTuple):
     participant: str | None = None
 
 
-def subject_of(s: Session, task: TaskName, argument: str) -> Subject:
+def subject_of(s: Session, task: TaskName, argument: str) -> TaskSubject:
     """Returns the objects that the task's id refers to. Raises their ``….not_found``."""
     match task:
         case TaskName.TRAIN:
             assignment = assignment_rows.get(s, argument)
-            return Subject(assignment.experiment_id, assignment.round, assignment.participant)
+            return TaskSubject(assignment.experiment_id, assignment.round, assignment.participant)
         case TaskName.AGGREGATE | TaskName.EVALUATE if argument.startswith("rnd_"):
             round_ = rounds.get(s, argument)
-            return Subject(round_.experiment_id, round_.number)
+            return TaskSubject(round_.experiment_id, round_.number)
         case _:
-            return Subject(experiments.get(s, argument).id)
+            return TaskSubject(experiments.get(s, argument).id)
 
 
 def begin(
-    s: Session, task: TaskName, argument: str, who: Identity, *, strikes: int, gone: float = GONE_SECONDS
-) -> Subject | None:
+    s: Session, task: TaskName, argument: str, who: WorkerIdentity, *, strikes: int, gone: float = GONE_SECONDS
+) -> TaskSubject | None:
     """Counts an attempt at the task and assigns it to the worker. Returns its subject, or None if it must not run.
 
     It does not run if its subject no longer exists or another worker is working on it. After ``strikes`` failed
@@ -88,7 +88,9 @@ def begin(
     return subject
 
 
-def _taken(s: Session, run: TaskRun | None, task: TaskName, argument: str, subject: Subject, who: Identity) -> bool:
+def _taken(
+    s: Session, run: TaskRun | None, task: TaskName, argument: str, subject: TaskSubject, who: WorkerIdentity
+) -> bool:
     """Returns True if the attempt is ours, False if another worker has just taken it."""
     if run is None:
         return task_runs.add(s, task, argument, subject.experiment, who.id)
@@ -96,7 +98,7 @@ def _taken(s: Session, run: TaskRun | None, task: TaskName, argument: str, subje
     return run.worker == who.id or task_runs.take(s, run, who.id)
 
 
-def done(s: Session, task: TaskName, argument: str, who: Identity) -> None:
+def done(s: Session, task: TaskName, argument: str, who: WorkerIdentity) -> None:
     """Records that the task has succeeded and clears its failures."""
     workers.seen(s, who)
     run = task_runs.get(s, task, argument, lock=True)
@@ -110,7 +112,7 @@ def done(s: Session, task: TaskName, argument: str, who: Identity) -> None:
         outbox.add(s, task, argument, run.experiment_id)
 
 
-def released(s: Session, task: TaskName, argument: str, who: Identity, *, again: bool = False) -> None:
+def released(s: Session, task: TaskName, argument: str, who: WorkerIdentity, *, again: bool = False) -> None:
     """Records that the task was returned or refused, without a strike. Earlier strikes stay. ``again`` requeues it."""
     workers.seen(s, who)
     run = task_runs.get(s, task, argument, lock=True)
@@ -125,7 +127,7 @@ def released(s: Session, task: TaskName, argument: str, who: Identity, *, again:
         outbox.add(s, task, argument, run.experiment_id)
 
 
-def failed(s: Session, task: TaskName, argument: str, who: Identity, error: FerretError, *, strike: bool) -> None:
+def failed(s: Session, task: TaskName, argument: str, who: WorkerIdentity, error: FerretError, *, strike: bool) -> None:
     """Records that the task ended in ``error``. The reconciler retries it. Only a ``strike`` counts."""
     workers.seen(s, who)
     run = task_runs.get(s, task, argument, lock=True)
@@ -134,7 +136,7 @@ def failed(s: Session, task: TaskName, argument: str, who: Identity, error: Ferr
 
 
 def ended_process(
-    s: Session, task: TaskName, argument: str, who: Identity, *, error: FerretError | None, strikes: int
+    s: Session, task: TaskName, argument: str, who: WorkerIdentity, *, error: FerretError | None, strikes: int
 ) -> None:
     """Records that the worker ends its process because the task did not stop: after ``error``, or because it is not
     needed.
@@ -194,7 +196,7 @@ def is_strike(error: BaseException) -> bool:
     return described(error).code not in TRANSIENT and not isinstance(error, OperationalError | InterfaceError)
 
 
-def _in_other_hands(s: Session, task: TaskName, argument: str, who: Identity, gone: float) -> bool:
+def _in_other_hands(s: Session, task: TaskName, argument: str, who: WorkerIdentity, gone: float) -> bool:
     """Returns True if another worker holds the task. For an assignment the lease decides, which expires sooner."""
     if task == TaskName.TRAIN:
         assignment = assignment_rows.get(s, argument)
@@ -204,14 +206,14 @@ def _in_other_hands(s: Session, task: TaskName, argument: str, who: Identity, go
     return held is not None and held.worker != who.id
 
 
-def _let_go(s: Session, run: TaskRun, who: Identity, **values: Any) -> None:
+def _let_go(s: Session, run: TaskRun, who: WorkerIdentity, **values: Any) -> None:
     """Updates the run and releases it, unless another worker has taken it."""
     if run.worker == who.id:
         values |= {"worker": None, "called_again": False}
     task_runs.change(s, run, **values)
 
 
-def _bury(s: Session, run: TaskRun, subject: Subject) -> None:
+def _bury(s: Session, run: TaskRun, subject: TaskSubject) -> None:
     """Marks the task dead and fails whatever waits for it. Repeats the second part if that failed before."""
     experiment = experiments.lock(s, subject.experiment)
     if run.dead_at is None:
@@ -230,7 +232,7 @@ def _bury(s: Session, run: TaskRun, subject: Subject) -> None:
             lifecycle.fail(s, experiment.id, error)
 
 
-def _still_due(s: Session, run: TaskRun, subject: Subject) -> bool:
+def _still_due(s: Session, run: TaskRun, subject: TaskSubject) -> bool:
     """Returns True if the task is still due: its success may not have been recorded."""
     match run.task:
         case TaskName.AGGREGATE:

@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.states import AssignmentState, Awaited, ExperimentState, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState, WaitReason
 from ferret_db.repositories import assignments, participants, rounds
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Experiment, Round
 
 
-class Waiting(NamedTuple):
+class WaitStatus(NamedTuple):
     """``done`` of ``total`` have joined or contributed; both are 0 where nothing is counted. ``round`` is 0 before
     round 1.
     """
 
-    awaited: Awaited
+    awaited: WaitReason
     round: int = 0
     done: int = 0
     total: int = 0
@@ -38,28 +38,32 @@ def gives_work(experiment: Experiment, round_: Round | None) -> bool:
     return round_ is not None and (experiment.state, round_.state) == (ExperimentState.RUNNING, RoundState.OPEN)
 
 
-def waiting(s: Session, experiment: Experiment, round_: Round | None) -> Waiting | None:
+def waiting(s: Session, experiment: Experiment, round_: Round | None) -> WaitStatus | None:
     """Returns the wait reason; ``round_`` is the experiment's latest round. None once the experiment is over."""
     if experiment.state.finished:
         return None
     number = experiment.round if round_ is None else round_.number
     if experiment.state == ExperimentState.PAUSED:
-        return Waiting(Awaited.RESUMPTION, number)
+        return WaitStatus(WaitReason.RESUMPTION, number)
     if round_ is None:
         joined = participants.count(s, experiment.id)
         missing = joined < experiment.real_participants
-        return Waiting(Awaited.PARTICIPANTS, 0, joined, experiment.real_participants) if missing else _next(experiment)
+        return (
+            WaitStatus(WaitReason.PARTICIPANTS, 0, joined, experiment.real_participants)
+            if missing
+            else _next(experiment)
+        )
     match round_.state:
         case RoundState.OPEN:
             counts = assignments.count_of_round(s, round_.id)
-            return Waiting(
-                Awaited.CONTRIBUTIONS,
+            return WaitStatus(
+                WaitReason.CONTRIBUTIONS,
                 number,
                 counts.get(AssignmentState.ACCEPTED, 0),
                 round_.needed or sum(counts.values()),
             )
         case RoundState.FROZEN:
-            return Waiting(Awaited.MODEL, number)
+            return WaitStatus(WaitReason.MODEL, number)
         case _:
             return _next(experiment)
 
@@ -76,7 +80,7 @@ def required(s: Session, experiment: Experiment) -> int:
     return 0 if wanted.simulated else 1
 
 
-def _next(experiment: Experiment) -> Waiting:
+def _next(experiment: Experiment) -> WaitStatus:
     if experiment.round == experiment.rounds:
-        return Waiting(Awaited.END, experiment.round)
-    return Waiting(Awaited.ROUND, experiment.round + 1)
+        return WaitStatus(WaitReason.END, experiment.round)
+    return WaitStatus(WaitReason.ROUND, experiment.round + 1)

@@ -21,7 +21,7 @@ GREATEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SeriesPoint:
     """A bucket's values: their number ``count``, their mean ``value``, the ``least`` and the ``greatest``.
 
     ``first`` and ``round`` are the first and the last round with a value. ``time`` is when the last was measured, and
@@ -40,31 +40,31 @@ class Point:
     bytes_up: int
 
 
-class Series(NamedTuple):
+class MetricSeries(NamedTuple):
     name: str
-    points: list[Point]
+    points: list[SeriesPoint]
 
 
-class Curves(NamedTuple):
+class MetricSeriesList(NamedTuple):
     """Curves by name. ``rounds_per_point`` is the number of rounds per bucket."""
 
     rounds_per_point: int
-    series: list[Series]
+    series: list[MetricSeries]
 
 
-class Window(NamedTuple):
+class RoundWindow(NamedTuple):
     """Rounds ``first`` to ``last``, both inclusive; None is unbounded."""
 
     first: int | None = None
     last: int | None = None
 
 
-EVERYTHING = Window()
+EVERYTHING = RoundWindow()
 
 
 def curves(
-    s: Session, experiment_id: str, name: str | None = None, points: int | None = None, window: Window = EVERYTHING
-) -> Curves:
+    s: Session, experiment_id: str, name: str | None = None, points: int | None = None, window: RoundWindow = EVERYTHING
+) -> MetricSeriesList:
     """Returns the curve ``name``, or all by name, with at most ``points`` points each (None: one per round)."""
     size = _size(s, experiment_id, points, window)
     found, sent = _buckets(experiment_id, name, size, window), _sent(experiment_id)
@@ -73,8 +73,11 @@ def curves(
         .outerjoin(sent, sent.c.number == found.c.round)
         .order_by(found.c.name, found.c.round)
     )
-    series = [Series(name, [Point(*row[1:]) for row in points]) for name, points in groupby(rows, lambda row: row[0])]
-    return Curves(size, series)
+    series = [
+        MetricSeries(name, [SeriesPoint(*row[1:]) for row in points])
+        for name, points in groupby(rows, lambda row: row[0])
+    ]
+    return MetricSeriesList(size, series)
 
 
 def bucket_size(first: int, last: int, points: int) -> int:
@@ -91,7 +94,7 @@ def _bucket(round_: int, size: int) -> int:
     return (round_ + size - 1) // size
 
 
-def _size(s: Session, experiment_id: str, points: int | None, window: Window) -> int:
+def _size(s: Session, experiment_id: str, points: int | None, window: RoundWindow) -> int:
     if points is None:
         return 1
     ends = func.coalesce(func.min(Metric.round), 0), func.coalesce(func.max(Metric.round), 0)
@@ -100,7 +103,7 @@ def _size(s: Session, experiment_id: str, points: int | None, window: Window) ->
     return bucket_size(first, last, points)
 
 
-def _within(experiment_id: str, name: str | None, window: Window) -> ColumnElement[bool]:
+def _within(experiment_id: str, name: str | None, window: RoundWindow) -> ColumnElement[bool]:
     conditions = [Metric.experiment_id == experiment_id]
     if name is not None:
         conditions.append(Metric.name == name)
@@ -111,7 +114,7 @@ def _within(experiment_id: str, name: str | None, window: Window) -> ColumnEleme
     return and_(*conditions)
 
 
-def _buckets(experiment_id: str, name: str | None, size: int, window: Window) -> Subquery:
+def _buckets(experiment_id: str, name: str | None, size: int, window: RoundWindow) -> Subquery:
     """Selects the buckets.
 
     PostgreSQL sorts NaN above every number, SQLite stores it as NULL; comparing with both bounds excludes it on either.

@@ -24,7 +24,7 @@ class Stage(NamedTuple):
     state: RoundState
 
 
-class Cell(NamedTuple):
+class ParticipationCell(NamedTuple):
     """One participant's part in one attempt at a round.
 
     ``code`` is the reason of a rejection. ``seconds`` is the training time, 0 if not reported.
@@ -39,7 +39,7 @@ class Cell(NamedTuple):
     loss: float | None
 
 
-class Refusal(NamedTuple):
+class RejectionSummary(NamedTuple):
     """A refused upload, whatever the assignment's result."""
 
     round: int
@@ -47,19 +47,19 @@ class Refusal(NamedTuple):
     code: str
 
 
-class Grid(NamedTuple):
+class ParticipationRows(NamedTuple):
     """Rounds in order of their numbers, with ``cells`` by round and attempt; a participant's last cell counts.
 
     ``more``: other rounds follow.
     """
 
     stages: list[Stage]
-    cells: list[Cell]
-    refusals: list[Refusal]
+    cells: list[ParticipationCell]
+    refusals: list[RejectionSummary]
     more: bool
 
 
-class Part(NamedTuple):
+class RoundAssignment(NamedTuple):
     """An assignment with its round, its accepted contribution, and its refused uploads, latest last."""
 
     assignment: Assignment
@@ -68,16 +68,20 @@ class Part(NamedTuple):
     refusals: list[Rejection]
 
 
-def grid(s: Session, experiment_id: str, after: int, limit: int) -> Grid:
+def grid(s: Session, experiment_id: str, after: int, limit: int) -> ParticipationRows:
     """Returns rounds with numbers above ``after``: at most ``limit``, and at most :data:`MOST_CELLS` cells."""
     most = max(1, min(limit, MOST_CELLS // max(1, _size(s, experiment_id, after + 1))))
     found = _stages(s, experiment_id, after, after + most + 1)
     stages = [stage for stage in found if stage.number <= after + most]
     between = after, after + most
-    return Grid(stages, _cells(s, experiment_id, *between), _refusals(s, experiment_id, *between), found != stages)
+    return ParticipationRows(
+        stages, _cells(s, experiment_id, *between), _refusals(s, experiment_id, *between), found != stages
+    )
 
 
-def timeline(s: Session, experiment_id: str, participant: str, limit: int, cursor: str | None = None) -> Page[Part]:
+def timeline(
+    s: Session, experiment_id: str, participant: str, limit: int, cursor: str | None = None
+) -> Page[RoundAssignment]:
     """Returns all assignments of the participant, every attempt, newest first."""
     # Through the rounds: the index covers round and participant, never the participant alone.
     query = (
@@ -90,7 +94,9 @@ def timeline(s: Session, experiment_id: str, participant: str, limit: int, curso
     rows = s.execute(seek(query, (Round.number, Round.attempt), cursor, limit, descending=True)).all()
     found = page(rows, limit, lambda row: (row[1].number, row[1].attempt))
     refused = _refused(s, [assignment.id for assignment, _, _ in found.items])
-    items = [Part(asked, round_, accepted, refused.get(asked.id, [])) for asked, round_, accepted in found.items]
+    items = [
+        RoundAssignment(asked, round_, accepted, refused.get(asked.id, [])) for asked, round_, accepted in found.items
+    ]
     return Page(items, found.next_cursor)
 
 
@@ -109,7 +115,7 @@ def _stages(s: Session, experiment_id: str, after: int, last: int) -> list[Stage
     return list({row.number: Stage(*row) for row in s.execute(query)}.values())
 
 
-def _cells(s: Session, experiment_id: str, after: int, last: int) -> list[Cell]:
+def _cells(s: Session, experiment_id: str, after: int, last: int) -> list[ParticipationCell]:
     query = (
         select(
             Assignment.round,
@@ -125,16 +131,16 @@ def _cells(s: Session, experiment_id: str, after: int, last: int) -> list[Cell]:
         .where(Assignment.experiment_id == experiment_id, Assignment.round > after, Assignment.round <= last)
         .order_by(Assignment.round, Round.attempt)
     )
-    return [Cell(*row) for row in s.execute(query)]
+    return [ParticipationCell(*row) for row in s.execute(query)]
 
 
-def _refusals(s: Session, experiment_id: str, after: int, last: int) -> list[Refusal]:
+def _refusals(s: Session, experiment_id: str, after: int, last: int) -> list[RejectionSummary]:
     query = (
         select(Rejection.round, Rejection.participant, Rejection.code)
         .where(Rejection.experiment_id == experiment_id, Rejection.round > after, Rejection.round <= last)
         .order_by(Rejection.round, Rejection.updated_at, Rejection.code)
     )
-    return [Refusal(*row) for row in s.execute(query)]
+    return [RejectionSummary(*row) for row in s.execute(query)]
 
 
 def _refused(s: Session, assignment_ids: Collection[str]) -> dict[str, list[Rejection]]:

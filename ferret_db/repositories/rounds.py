@@ -30,7 +30,7 @@ class RoundSummary(NamedTuple):
     metrics: dict[str, float]
 
 
-class Bytes(NamedTuple):
+class TrafficTotals(NamedTuple):
     """Sums of bytes over participants and rounds."""
 
     up: int
@@ -175,15 +175,15 @@ def summary(s: Session, experiment_id: str, number: int) -> RoundSummary:
     return _summaries(s, experiment_id, [row])[0]
 
 
-def bytes_by_experiment(s: Session, experiment_ids: Sequence[str]) -> dict[str, Bytes]:
+def bytes_by_experiment(s: Session, experiment_ids: Sequence[str]) -> dict[str, TrafficTotals]:
     """Sums the bytes that participants sent and received, by experiment."""
     sums = s.execute(
         select(Round.experiment_id, func.sum(Round.bytes_up), func.sum(Round.bytes_down))
         .where(Round.experiment_id.in_(experiment_ids))
         .group_by(Round.experiment_id)
     )
-    found = {experiment_id: Bytes(int(up), int(down)) for experiment_id, up, down in sums}
-    return {experiment_id: found.get(experiment_id, Bytes(0, 0)) for experiment_id in experiment_ids}
+    found = {experiment_id: TrafficTotals(int(up), int(down)) for experiment_id, up, down in sums}
+    return {experiment_id: found.get(experiment_id, TrafficTotals(0, 0)) for experiment_id in experiment_ids}
 
 
 def count_by_state(s: Session) -> dict[RoundState, int]:

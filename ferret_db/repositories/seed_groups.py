@@ -14,13 +14,13 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_db.pagination import Page
 from ferret_db.repositories import experiment_sorting, metrics
 from ferret_db.repositories.experiment_list import ExperimentFilter, conditions
-from ferret_db.repositories.rounds import Bytes
+from ferret_db.repositories.rounds import TrafficTotals
 from ferret_db.sorting import page_in, seek_in
 from ferret_db.tables import Experiment, Round
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedStatistics:
     """Statistics of ``count`` values. ``sd`` is the sample's (n - 1); a single value has none."""
 
     mean: float
@@ -31,8 +31,8 @@ class Spread:
 class MetricSpread(NamedTuple):
     """Statistics over the experiments that have the metric. ``best`` is None for metrics without a best round."""
 
-    last: Spread
-    best: Spread | None
+    last: SeedStatistics
+    best: SeedStatistics | None
 
 
 class Group(NamedTuple):
@@ -42,7 +42,7 @@ class Group(NamedTuple):
     states: dict[ExperimentState, int]
     newest: Experiment
     metrics: dict[str, MetricSpread]
-    sent: Bytes
+    sent: TrafficTotals
 
 
 def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None, sort: str) -> Page[Group]:
@@ -72,7 +72,7 @@ def _groups(s: Session, wanted: ExperimentFilter, keys: Sequence[str]) -> list[G
     measured = _measured(s, select(Experiment.id, Experiment.seed_group).where(*members))
     sent = _sent(s, select(Experiment.id).where(*members))
     return [
-        Group(key, states[key], newest[key], measured.get(key, {}), sent.get(key, Bytes(0, 0)))
+        Group(key, states[key], newest[key], measured.get(key, {}), sent.get(key, TrafficTotals(0, 0)))
         for key in keys
         if key in states and key in newest  # leaves out groups that were deleted meanwhile
     ]
@@ -107,16 +107,16 @@ def _spread(found: Sequence[metrics.MetricSummary]) -> MetricSpread:
     return MetricSpread(spread([summary.last for summary in found]), spread(best) if best else None)
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> SeedStatistics:
     """Computes the statistics of one or more values."""
-    return Spread(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+    return SeedStatistics(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
 
 
-def _sent(s: Session, members: Select[str]) -> dict[str, Bytes]:
+def _sent(s: Session, members: Select[str]) -> dict[str, TrafficTotals]:
     sums = (
         select(Experiment.seed_group, func.sum(Round.bytes_up), func.sum(Round.bytes_down))
         .join(Round, Round.experiment_id == Experiment.id)
         .where(Experiment.id.in_(members))
         .group_by(Experiment.seed_group)
     )
-    return {key: Bytes(int(up), int(down)) for key, up, down in s.execute(sums)}
+    return {key: TrafficTotals(int(up), int(down)) for key, up, down in s.execute(sums)}

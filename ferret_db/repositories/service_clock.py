@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ferret_db import clock
 from ferret_db.repositories._upsert import insert
-from ferret_db.tables import Assignment, Service, Worker
+from ferret_db.tables import Assignment, ServiceClock, Worker
 
 LONGEST_TICK_SECONDS = 60.0
 """Longest interval between two ticks that counts as service time."""
@@ -21,37 +21,41 @@ _ID = 1
 _UNSYNCHRONISED = {"synchronize_session": False}
 
 
-def get(s: Session) -> Service | None:
+def get(s: Session) -> ServiceClock | None:
     """Returns None until a worker has run for the first time."""
-    return s.get(Service, _ID, populate_existing=True)
+    return s.get(ServiceClock, _ID, populate_existing=True)
 
 
 def begin(s: Session, holder: str) -> bool:
     """Starts the service's time at the database's time. Returns False if it has started."""
-    row = insert(s, Service).values(id=_ID, holder=holder, ticks=1, ticked_at=clock.utcnow(), time_at=clock.utcnow())
-    begun = s.execute(row.on_conflict_do_nothing().returning(Service.id))
+    row = insert(s, ServiceClock).values(
+        id=_ID, holder=holder, ticks=1, ticked_at=clock.utcnow(), time_at=clock.utcnow()
+    )
+    begun = s.execute(row.on_conflict_do_nothing().returning(ServiceClock.id))
     return begun.one_or_none() is not None
 
 
-def tick(s: Session, last: Service, holder: str, seconds: float) -> Service | None:
+def tick(s: Session, last: ServiceClock, holder: str, seconds: float) -> ServiceClock | None:
     """Advances the service's time by ``seconds``, counted by ``holder``. Returns None if another process was faster."""
     return s.scalars(
-        update(Service)
-        .where(Service.id == _ID, Service.ticks == last.ticks)
+        update(ServiceClock)
+        .where(ServiceClock.id == _ID, ServiceClock.ticks == last.ticks)
         .values(
             holder=holder,
             ticks=last.ticks + 1,
             ticked_at=clock.utcnow(),
             time_at=last.time_at + timedelta(seconds=seconds),
         )
-        .returning(Service),
+        .returning(ServiceClock),
         execution_options=_UNSYNCHRONISED | {"populate_existing": True},
     ).one_or_none()
 
 
 def leave(s: Session, holder: str) -> None:
     """Releases the office when the holder ends, so that the next process need not wait."""
-    s.execute(update(Service).where(Service.holder == holder).values(holder=None), execution_options=_UNSYNCHRONISED)
+    s.execute(
+        update(ServiceClock).where(ServiceClock.holder == holder).values(holder=None), execution_options=_UNSYNCHRONISED
+    )
 
 
 def time(s: Session) -> datetime:
@@ -93,13 +97,13 @@ def forgive(s: Session, lease_seconds: float) -> None:
 def broker_answers(s: Session, *, yes: bool) -> None:
     """Records since when the broker is silent, or that it answers."""
     since = None if yes else clock.utcnow()
-    known = Service.broker_silent_since.is_not(None) if yes else Service.broker_silent_since.is_(None)
+    known = ServiceClock.broker_silent_since.is_not(None) if yes else ServiceClock.broker_silent_since.is_(None)
     s.execute(
-        update(Service).where(Service.id == _ID, known).values(broker_silent_since=since),
+        update(ServiceClock).where(ServiceClock.id == _ID, known).values(broker_silent_since=since),
         execution_options=_UNSYNCHRONISED,
     )
 
 
 def broker_silent_since(s: Session) -> datetime | None:
     """Returns the start of the broker's silence, or None while it answers."""
-    return s.scalars(select(Service.broker_silent_since)).one_or_none()
+    return s.scalars(select(ServiceClock.broker_silent_since)).one_or_none()

@@ -13,7 +13,7 @@ from ferret_core.storage import FileKind, blob_location
 from ferret_db.tables import Artifact, Contribution, Experiment, LedgerEntry, Round
 
 
-class Reference(NamedTuple):
+class StoredFileRef(NamedTuple):
     """A reference to a stored file and its owner. ``name`` is the checkpoint file's, the participant's, or empty.
 
     ``needed`` is True if the experiment cannot continue without the file, or cannot rebuild it. It does not need later
@@ -29,7 +29,7 @@ class Reference(NamedTuple):
     needed: bool
 
 
-def of_all(s: Session, experiment_id: str | None = None) -> Iterator[Reference]:
+def of_all(s: Session, experiment_id: str | None = None) -> Iterator[StoredFileRef]:
     """Yields every reference, or only one experiment's. A file may have several references.
 
     The memory of simulated clients counts only where it may be used again: from the last of their committed rounds, and
@@ -41,19 +41,19 @@ def of_all(s: Session, experiment_id: str | None = None) -> Iterator[Reference]:
     yield from _memories(s, experiment_id)
 
 
-def _checkpoints(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+def _checkpoints(s: Session, experiment_id: str | None) -> Iterator[StoredFileRef]:
     query = select(Artifact.experiment_id, Artifact.round, Artifact.name, Artifact.digest, Artifact.location)
     for experiment, number, *file in s.execute(query.where(_within(Artifact.experiment_id, experiment_id))):
-        yield Reference(FileKind.CHECKPOINT, experiment, number, *file, needed=number == 0)
+        yield StoredFileRef(FileKind.CHECKPOINT, experiment, number, *file, needed=number == 0)
 
 
-def _updates(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+def _updates(s: Session, experiment_id: str | None) -> Iterator[StoredFileRef]:
     query = select(LedgerEntry.experiment_id, LedgerEntry.round, LedgerEntry.update_digest)
     for experiment, number, digest in s.execute(query.where(_within(LedgerEntry.experiment_id, experiment_id))):
         yield _blob(FileKind.UPDATE, experiment, number, "", digest)
 
 
-def _contributions(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+def _contributions(s: Session, experiment_id: str | None) -> Iterator[StoredFileRef]:
     needed = Contribution.round > Experiment.round
     query = (
         select(Contribution.experiment_id, Contribution.round, Contribution.participant, Contribution.digest, needed)
@@ -64,7 +64,7 @@ def _contributions(s: Session, experiment_id: str | None) -> Iterator[Reference]
         yield _blob(FileKind.CONTRIBUTION, experiment, number, participant, digest, bool(needed))
 
 
-def _memories(s: Session, experiment_id: str | None) -> Iterator[Reference]:
+def _memories(s: Session, experiment_id: str | None) -> Iterator[StoredFileRef]:
     later, later_round = aliased(Contribution), aliased(Round)
     newer = (
         select(later.id)
@@ -89,5 +89,7 @@ def _within(column: SQLColumnExpression[str], experiment_id: str | None) -> Colu
     return column == experiment_id if experiment_id is not None else column.is_not(None)
 
 
-def _blob(kind: FileKind, experiment_id: str, number: int, name: str, digest: str, needed: bool = True) -> Reference:
-    return Reference(kind, experiment_id, number, name, digest, blob_location(kind, digest), needed)
+def _blob(
+    kind: FileKind, experiment_id: str, number: int, name: str, digest: str, needed: bool = True
+) -> StoredFileRef:
+    return StoredFileRef(kind, experiment_id, number, name, digest, blob_location(kind, digest), needed)

@@ -25,7 +25,7 @@ USED_SECONDS = 60
 _SECRET_BYTES = 32
 
 
-class Shown(NamedTuple):
+class DisplayedToken(NamedTuple):
     """A presented token: its user, and whether it has expired."""
 
     user: User
@@ -80,12 +80,12 @@ def create(
     return token, text
 
 
-def shown(s: Session, text: str) -> Shown | None:
+def shown(s: Session, text: str) -> DisplayedToken | None:
     """Returns the presented token, or None if it never existed or is revoked."""
     return all_shown(s, [text]).get(text)
 
 
-def all_shown(s: Session, texts: Iterable[str]) -> dict[str, Shown]:
+def all_shown(s: Session, texts: Iterable[str]) -> dict[str, DisplayedToken]:
     """Returns the presented tokens that exist, by text."""
     hashes = {_hash(text): text for text in texts}
     query = select(User, UserToken).join(UserToken).where(UserToken.token_hash.in_(hashes))
@@ -143,10 +143,10 @@ def _revoke(s: Session, *which: ColumnElement[bool]) -> Ended:
     return ended
 
 
-def _shown(user: User, token: UserToken, now: datetime) -> Shown:
+def _shown(user: User, token: UserToken, now: datetime) -> DisplayedToken:
     expired = token.expires_at is not None and token.expires_at <= now
     stale = token.used_at is None or now - token.used_at > timedelta(seconds=USED_SECONDS)
-    return Shown(user, token, expired, stale)
+    return DisplayedToken(user, token, expired, stale)
 
 
 def _hash(text: str) -> str:

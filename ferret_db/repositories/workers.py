@@ -23,7 +23,7 @@ def gone_after(lease_seconds: float) -> float:
     return min(GONE_SECONDS, lease_seconds / 2)
 
 
-class Identity(NamedTuple):
+class WorkerIdentity(NamedTuple):
     """A worker process: its unique id, and where it runs."""
 
     id: str
@@ -35,7 +35,7 @@ class Identity(NamedTuple):
 
 def seen(
     s: Session,
-    who: Identity,
+    who: WorkerIdentity,
     task: TaskName | None = None,
     subject: str | None = None,
     message_sent_at: datetime | None = None,

@@ -18,7 +18,7 @@ _CHECKPOINT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*\.(j
 _LONGEST_NAME = 120
 
 
-def inside(folder: Path, path: Path) -> Path:
+def resolve_inside(folder: Path, path: Path) -> Path:
     """Returns ``path`` with its links resolved. Raises ``server.unexpected`` if that is outside ``folder``."""
     resolved = path.resolve()
     if not resolved.is_relative_to(folder.resolve()):
@@ -29,7 +29,7 @@ def inside(folder: Path, path: Path) -> Path:
 def checkpoint_file(folder: Path, name: str) -> Path:
     """Returns the path of a checkpoint's file ``name`` in ``folder``. Raises as :func:`require_name` does."""
     require_name(name)
-    return inside(folder, folder / name)
+    return resolve_inside(folder, folder / name)
 
 
 def require_name(name: str) -> None:

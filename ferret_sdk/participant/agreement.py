@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.participant.exposure import Exposure
 
 
-class Agreed(Strict):
+class Agreed(StrictModel):
     """An agreement. ``base`` is the digest of the base model with all its files; ``exposure`` is what people consented
     to.
     """

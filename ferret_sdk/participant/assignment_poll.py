@@ -29,7 +29,7 @@ class Known(NamedTuple):
     poll: NextAssignment
 
 
-class Polling:
+class AssignmentPoll:
     """Polls for the work of ``member``. A server that is away for more than ``give_up_after`` seconds, if given, is
     ``server.unreachable``.
     """

@@ -14,7 +14,7 @@ from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds import sampling
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.membership import Membership
-from ferret_sdk.participant.replica_sync import Follower
+from ferret_sdk.participant.replica_sync import ReplicaSync
 from ferret_sdk.participant.spool import Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.participant.uploader import address_of, headers_of
@@ -23,7 +23,7 @@ from ferret_sdk.service.progress import Progress, Stage, Watcher
 if TYPE_CHECKING:
     from ferret_core.algorithms._base import Client
     from ferret_core.client.hooks import Site
-    from ferret_core.contribution import Sealed
+    from ferret_core.contribution import SealedContribution
     from ferret_core.datasets._base import Example
     from ferret_core.replica.replica import Replica
 
@@ -65,14 +65,14 @@ class Preview(NamedTuple):
     norm: float | None = None
 
 
-class Previewing:
+class PreviewBuilder:
     """Makes the contribution of ``member`` to the next round, as ``Training`` would, on the model of ``follower``."""
 
     def __init__(
         self,
         transport: Transport,
         member: Membership,
-        follower: Follower,
+        follower: ReplicaSync,
         state: ClientState,
         enforcement: Enforcement,
         site: Site | None = None,
@@ -105,7 +105,7 @@ class Previewing:
     def _client(self, replica: Replica, task: RoundTask, examples: list[Example], watcher: Watcher) -> Client:
         from ferret_core.algorithms._base import Client
         from ferret_core.datasets._tokenize import shard_of
-        from ferret_core.training.custom_training import Own
+        from ferret_core.training.custom_training import CustomTraining
 
         shard = shard_of(examples, replica.tokenizer, replica.context, replica.spec.prompt.template)
 
@@ -114,10 +114,10 @@ class Previewing:
             watcher(Progress(Stage.TRAIN, task.round, step))
 
         watcher(Progress(Stage.TRAIN, task.round))
-        own = Own(self._site, examples, replica.tokenizer) if self._site else None
+        own = CustomTraining(self._site, examples, replica.tokenizer) if self._site else None
         return Client(task, shard, self._state.load(), stepped, self._enforcement.discretion(), own)
 
-    def _shown(self, sealed: Sealed, client: Client, seconds: float) -> Preview:
+    def _shown(self, sealed: SealedContribution, client: Client, seconds: float) -> Preview:
         lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, lease_until=datetime.now(UTC), task=client.task)
         upload = Upload.of(lease, sealed, seconds, self._member.key)
         path = address_of(upload)
@@ -133,7 +133,7 @@ def _header(header: tuple[str, str]) -> Part:
     return Part("header", name, "text", len(f"{name}: {value}\r\n".encode()), cut(shown, LONGEST_VALUE))
 
 
-def _body(sealed: Sealed) -> list[Part]:
+def _body(sealed: SealedContribution) -> list[Part]:
     arrays = [
         Part("array", name, str(array.dtype), array.nbytes, " × ".join(map(str, array.shape)))
         for name, array in sorted(sealed.contribution.arrays.items())

@@ -26,17 +26,17 @@ from ferret_core.protocol.digest import canonical_json, digest_bytes, digest_jso
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantName
 from ferret_core.protocol.limits import MAX_ROUNDS
-from ferret_core.protocol.spec import Strict
-from ferret_core.system.atomic_files import flush_folder, room_for
+from ferret_core.protocol.spec import StrictModel
+from ferret_core.system.atomic_files import disk_full_as_error, flush_folder
 from ferret_core.system.failpoints import failpoint
 from ferret_sdk.participant.lock import in_turn
-from ferret_sdk.participant.paths import all_of
+from ferret_sdk.participant.paths import participants_folder
 
 LONGEST_LINE = 16 << 10
 """Maximum bytes of a line. At most half as many of an address are kept."""
 
 
-class SentRequest(Strict):
+class SentRequest(StrictModel):
     """One request. A repeated one has one line per attempt.
 
     ``size`` and ``digest`` (BLAKE3) describe its body, 0 and empty without one. ``round`` and ``contribution`` are
@@ -87,7 +87,7 @@ class SentLog:
     _threads = Lock()
 
     def __init__(self, home: Path) -> None:
-        self.path = all_of(home) / "sent.jsonl"
+        self.path = participants_folder(home) / "sent.jsonl"
 
     def noting(self, experiment: str | None = None, participant: str | None = None) -> Callable[[httpx.Request], None]:
         """Returns a callback that logs each request before it is sent. It raises ``storage.full`` if it cannot."""
@@ -111,7 +111,7 @@ class SentLog:
     def append(self, **fields: Any) -> None:
         """Appends a line. It is on disk when this returns, and absent if it raises."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with self._threads, in_turn(self.path.with_suffix(".lock"), lambda: None), room_for(self.path):
+        with self._threads, in_turn(self.path.with_suffix(".lock"), lambda: None), disk_full_as_error(self.path):
             new = not self.path.exists()
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(descriptor, "r+b", buffering=0) as file:

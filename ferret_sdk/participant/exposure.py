@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, count
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 FEW_EXAMPLES = 16
 """A contribution of fewer examples may reveal them."""
@@ -23,7 +23,7 @@ LARGE_SHARE = 0.1
 """A block with more coordinates per weight may reveal its examples."""
 
 
-class Exposure(Strict):
+class Exposure(StrictModel):
     """The exposure from the contributions to an experiment. The fields are upper bounds, before training."""
 
     examples: int = Field(description="Distinct examples that a contribution is computed from")

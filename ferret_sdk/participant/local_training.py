@@ -10,7 +10,7 @@ from ferret_core.protocol.resources.participants import Lease
 from ferret_core.system.failpoints import failpoint
 from ferret_sdk.participant.exposure import Exposure
 from ferret_sdk.participant.lease_heartbeat import Heartbeat
-from ferret_sdk.participant.replica_sync import Follower
+from ferret_sdk.participant.replica_sync import ReplicaSync
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.service.progress import Progress, Stage, Watcher
@@ -18,12 +18,12 @@ from ferret_sdk.service.progress import Progress, Stage, Watcher
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Site
     from ferret_core.datasets._base import Example
-    from ferret_core.datasets._client_data import Shard
+    from ferret_core.datasets._client_data import ClientData
     from ferret_core.replica.replica import Replica
-    from ferret_core.training.custom_training import Own
+    from ferret_core.training.custom_training import CustomTraining
 
 
-class Training:
+class LocalTraining:
     """Trains on ``examples`` from the model of ``follower``, with the site's functions ``site`` if given.
 
     ``ask`` gets consent to what a contribution reveals, or raises. Every contribution is signed with ``key`` and goes
@@ -32,7 +32,7 @@ class Training:
 
     def __init__(
         self,
-        follower: Follower,
+        follower: ReplicaSync,
         state: ClientState,
         spool: Spool,
         enforcement: Enforcement,
@@ -51,7 +51,7 @@ class Training:
         self._ask = ask
         self._key = key
         self._site = site
-        self._shard: Shard | None = None
+        self._shard: ClientData | None = None
         self.used_examples = False
         """True from the first use of an example: from then on an error may reveal it."""
 
@@ -84,10 +84,10 @@ class Training:
         failpoint("participant.spooled")
         return upload
 
-    def _own(self, replica: Replica) -> Own | None:
-        from ferret_core.training.custom_training import Own
+    def _own(self, replica: Replica) -> CustomTraining | None:
+        from ferret_core.training.custom_training import CustomTraining
 
-        return Own(self._site, self._examples, replica.tokenizer) if self._site else None
+        return CustomTraining(self._site, self._examples, replica.tokenizer) if self._site else None
 
     def _stepping(self, replica: Replica, lease: Lease, heartbeat: Heartbeat) -> Callable[[int], None]:
         """Returns the callback after each local step."""
@@ -102,7 +102,7 @@ class Training:
         self._watcher(Progress(Stage.TRAIN, lease.task.round, 0, steps))
         return stepped
 
-    def _tokenised(self, replica: Replica) -> Shard:
+    def _tokenised(self, replica: Replica) -> ClientData:
         from ferret_core.datasets._tokenize import shard_of
 
         template = replica.spec.prompt.template

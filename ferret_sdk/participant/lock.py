@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.atomic_files import room_for
+from ferret_core.system.atomic_files import disk_full_as_error
 
 OWN_ALONE = 0o600
 BETWEEN_TRIES = 0.2
@@ -29,7 +29,7 @@ def sole(path: Path, name: str) -> Generator[None]:
         raise _in_use(name, holder) from error
     try:
         # In a separate file, since Windows allows nobody to read a locked one.
-        with room_for(holder):
+        with disk_full_as_error(holder):
             holder.write_text(f"{os.getpid()}\n")
         yield
     finally:

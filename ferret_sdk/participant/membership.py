@@ -14,10 +14,10 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.display_name import DisplayName
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName, SecretKey, TokenText
 from ferret_core.protocol.resources.enrolments import Enrolled
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
-from ferret_core.system.permissions import close_secret
-from ferret_sdk.participant.paths import Places, all_of
+from ferret_core.system.permissions import restrict_secret_file
+from ferret_sdk.participant.paths import ParticipantPaths, participants_folder
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ LARGEST = 16 << 10
 """Maximum bytes of a membership's file, and of the folders around it."""
 
 
-class Membership(Strict):
+class Membership(StrictModel):
     """A participant's membership in one experiment.
 
     ``code`` is the digest of its enrolment code, ``key`` signs its contributions. People read its ``display_name``.
@@ -59,7 +59,7 @@ class Membership(Strict):
 
 def save(home: Path, member: Membership) -> Path:
     """Writes the file atomically, readable only by its owner."""
-    path = Places(home, member.experiment, member.participant).membership
+    path = ParticipantPaths(home, member.experiment, member.participant).membership
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_durably(path, member.model_dump_json(indent=2).encode())
     return path
@@ -68,12 +68,12 @@ def save(home: Path, member: Membership) -> Path:
 def find(home: Path, url: str, code: str) -> Membership | None:
     """Returns the membership that ``code`` was exchanged for before, so that the same command can be repeated.
 
-    Its file is made private by :func:`ferret_core.system.permissions.close_secret`.
+    Its file is made private by :func:`ferret_core.system.permissions.restrict_secret_file`.
     """
     wanted = digest_bytes(code.encode())
     member = next((member for member in all_in(home) if member.url == url and member.code == wanted), None)
     if member is not None:
-        close_secret(Places(home, member.experiment, member.participant).membership)
+        restrict_secret_file(ParticipantPaths(home, member.experiment, member.participant).membership)
     return member
 
 
@@ -83,7 +83,7 @@ def room(home: Path) -> Generator[None]:
 
     A code works once: the token that it is exchanged for must not be lost.
     """
-    taken = all_of(home) / f".room-{secrets.token_hex(8)}"
+    taken = participants_folder(home) / f".room-{secrets.token_hex(8)}"
     taken.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         write_durably(taken, bytes(LARGEST))
@@ -94,7 +94,7 @@ def room(home: Path) -> Generator[None]:
 
 def all_in(home: Path) -> Iterator[Membership]:
     """Yields every stored membership under ``home``, by experiment."""
-    for path in sorted(all_of(home).glob("exp_*/par_*.json")):
+    for path in sorted(participants_folder(home).glob("exp_*/par_*.json")):
         if "-" in path.stem:  # another file of a participant
             continue
         try:

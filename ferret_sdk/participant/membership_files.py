@@ -11,40 +11,40 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.lock import in_turn, sole
 from ferret_sdk.participant.membership import Membership
-from ferret_sdk.participant.paths import RECEIPTS, Places, all_of
-from ferret_sdk.participant.usage_counter import Spent, Usage
+from ferret_sdk.participant.paths import RECEIPTS, ParticipantPaths, participants_folder
+from ferret_sdk.participant.usage_counter import Usage, UsageTotals
 
 log = logging.getLogger(__name__)
 
 
-class Ended(Strict):
+class Ended(StrictModel):
     """The end of a membership's experiment."""
 
     state: ExperimentState
 
 
-class Kept(NamedTuple):
+class MembershipFiles(NamedTuple):
     """A membership; ``ended`` is None while its experiment continues.
 
     ``rounds`` counts the sent contributions, ``round`` is the last one's round, 0 without any.
     """
 
     member: Membership
-    places: Places
+    places: ParticipantPaths
     ended: ExperimentState | None
     rounds: int
     round: int
-    spent: Spent
+    spent: UsageTotals
 
 
-class Piece(NamedTuple):
+class DiskItem(NamedTuple):
     """A file or folder of kind ``what`` at ``path``, of a participant (empty: of the whole experiment)."""
 
     what: str
@@ -65,22 +65,22 @@ def note_end(path: Path, state: ExperimentState) -> None:
         log.warning("%s", error.detail)
 
 
-def memberships(home: Path) -> list[Kept]:
+def memberships(home: Path) -> list[MembershipFiles]:
     """Returns all memberships under ``home``, by experiment. Raises as reading the log and the usage does."""
     sent: dict[tuple[str, str], set[int]] = {}
     for request in SentLog(home).read():
         if request.round is not None:
             sent.setdefault((request.experiment or "", request.participant or ""), set()).add(request.round)
-    found = list[Kept]()
+    found = list[MembershipFiles]()
     for member in membership.all_in(home):
-        places = Places(home, member.experiment, member.participant)
+        places = ParticipantPaths(home, member.experiment, member.participant)
         rounds = sent.get((member.experiment, member.name), set())
         spent = Usage(places.usage).read()
-        found.append(Kept(member, places, _ended(places.ended), len(rounds), max(rounds, default=0), spent))
+        found.append(MembershipFiles(member, places, _ended(places.ended), len(rounds), max(rounds, default=0), spent))
     return found
 
 
-def pieces(home: Path, among: list[Kept] | None = None) -> Iterator[Piece]:
+def pieces(home: Path, among: list[MembershipFiles] | None = None) -> Iterator[DiskItem]:
     """Yields the files of the memberships ``among`` (default: all), and base models that no other membership uses."""
     everyone = memberships(home)
     chosen = everyone if among is None else among
@@ -95,27 +95,27 @@ def pieces(home: Path, among: list[Kept] | None = None) -> Iterator[Piece]:
             ("membership", places.membership),
         ):
             if (size := size_of(path)) is not None and (path.is_file() or size):
-                yield Piece(what, *of, path, size)
+                yield DiskItem(what, *of, path, size)
     leaving = [kept.member for kept in chosen]
     others = {kept.member.experiment for kept in everyone if kept.member not in leaving}
-    for folder in sorted(all_of(home).glob("exp_*")):
+    for folder in sorted(participants_folder(home).glob("exp_*")):
         if folder.name not in others and (size := size_of(folder / "base")) is not None:
-            yield Piece("base model", folder.name, "", folder / "base", size)
+            yield DiskItem("base model", folder.name, "", folder / "base", size)
 
 
-def receipts(home: Path) -> Iterator[Piece]:
+def receipts(home: Path) -> Iterator[DiskItem]:
     """Yields each participant's receipts, which stay when its membership is deleted."""
-    for folder in sorted(all_of(home).glob(f"exp_*/par_*{RECEIPTS}")):
-        yield Piece("receipts", folder.parent.name, "", folder, size_of(folder) or 0)
+    for folder in sorted(participants_folder(home).glob(f"exp_*/par_*{RECEIPTS}")):
+        yield DiskItem("receipts", folder.parent.name, "", folder, size_of(folder) or 0)
 
 
-def base_models(home: Path) -> Iterator[Piece]:
+def base_models(home: Path) -> Iterator[DiskItem]:
     """Yields all base models, which can be downloaded again."""
-    for folder in sorted(all_of(home).glob("exp_*/base")):
-        yield Piece("base model", folder.parent.name, "", folder, size_of(folder) or 0)
+    for folder in sorted(participants_folder(home).glob("exp_*/base")):
+        yield DiskItem("base model", folder.parent.name, "", folder, size_of(folder) or 0)
 
 
-def remove(home: Path, found: list[Piece], on_piece: Callable[[Piece], None]) -> None:
+def remove(home: Path, found: list[DiskItem], on_piece: Callable[[DiskItem], None]) -> None:
     """Deletes the pieces in order, memberships after the files that belong to them, so that it can be repeated.
 
     Raises ``participant.in_use`` before a participant's first file while a process takes part as it.
@@ -143,7 +143,7 @@ def size_of(path: Path) -> int | None:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file() and not file.is_symlink())
 
 
-def _own(places: Places) -> set[Path]:
+def _own(places: ParticipantPaths) -> set[Path]:
     return {places.upload, places.memory, places.usage, places.agreed, places.ended, places.membership}
 
 

@@ -21,24 +21,24 @@ from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.agreement import Agreement
-from ferret_sdk.participant.assignment_poll import Polling
-from ferret_sdk.participant.contribution_preview import Preview, Previewing
+from ferret_sdk.participant.assignment_poll import AssignmentPoll
+from ferret_sdk.participant.contribution_preview import Preview, PreviewBuilder
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.exposure import Exposure
 from ferret_sdk.participant.local_examples import Examples, read_examples
-from ferret_sdk.participant.local_training import Training
+from ferret_sdk.participant.local_training import LocalTraining
 from ferret_sdk.participant.lock import sole
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.membership_files import note_end
-from ferret_sdk.participant.paths import Places
+from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.privacy_budget import Budget, require_accounting
 from ferret_sdk.participant.receipts import Receipts
-from ferret_sdk.participant.replica_sync import Follower
-from ferret_sdk.participant.round_loop import Rounds
+from ferret_sdk.participant.replica_sync import ReplicaSync
+from ferret_sdk.participant.round_loop import RoundLoop
 from ferret_sdk.participant.site_terms import Terms, of_home
 from ferret_sdk.participant.spool import Spool
 from ferret_sdk.participant.terms_enforcement import Enforcement
-from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.participant.uploader import Uploader
 from ferret_sdk.participant.usage_counter import Usage
 from ferret_sdk.service.download import require_empty
 from ferret_sdk.service.progress import RoundReport, Totals, Watcher, log_outages
@@ -82,7 +82,7 @@ class Participant:
             ca=Path(ca) if ca else settings.ca,
             on_request=SentLog(home).noting(member.experiment, member.name),
         )
-        places = Places(home, member.experiment, member.participant)
+        places = ParticipantPaths(home, member.experiment, member.participant)
         self._lock, self._ended = places.lock, places.ended
         self._site: Site | None = None
         self._consent: Callable[[Exposure], bool] | None = None
@@ -90,7 +90,7 @@ class Participant:
         self._spool = Spool(places.upload)
         terms = of_home(home) if terms is None else terms
         self._enforcement = Enforcement(terms, Usage(places.usage), member.name, home)
-        self._follower = Follower(
+        self._follower = ReplicaSync(
             self._transport,
             member.experiment,
             places.base,
@@ -100,7 +100,7 @@ class Participant:
         )
         self._agreement = Agreement(places.agreed)
         self._receipts = Receipts(places.receipts, member, self._why_missing)
-        self._sending = Sending(self._transport, self._spool, self._receipts.acknowledged)
+        self._sending = Uploader(self._transport, self._spool, self._receipts.acknowledged)
 
     @classmethod
     def enrol(
@@ -186,13 +186,13 @@ class Participant:
         give_up_after: float | None,
     ) -> ExperimentState:
         self._follower.watcher = self._sending.watcher = on_progress
-        polling = Polling(self._transport, self.member, on_progress, give_up_after)
+        polling = AssignmentPoll(self._transport, self.member, on_progress, give_up_after)
         enforcement = self._enforcement
         key, site = self.member.key, self._site
-        training = Training(
+        training = LocalTraining(
             self._follower, self._state, self._spool, enforcement, examples, on_progress, self._ask, key, site
         )
-        rounds = Rounds(self._transport, self._spool, self._sending, training, enforcement)
+        rounds = RoundLoop(self._transport, self._spool, self._sending, training, enforcement)
         enforcement.wait(on_progress)
         while not (poll := polling.ask()).experiment_state.finished:
             report = rounds.work(poll.assignment)
@@ -282,7 +282,7 @@ class Participant:
         self._follower.watcher = on_progress
         mine = read_examples(examples, fields)
         self._site = site
-        previewing = Previewing(self._transport, self.member, self._follower, self._state, self._enforcement, site)
+        previewing = PreviewBuilder(self._transport, self.member, self._follower, self._state, self._enforcement, site)
         with sole(self._lock, self.member.display_name):
             return previewing.make(mine, on_progress)
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import ExperimentId, ParticipantId
-from ferret_sdk.http.safe_paths import inside
+from ferret_sdk.http.safe_paths import resolve_inside
 
 RECEIPTS = "-receipts"
 """Suffix of the folder with a participant's receipts."""
@@ -17,7 +17,7 @@ _EXPERIMENT = TypeAdapter[str](ExperimentId)
 _PARTICIPANT = TypeAdapter[str](ParticipantId)
 
 
-class Places:
+class ParticipantPaths:
     """The files of one participant of one experiment, all below ``home``.
 
     Raises ``server.unexpected`` for an id with a wrong spelling, and for a path that a link leads out of ``home``.
@@ -26,22 +26,22 @@ class Places:
     def __init__(self, home: Path, experiment: str, participant: str) -> None:
         experiment = _spelt(_EXPERIMENT, "experiment", experiment)
         participant = _spelt(_PARTICIPANT, "participant", participant)
-        folder = all_of(home) / experiment
-        self.membership = inside(home, folder / f"{participant}.json")
-        self.memory = inside(home, folder / f"{participant}-memory")
-        self.upload = inside(home, folder / f"{participant}-upload")
-        self.ended = inside(home, folder / f"{participant}-ended.json")
-        self.receipts = inside(home, folder / f"{participant}{RECEIPTS}")
-        self.usage = inside(home, folder / f"{participant}-usage.json")
-        self.agreed = inside(home, folder / f"{participant}-agreed.json")
-        self.base = inside(home, folder / "base")
-        self.lock = inside(home, folder / f"{participant}.lock")
+        folder = participants_folder(home) / experiment
+        self.membership = resolve_inside(home, folder / f"{participant}.json")
+        self.memory = resolve_inside(home, folder / f"{participant}-memory")
+        self.upload = resolve_inside(home, folder / f"{participant}-upload")
+        self.ended = resolve_inside(home, folder / f"{participant}-ended.json")
+        self.receipts = resolve_inside(home, folder / f"{participant}{RECEIPTS}")
+        self.usage = resolve_inside(home, folder / f"{participant}-usage.json")
+        self.agreed = resolve_inside(home, folder / f"{participant}-agreed.json")
+        self.base = resolve_inside(home, folder / "base")
+        self.lock = resolve_inside(home, folder / f"{participant}.lock")
         """Held by the process that takes part. A second process on the same memory and spool would lose
         contributions.
         """
 
 
-def all_of(home: Path) -> Path:
+def participants_folder(home: Path) -> Path:
     """Returns the folder of all memberships under ``home``."""
     return home / "participants"
 

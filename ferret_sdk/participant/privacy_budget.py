@@ -21,40 +21,40 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
-from ferret_core.training.privacy import Discretion, Gaussian
+from ferret_core.training.privacy import Gaussian, ReleasePolicy
 from ferret_sdk.participant.lock import in_turn
-from ferret_sdk.participant.paths import all_of
+from ferret_sdk.participant.paths import participants_folder
 from ferret_sdk.participant.site_terms import Privacy
 
 SENSITIVITY = 2.0
 """Sensitivity of a clipped vector, in units of its bound, if any dataset may be replaced by any other."""
 
 
-class Released(Strict):
+class ReleaseCount(StrictModel):
     """The number of contributions made with noise of ``noise_multiplier`` times the clipping norm."""
 
     noise_multiplier: float = Field(gt=0)
     count: int = Field(ge=1)
 
 
-class Spending(Strict):
+class PrivacySpending(StrictModel):
     """All contributions of a home, under any terms."""
 
-    released: tuple[Released, ...] = ()
+    released: tuple[ReleaseCount, ...] = ()
 
     @property
     def mu(self) -> float:
         """μ of their composition; 0 without contributions."""
         return math.sqrt(sum(made.count * (SENSITIVITY / made.noise_multiplier) ** 2 for made in self.released))
 
-    def and_one(self, noise_multiplier: float) -> Spending:
+    def and_one(self, noise_multiplier: float) -> PrivacySpending:
         last = self.released[-1] if self.released else None
         if last is None or last.noise_multiplier != noise_multiplier:
-            return Spending(released=(*self.released, Released(noise_multiplier=noise_multiplier, count=1)))
-        more = Released(noise_multiplier=noise_multiplier, count=last.count + 1)
-        return Spending(released=(*self.released[:-1], more))
+            return PrivacySpending(released=(*self.released, ReleaseCount(noise_multiplier=noise_multiplier, count=1)))
+        more = ReleaseCount(noise_multiplier=noise_multiplier, count=last.count + 1)
+        return PrivacySpending(released=(*self.released[:-1], more))
 
 
 class Budget:
@@ -62,28 +62,28 @@ class Budget:
 
     def __init__(self, home: Path, privacy: Privacy) -> None:
         self.privacy = privacy
-        self._path = all_of(home) / "privacy.json"
+        self._path = participants_folder(home) / "privacy.json"
 
-    def discretion(self) -> Discretion:
+    def discretion(self) -> ReleasePolicy:
         """Privacy of one contribution: the vector is clipped and noised, and nothing else that depends on the data is
         sent.
         """
         noise = Gaussian(self.privacy.clip, self.privacy.noise_multiplier)
-        return Discretion(metrics=frozenset(), examples=False, protect=noise)
+        return ReleasePolicy(metrics=frozenset(), examples=False, protect=noise)
 
-    def spent(self) -> Spending:
+    def spent(self) -> PrivacySpending:
         """Returns the spending so far. Raises ``terms.invalid`` for an unreadable file, which would reset the
         budget.
         """
         if not self._path.exists():
-            return Spending()
+            return PrivacySpending()
         try:
-            return Spending.model_validate_json(self._path.read_bytes())
+            return PrivacySpending.model_validate_json(self._path.read_bytes())
         except ValidationError as error:
             detail = f"{self._path} cannot be read, and says what was spent of the privacy budget: restore it"
             raise FerretError("terms.invalid", detail) from error
 
-    def epsilon(self, spending: Spending) -> float:
+    def epsilon(self, spending: PrivacySpending) -> float:
         """Returns ε of the spending, at the terms' δ."""
         return epsilon_of(spending.mu, self.privacy.delta)
 
@@ -114,7 +114,7 @@ class Budget:
             write_durably(self._path, spent.and_one(self.privacy.noise_multiplier).model_dump_json().encode())
 
     @staticmethod
-    def require_noised(discretion: Discretion) -> None:
+    def require_noised(discretion: ReleasePolicy) -> None:
         """Raises ``terms.refused``, after training, unless the algorithm noised exactly one vector, as the budget
         assumes.
         """
@@ -123,7 +123,7 @@ class Budget:
             message = "vectors were noised, and one is what the budget counts: this algorithm cannot be used with it"
             raise FerretError.of_field("terms.refused", "privacy", discretion.protect.uses, message)
 
-    def _require(self, spent: Spending) -> None:
+    def _require(self, spent: PrivacySpending) -> None:
         after = self.epsilon(spent.and_one(self.privacy.noise_multiplier))
         if after > self.privacy.epsilon:
             message = f"would be the site's ε after another contribution, its budget is {self.privacy.epsilon:g}"

@@ -14,7 +14,7 @@ _FORM = re.compile(rf"(?:({'|'.join(DAYS)})(?:-({'|'.join(DAYS)}))? )?(\d\d:\d\d
 _WEEK = 7
 
 
-class Window(NamedTuple):
+class QuietWindow(NamedTuple):
     """A window from ``begin`` to ``end`` on each of ``days`` (0 is Monday); into the next day if ``end`` is not
     later.
     """
@@ -43,7 +43,7 @@ def now() -> datetime:
     return datetime.now()
 
 
-def ends(windows: Sequence[Window], now: datetime) -> datetime | None:
+def ends(windows: Sequence[QuietWindow], now: datetime) -> datetime | None:
     """Returns the end of the quiet hours that contain ``now``, a local time, or None outside quiet hours."""
     at = now
     while at - now < timedelta(days=_WEEK):  # windows may be adjacent, round the whole week
@@ -59,7 +59,7 @@ def _parse(value: Any) -> Any:
     if found is None:
         raise ValueError("is not a time such as 07:00-19:00 or mon-fri 07:00-19:00")
     first, last, begin, end = found.groups()
-    return Window(_days(first, last), time.fromisoformat(begin), time.fromisoformat(end))
+    return QuietWindow(_days(first, last), time.fromisoformat(begin), time.fromisoformat(end))
 
 
 def _days(first: str | None, last: str | None) -> frozenset[int]:
@@ -70,4 +70,4 @@ def _days(first: str | None, last: str | None) -> frozenset[int]:
     return frozenset((begin + step) % _WEEK for step in range((end - begin) % _WEEK + 1))
 
 
-QuietHours = Annotated[Window, BeforeValidator(_parse), PlainSerializer(str)]
+QuietHours = Annotated[QuietWindow, BeforeValidator(_parse), PlainSerializer(str)]

@@ -19,10 +19,10 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.signatures import public_key
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.participant.membership import Membership
-from ferret_sdk.participant.paths import RECEIPTS, all_of
+from ferret_sdk.participant.paths import RECEIPTS, participants_folder
 from ferret_sdk.participant.spool import Upload
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 NOTES = "acknowledged.json"
 
 
-class Acknowledged(Strict):
+class Acknowledged(StrictModel):
     """A contribution that the server acknowledged, with its record not yet here or without it.
 
     ``missing`` is the server's reason in the second case.
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     receipt: Path | None = None
 
 
-class _Acknowledgements(Strict):
+class _Acknowledgements(StrictModel):
     rounds: tuple[Acknowledged, ...] = ()
 
 
@@ -140,7 +140,7 @@ def acknowledged(folder: Path) -> tuple[Acknowledged, ...]:
 def outcomes(home: Path) -> dict[str, Outcome]:
     """Returns the result of each contribution from this ``home``, by its digest. Raises as :func:`read` does."""
     found = dict[str, Outcome]()
-    for folder in sorted(all_of(home).glob(f"exp_*/par_*{RECEIPTS}")):
+    for folder in sorted(participants_folder(home).glob(f"exp_*/par_*{RECEIPTS}")):
         for note in acknowledged(folder):
             found[note.digest] = Outcome("acknowledged" if note.missing is None else "left out", note.missing)
         for path in folder.glob("round-*.json"):

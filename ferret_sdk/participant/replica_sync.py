@@ -29,7 +29,7 @@ UPDATE_MARGIN = 64 << 20
 """Allowance for parts that do not grow with the model: pools of seeds, names of tensors, sketches."""
 
 
-class Follower:
+class ReplicaSync:
     """Holds the replica between rounds. The base model's files stay in ``folder`` across restarts.
 
     ``on_record`` receives every committed round that the replica has followed, ``watcher`` the progress of downloads
@@ -95,11 +95,11 @@ class Follower:
 
         They are checked as a chain, by hashes and signatures. No update is downloaded, and no model is moved.
         """
-        from ferret_core.ledger.signatures import Keys
+        from ferret_core.ledger.signatures import SignatureChecker
 
         run = self._known or self._run()
         last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
-        keys = Keys()
+        keys = SignatureChecker()
         for number, item in enumerate(run.ledger(last), start=last + 1):
             record = read(LedgerRecord, item.record)
             if record.round != number:
@@ -146,10 +146,10 @@ class Follower:
 
     def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
         from ferret_core.models.shapes import count
-        from ferret_core.replica.replay import follow
+        from ferret_core.replica.replay import replay
 
         largest = UPDATE_MARGIN + BYTES_PER_WEIGHT * count(replica.shapes)
-        for record in follow(replica, entries(run, replica.round, last, largest)):
+        for record in replay(replica, entries(run, replica.round, last, largest)):
             self._on_record(record)
             self.watcher(Progress(Stage.CATCH_UP, record.round, record.round, last))
 

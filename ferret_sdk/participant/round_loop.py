@@ -10,10 +10,10 @@ from ferret_sdk.http.retry import AWAY
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.egress_log import carrying
 from ferret_sdk.participant.lease_heartbeat import Heartbeat
-from ferret_sdk.participant.local_training import Training
+from ferret_sdk.participant.local_training import LocalTraining
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
-from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.participant.uploader import Uploader
 from ferret_sdk.service.progress import RoundReport
 
 log = logging.getLogger(__name__)
@@ -40,11 +40,11 @@ MOST_DAMAGED = 5
 """Maximum consecutive assignments with a damaged file, before the server is assumed not to rebuild it."""
 
 
-class Rounds:
+class RoundLoop:
     """Trains and sends under the server's leases. A contribution made before a crash is sent first."""
 
     def __init__(
-        self, transport: Transport, spool: Spool, sending: Sending, training: Training, enforcement: Enforcement
+        self, transport: Transport, spool: Spool, sending: Uploader, training: LocalTraining, enforcement: Enforcement
     ) -> None:
         self._transport = transport
         self._spool = spool

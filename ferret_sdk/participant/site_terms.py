@@ -52,14 +52,14 @@ from ferret_core.protocol.limits import (
     Revision,
     Source,
 )
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_sdk.participant.quiet_hours import QuietHours
 
 FILE = "site.toml"
 Hours = Annotated[float, Field(gt=0, le=100_000)]
 
 
-class AllowedModel(Strict):
+class AllowedModel(StrictModel):
     """A base model, as an experiment names it.
 
     ``digest`` is computed here from all its files, because a server can give any model any name. A model's built-in
@@ -71,7 +71,7 @@ class AllowedModel(Strict):
     digest: Digest | None = Field(default=None, description="Digest of the base model; any if unset")
 
 
-class Allow(Strict):
+class Allow(StrictModel):
     """The experiments that this site takes part in, and the times. Unset fields do not restrict."""
 
     algorithms: list[Label] | None = Field(default=None, max_length=100)
@@ -98,7 +98,7 @@ class Allow(Strict):
     )
 
 
-class Limits(Strict):
+class Limits(StrictModel):
     """Limits of a participant of this site per experiment. Unset fields do not limit."""
 
     steps: int | None = Field(default=None, ge=1, le=MAX_STEPS, description="Local steps per round")
@@ -118,7 +118,7 @@ class Limits(Strict):
     bytes: int | None = Field(default=None, ge=1, le=MAX_BYTES, description="Total bytes of all contributions")
 
 
-class Privacy(Strict):
+class Privacy(StrictModel):
     """Clipping and Gaussian noise of contributions, and the budget: differential privacy of all of the site's data,
     over all its experiments together. :mod:`ferret_sdk.participant.privacy_budget` derives ε.
     """
@@ -133,7 +133,7 @@ class Privacy(Strict):
     delta: float = Field(gt=0, lt=1, description="δ of the budget; well below 1 / number of people")
 
 
-class Terms(Strict):
+class Terms(StrictModel):
     """The whole file. Without a file nothing is restricted."""
 
     allow: Allow = Allow()

@@ -12,12 +12,12 @@ import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_stream
 from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.signatures import Signed, sign
-from ferret_core.system.atomic_files import replacing, write_durably
+from ferret_core.system.atomic_files import atomic_write, write_durably
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,9 @@ class Upload(NamedTuple):
     part_bytes: int | None = None
 
     @classmethod
-    def of(cls, lease: Lease, sealed: Sealed, seconds: float, secret: str, *, private: bool = False) -> Upload:
+    def of(
+        cls, lease: Lease, sealed: SealedContribution, seconds: float, secret: str, *, private: bool = False
+    ) -> Upload:
         """Creates an upload with a new idempotency key, signed with the participant's ``secret``."""
         meta = sealed.meta
         signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, lease.id, sealed.digest)
@@ -74,7 +76,7 @@ class Spool:
         """Stores the upload and its bytes durably, replacing any earlier one. Raises ``storage.full``."""
         for draft in self._folder.glob(".*"):  # left by a killed process
             draft.unlink()
-        with replacing(self._contribution) as file:
+        with atomic_write(self._contribution) as file:
             file.writelines(pieces)
         self.note(upload)
 

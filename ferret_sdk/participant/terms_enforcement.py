@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from ferret_core import compatibility
 from ferret_core.catalog import ResolvedExperiment
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
 from ferret_core.rounds import sampling
 from ferret_core.rounds.cost import resident_memory
-from ferret_core.training.privacy import Discretion
+from ferret_core.training.privacy import ReleasePolicy
 from ferret_sdk.participant import quiet_hours
 from ferret_sdk.participant.exposure import Exposure, largest_share, sequences
 from ferret_sdk.participant.privacy_budget import Budget
@@ -126,9 +126,9 @@ class Enforcement:
                 ending.callback(layer.register_forward_pre_hook(look).remove)
             yield
 
-    def discretion(self) -> Discretion:
+    def discretion(self) -> ReleasePolicy:
         """The privacy of one contribution."""
-        return Discretion() if self.budget is None else self.budget.discretion()
+        return ReleasePolicy() if self.budget is None else self.budget.discretion()
 
     def spend(self) -> None:
         """Counts a contribution against the privacy budget before the first example is used, or raises
@@ -138,7 +138,7 @@ class Enforcement:
             self.budget.spend()
 
     def require_contribution(
-        self, sealed: Sealed, experiment: ResolvedExperiment, shapes: Shapes, made: Discretion
+        self, sealed: SealedContribution, experiment: ResolvedExperiment, shapes: Shapes, made: ReleasePolicy
     ) -> None:
         """Raises ``terms.refused`` or ``terms.spent``, after training, unless the contribution complies with the terms.
 

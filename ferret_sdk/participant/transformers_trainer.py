@@ -21,7 +21,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from ferret_core.training.custom_training import Context
+from ferret_core.training.custom_training import TrainingContext
 
 SEEDS = 1 << 32
 """Number of seeds of NumPy, and so of the ``Trainer``."""
@@ -32,14 +32,14 @@ class RoundCallback(TrainerCallback):
     it.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: TrainingContext) -> None:
         self._context = context
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **rest: Any) -> None:
         self._context.on_step(state.global_step)
 
 
-def arguments(context: Context, **changes: Any) -> TrainingArguments:
+def arguments(context: TrainingContext, **changes: Any) -> TrainingArguments:
     """Returns a ``Trainer``'s arguments with the round's steps, rate, batch size and seed. ``changes`` override them.
 
     Nothing is saved, logged elsewhere or reported: Ferret stores the round. The rate is constant, because the

@@ -19,7 +19,7 @@ FINAL = frozenset({404, 409, 410, 413, 422})
 AGAIN = frozenset({"upload.offset", "upload.corrupt"})
 
 
-class Sending:
+class Uploader:
     """Sends the upload in ``spool``; ``on_acknowledged`` receives each acknowledged one.
 
     ``rounds`` and ``seconds`` of training count acknowledged ones.

@@ -8,12 +8,12 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.participant import quiet_hours
 
 
-class Spent(Strict):
+class UsageTotals(StrictModel):
     """Usage of one membership: seconds of training in total and on ``day``, bytes of sent contributions."""
 
     seconds: float = Field(default=0.0, ge=0)
@@ -28,12 +28,12 @@ class Usage:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def read(self) -> Spent:
+    def read(self) -> UsageTotals:
         """Returns the usage so far. Raises ``terms.invalid`` for an unreadable file, which would reset the limits."""
         if not self._path.exists():
-            return Spent()
+            return UsageTotals()
         try:
-            return Spent.model_validate_json(self._path.read_bytes())
+            return UsageTotals.model_validate_json(self._path.read_bytes())
         except ValidationError as error:
             detail = f"{self._path} cannot be read, and says what was spent of the site's limits: restore or delete it"
             raise FerretError("terms.invalid", detail) from error
@@ -58,5 +58,5 @@ class Usage:
         spent = self.read()
         self._write(spent.model_copy(update={"bytes": spent.bytes + count}))
 
-    def _write(self, spent: Spent) -> None:
+    def _write(self, spent: UsageTotals) -> None:
         write_durably(self._path, spent.model_dump_json().encode())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.atomic_files import put_in_place, room_for
+from ferret_core.system.atomic_files import disk_full_as_error, rename_durably
 from ferret_sdk.http.retry import PATIENT, Retry, Transient
-from ferret_sdk.http.safe_paths import inside
+from ferret_sdk.http.safe_paths import resolve_inside
 from ferret_sdk.http.transport import Transport
 
 OnBytes = Callable[[int], None]
@@ -28,13 +28,13 @@ def download(
     """
     if target.is_file() and target.stat().st_size == size and digest_file(target) == digest:
         return
-    part = inside(target.parent, target.with_name(f"{target.name}.part"))
-    with room_for(f"{target} ({size} bytes)"):
+    part = resolve_inside(target.parent, target.with_name(f"{target.name}.part"))
+    with disk_full_as_error(f"{target} ({size} bytes)"):
         _fetch(transport, path, part, size, digest, on_bytes)
         if digest_file(part) != digest:
             part.unlink()
             raise FerretError("storage.corrupt", f"{target.name} does not match its digest {digest}; download it again")
-        put_in_place(part, target)
+        rename_durably(part, target)
 
 
 def require_empty(folder: Path, field: str) -> None:

@@ -20,7 +20,7 @@ TOKENS = "set HF_TOKEN to one that may write, from https://huggingface.co/settin
 AGAIN = "run the same command again: what has arrived is not sent twice"
 
 
-class Pushed(NamedTuple):
+class HubUpload(NamedTuple):
     """The location of a pushed model, and its commit."""
 
     url: str
@@ -57,7 +57,7 @@ def make(target: Target) -> None:
             api.create_branch(target.repository, branch=target.branch, exist_ok=True)
 
 
-def push(folder: Path, target: Target, manifest: Mapping[str, Any]) -> Pushed:
+def push(folder: Path, target: Target, manifest: Mapping[str, Any]) -> HubUpload:
     """Commits the checkpoint in ``folder``, which has this ``manifest``, and the files that an export adds to it.
 
     Nothing else in the folder is sent. The same commit deletes weights of another model from the repository.
@@ -74,7 +74,7 @@ def push(folder: Path, target: Target, manifest: Mapping[str, Any]) -> Pushed:
             allow_patterns=[*manifest["files"], *ADDED, MANIFEST],
             delete_patterns=[f"*{WEIGHTS}", f"*{WEIGHTS}.index.json"],
         )
-    return Pushed(done.repo_url.url, done.oid)
+    return HubUpload(done.repo_url.url, done.oid)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import Awaited
+from ferret_core.protocol.states import WaitReason
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Progress(NamedTuple):
     round: int = 0
     done: float = 0
     total: float = 0
-    awaited: Awaited | None = None
+    awaited: WaitReason | None = None
 
 
 Watcher = Callable[[Progress], None]

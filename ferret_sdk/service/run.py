@@ -43,7 +43,7 @@ from ferret_sdk.service import hub, notebook_html, pandas_tables, progress_displ
 from ferret_sdk.service.base_model_weights import MANIFEST
 from ferret_sdk.service.download import download, require_empty
 from ferret_sdk.service.events import follow
-from ferret_sdk.service.hub import Pushed
+from ferret_sdk.service.hub import HubUpload
 from ferret_sdk.service.pagination import items
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ class Run:
         folder: str | Path | None = None,
         branch: str | None = None,
         public: bool = False,
-    ) -> Pushed:
+    ) -> HubUpload:
         """Uploads the checkpoint of ``round`` (the latest by default), with card and chat template, to a hub
         repository.
 

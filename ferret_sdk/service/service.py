@@ -23,7 +23,7 @@ from ferret_sdk.service.pagination import items
 from ferret_sdk.service.projects import Projects
 from ferret_sdk.service.run import Run
 from ferret_sdk.service.server_address import ClientSettings, resolve
-from ferret_sdk.service.users import People
+from ferret_sdk.service.users import Users
 
 Kind = Literal["algorithms", "datasets", "models"]
 
@@ -114,9 +114,9 @@ class Service:
         return Head(said.number, said.hash)
 
     @property
-    def people(self) -> People:
+    def people(self) -> Users:
         """Users and tokens."""
-        return People(self.transport)
+        return Users(self.transport)
 
     @property
     def alerts(self) -> Alerts:

@@ -23,7 +23,7 @@ from ferret_sdk.http.transport import Transport
 from ferret_sdk.service.pagination import items
 
 
-class People:
+class Users:
     """The value of ``Service.people``. Only administrators manage users. Tokens and sessions are the caller's unless a
     ``user`` is named.
     """

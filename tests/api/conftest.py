@@ -22,7 +22,7 @@ from ferret_api.app import create_app
 from ferret_api.context import Context
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
-from ferret_core.contribution import stored
+from ferret_core.contribution import decode_stored
 from ferret_core.ledger.record import LEDGER_VERSION, LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
@@ -271,7 +271,7 @@ class Site:
             leased = assignments.lease(s, assignment_id, 60)
             assert leased is not None
             blob = contribution(RoundTask.model_validate(leased.task)).encode()
-            sealed = stored(blob, self.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest)
+            sealed = decode_stored(blob, self.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest)
             accept(s, ContributionOffer(assignment_id, leased.fence, sealed, LocalCost(1.5)))
         return blob
 

@@ -25,7 +25,7 @@ from ferret_api.alerts.dispatcher import BACK_OFF_SECONDS, STALL_LOOK_SECONDS, D
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
-from ferret_core.rounds.early_stopping import Best, Stop
+from ferret_core.rounds.early_stopping import BestRound, EarlyStop
 from ferret_db.engine import lifecycle, standstill
 from ferret_db.repositories import alerts
 from ferret_db.tables import AlertDelivery, Experiment
@@ -115,7 +115,9 @@ def test_each_end_has_its_event_and_only_those_asked_for_are_told(quiet: Site, r
     add(quiet, receiver.url)
     add(quiet, receiver.url, events=["failed", "failed"])
     ids = [quiet.running() for _ in range(3)]
-    stop = Stop(2, Best("eval_loss", 1, 0.5), "stopped early: eval_loss has not improved for 1 round; best in round 1")
+    stop = EarlyStop(
+        2, BestRound("eval_loss", 1, 0.5), "stopped early: eval_loss has not improved for 1 round; best in round 1"
+    )
     with quiet.database.begin() as s:
         lifecycle.complete(s, ids[0])
         lifecycle.complete(s, ids[1], stop)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from ferret_api import batching as gathered_module
-from ferret_api.batching import MOST, Gathered
+from ferret_api.batching import MOST, Batcher
 from ferret_core.protocol.errors import FerretError
 
 
@@ -33,7 +33,7 @@ class Work:
 
 async def answers(work: Work, first: int, *others: int) -> list[int | BaseException]:
     """Of all, where the others come while the first is worked on."""
-    gathered: Gathered[int, int] = Gathered(work)
+    gathered: Batcher[int, int] = Batcher(work)
     asked = [asyncio.create_task(gathered.do(first))]
     while not work.batches:
         await asyncio.sleep(0.001)
@@ -54,7 +54,7 @@ def test_batches_follow_each_other_no_closer_than_they_must(monkeypatch: pytest.
     monkeypatch.setattr(gathered_module, "EVERY_SECONDS", 0.5)
 
     async def one_after_another(work: Work) -> list[int]:
-        gathered: Gathered[int, int] = Gathered(work)
+        gathered: Batcher[int, int] = Batcher(work)
         first = await gathered.do(2)
         second = asyncio.create_task(gathered.do(4))
         await asyncio.sleep(0.05)
@@ -96,7 +96,7 @@ def test_no_more_than_some_are_worked_on_at_a_time() -> None:
 def test_who_has_gone_keeps_nobody_waiting() -> None:
     async def gone() -> int:
         work = Work()
-        gathered: Gathered[int, int] = Gathered(work)
+        gathered: Batcher[int, int] = Batcher(work)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(gathered.do(2), 0.01)
         work.may.set()

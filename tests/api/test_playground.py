@@ -324,7 +324,7 @@ def test_without_a_worker_nothing_waits(patient: tuple[Live, str], long_winded: 
 def test_without_a_broker_nobody_waits(site: Any) -> None:
     experiment_id = site.running()
     with site.database.begin() as s:
-        workers.seen(s, workers.Identity("w", Queue.PLAYGROUND, "host", 1, "cpu"))
+        workers.seen(s, workers.WorkerIdentity("w", Queue.PLAYGROUND, "host", 1, "cpu"))
     found = site.admin.post(f"/api/v1/experiments/{experiment_id}/playground/example", json={})
     assert (found.status_code, found.json()["code"]) == (503, "broker.missing")
 

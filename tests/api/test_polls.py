@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, update
 
 from ferret_api.participants import last_seen, long_poll_group, long_poll_groups
-from ferret_api.participants.poll_etag import Tag, wait_seconds
+from ferret_api.participants.poll_etag import PollTag, wait_seconds
 from ferret_api.settings import ApiSettings
 from ferret_db.engine import lifecycle, revocation
 from ferret_db.repositories import participants
@@ -353,19 +353,19 @@ def test_they_are_woken_a_few_at_a_time(
 @pytest.mark.parametrize(
     ("header", "tag"),
     [
-        ('W/"12/3.1.1.2"', Tag(12, "3.1.1.2")),
-        ('"12/3"', Tag(12, "3")),
-        ('W/"other", W/"7/1.2"', Tag(7, "1.2")),
+        ('W/"12/3.1.1.2"', PollTag(12, "3.1.1.2")),
+        ('"12/3"', PollTag(12, "3")),
+        ('W/"other", W/"7/1.2"', PollTag(7, "1.2")),
         ("*", None),
         ("", None),
         ('W/"x/3"', None),
         (f'W/"{"9" * 40}/3"', None),
     ],
 )
-def test_a_tag_is_read_as_it_was_written(header: str, tag: Tag | None) -> None:
-    assert Tag.read(header) == tag
+def test_a_tag_is_read_as_it_was_written(header: str, tag: PollTag | None) -> None:
+    assert PollTag.read(header) == tag
     if tag is not None:
-        assert Tag.read(str(tag)) == tag
+        assert PollTag.read(str(tag)) == tag
 
 
 @pytest.mark.parametrize(

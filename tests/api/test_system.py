@@ -77,9 +77,9 @@ def test_an_administrator_sees_the_whole_service_at_a_glance(either_site: Any) -
     site = either_site
     experiment_id = site.running()
     (assignment_id,) = site.open_round(experiment_id, simulated=["client-001"])
-    busy = workers.Identity(f"train-gpu-7-{experiment_id}", Queue.TRAIN, "gpu", 7, "cuda")
-    idle = workers.Identity(f"aggregate-cpu-8-{experiment_id}", Queue.AGGREGATE, "cpu", 8, "cpu")
-    silent = workers.Identity(f"train-old-9-{experiment_id}", Queue.TRAIN, "old", 9, "cpu")
+    busy = workers.WorkerIdentity(f"train-gpu-7-{experiment_id}", Queue.TRAIN, "gpu", 7, "cuda")
+    idle = workers.WorkerIdentity(f"aggregate-cpu-8-{experiment_id}", Queue.AGGREGATE, "cpu", 8, "cpu")
+    silent = workers.WorkerIdentity(f"train-old-9-{experiment_id}", Queue.TRAIN, "old", 9, "cpu")
     with site.database.begin() as s:
         task_attempts.begin(s, TaskName.TRAIN, assignment_id, busy, strikes=3)
         workers.seen(s, idle)
@@ -153,8 +153,8 @@ def test_prometheus_reads_how_much_of_everything_there_is(either_site: Any) -> N
             assignments.lease(s, assignment_id, 60)
         assignments.refuse(s, held, FerretError("round.closed", "too late"))
         assignments.refuse(s, held, FerretError("round.closed", "too late"))
-        workers.seen(s, workers.Identity("train-host-1", Queue.TRAIN, "host", 1, "cpu"))
-        workers.seen(s, workers.Identity("train-host-2", Queue.TRAIN, "host", 2, "cpu"), TaskName.TRAIN, held)
+        workers.seen(s, workers.WorkerIdentity("train-host-1", Queue.TRAIN, "host", 1, "cpu"))
+        workers.seen(s, workers.WorkerIdentity("train-host-2", Queue.TRAIN, "host", 2, "cpu"), TaskName.TRAIN, held)
     site.expire(Assignment, "lease_until", lost)
     site.expire(Experiment, "created_at", experiment_id, 3600)
     second = site.running()

@@ -28,7 +28,7 @@ from ferret_worker.aggregate import aggregate
 from ferret_worker.coordinate import coordinate
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.train import train
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 from tests.tiers import EITHER_DATABASE
 
 AGGREGATORS = 16
@@ -53,7 +53,7 @@ class Racers:
         migrate.upgrade(settings.database_url)
         self.database = Database(settings.database_url, self.messages.extend)
         self.contexts = [
-            Context(settings, self.database, open_storage(settings.storage_url)) for _ in range(AGGREGATORS)
+            WorkerState(settings, self.database, open_storage(settings.storage_url)) for _ in range(AGGREGATORS)
         ]
         self.barrier = Barrier(AGGREGATORS)
 
@@ -79,7 +79,7 @@ class Racers:
     def race(self, pool: ThreadPoolExecutor, round_id: str) -> None:
         """All aggregate it at once."""
 
-        def run(context: Context) -> None:
+        def run(context: WorkerState) -> None:
             self.barrier.wait()
             aggregate(context, round_id)
 

@@ -15,9 +15,9 @@ import torch
 
 from ferret_core import catalog, discovery
 from ferret_core.aggregation.aggregate import aggregate_round
-from ferret_core.algorithms._base import Client, Decodable
+from ferret_core.algorithms._base import Client, DecodableUpdate
 from ferret_core.client.local_round import contribute
-from ferret_core.contribution import Sealed, unseal
+from ferret_core.contribution import SealedContribution, open_contribution
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord
 from ferret_core.models.digest import model_digest
@@ -26,12 +26,12 @@ from ferret_core.models.shapes import count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RobustSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds import sampling
 from ferret_core.sample import model_path
 from ferret_core.simulate import simulate
-from ferret_core.training.privacy import Discretion
+from ferret_core.training.privacy import ReleasePolicy
 from tests.algorithms import NAMES
 from tests.refusals import refused
 
@@ -75,7 +75,7 @@ class Run(NamedTuple):
     """Four rounds of the toy task: what each got from its participants, the ledger, and the model's last digest."""
 
     spec: ExperimentSpec
-    contributions: list[list[Sealed]]
+    contributions: list[list[SealedContribution]]
     entries: list[LedgerEntry]
     digest: str
 
@@ -85,21 +85,21 @@ def _tasks(replica: Replica) -> list[RoundTask]:
     return sampling.round_tasks(replica.spec, "exp_0000000000007e57", replica.round + 1, names, replica.digest)
 
 
-def _contributions(replica: Replica, data: FederatedData) -> list[Sealed]:
+def _contributions(replica: Replica, data: FederatedData) -> list[SealedContribution]:
     return [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in _tasks(replica)]
 
 
-def _blobs(contributions: list[Sealed]) -> list[bytes]:
+def _blobs(contributions: list[SealedContribution]) -> list[bytes]:
     return [sealed.blob for sealed in contributions]
 
 
-def _named(sealed: Sealed, participant: str) -> Sealed:
+def _named(sealed: SealedContribution, participant: str) -> SealedContribution:
     """The same contribution of another participant: a round's are aggregated in the order of their names."""
     meta = sealed.meta.model_copy(update={"participant": participant})
     return sealed._replace(contribution=replace(sealed.contribution, meta=meta))
 
 
-def _aggregate(replica: Replica, contributions: list[Sealed]) -> LedgerEntry:
+def _aggregate(replica: Replica, contributions: list[SealedContribution]) -> LedgerEntry:
     return aggregate_round(replica, "exp_0000000000007e57", contributions).entry
 
 
@@ -110,7 +110,7 @@ def run_of(toy_spec: SpecFactory) -> Callable[[str], Run]:
         spec = catalog.resolve(toy_spec(name, options=TOY.get(name))).spec
         replica = Replica.load(spec)
         data = FederatedData(spec, replica.tokenizer, replica.context)
-        contributions: list[list[Sealed]] = []
+        contributions: list[list[SealedContribution]] = []
         entries: list[LedgerEntry] = []
         for _ in range(4):
             contributions.append(_contributions(replica, data))
@@ -181,7 +181,7 @@ def test_all_that_it_sends_follows_from_the_one_vector_that_is_protected(name: s
         return np.linspace(-1, 1, len(vector), dtype=np.float32)
 
     task = _tasks(replica)[0]
-    discretion = Discretion(frozenset(), examples=False, protect=blind)
+    discretion = ReleasePolicy(frozenset(), examples=False, protect=blind)
     sent = [contribute(replica, Client(task, shard, discretion=discretion)) for shard in shards]
     assert len(vectors) == 2, "once for each contribution"
     assert not np.array_equal(vectors[0], vectors[1]), "the data differ"
@@ -212,7 +212,7 @@ def test_it_can_be_stopped_at_every_local_step_and_leaves_the_model_alone(
 def test_it_accepts_its_own_contributions_and_refuses_foreign_arrays(run: Run, replica: Replica) -> None:
     sealed, task = run.contributions[0][0], _tasks(replica)[0]
     contribution, config = sealed.contribution, replica.experiment.config
-    assert unseal(sealed.blob, replica.experiment, task, replica.shapes).digest == sealed.digest
+    assert open_contribution(sealed.blob, replica.experiment, task, replica.shapes).digest == sealed.digest
     size, sent = config.size(replica.shapes), sum(array.nbytes for array in contribution.arrays.values())
     assert len(sealed.blob) <= size.total
     assert sent == size.arrays, "an upload of another size is not even read"
@@ -275,7 +275,7 @@ def test_it_says_whether_an_update_can_be_told_from_what_is_sent(run: Run, repli
     traits = replica.experiment.traits
     assert traits.decodable is hasattr(replica.algorithm, "decoded")
     if traits.decodable:
-        decoded = cast(Decodable, replica.algorithm).decoded
+        decoded = cast(DecodableUpdate, replica.algorithm).decoded
         update = decoded(replica.state, run.contributions[0][0].contribution, replica.shapes)
         assert update.shape == (count(replica.shapes),)
 
@@ -297,7 +297,7 @@ def test_the_order_of_contributions_matters_no_more_than_rounding(run: Run, repl
 
 @of_every_algorithm()
 def test_a_resumed_run_equals_an_uninterrupted_one(run: Run, replica: Replica, data: FederatedData) -> None:
-    assert len(list(follow(replica, run.entries[:2]))) == 2
+    assert len(list(replay(replica, run.entries[:2]))) == 2
     for _ in range(2):
         _aggregate(replica, _contributions(replica, data))
     assert (replica.digest, replica.head) == (run.digest, run.entries[-1].hash)
@@ -314,7 +314,7 @@ def test_a_changed_ledger_does_not_verify(run: Run) -> None:
         (LedgerEntry(entry.record, entry.hash, entry.update + b"\0"), "bytes"),
     ]:
         with refused("ledger.broken", reason):
-            list(follow(Replica.load(run.spec), [broken]))
+            list(replay(Replica.load(run.spec), [broken]))
 
 
 @of_every_algorithm(slow=[*ADAPTERS, *ZEROTH_ORDER])

@@ -18,7 +18,7 @@ from ferret_core.datasets._base import Example, FederatedDataset
 from ferret_core.datasets._tokenize import shard_of
 from ferret_core.datasets._validation_split import without_validation
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice
+from ferret_core.protocol.spec import PluginChoice
 
 DATASETS = "ferret_core.datasets"
 Sample = Any  # tests/conftest.py
@@ -37,7 +37,7 @@ def options(sample: Sample) -> dict[str, Any]:
 
 
 def _dataset(name: str, options: dict[str, Any]) -> FederatedDataset:
-    return catalog.dataset(Choice.model_validate({"name": name, **options}))
+    return catalog.dataset(PluginChoice.model_validate({"name": name, **options}))
 
 
 def test_it_says_what_it_is_and_describes_every_option(name: str) -> None:

@@ -20,7 +20,7 @@ from triton.runtime.interpreter import InterpretedFunction
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import _base, named
-from ferret_core.projection.kernels._base import Batched, Move, Pair, Term
+from ferret_core.projection.kernels._base import Batched, ProjectionInput, ReconstructionTerm, UpdateInput
 
 KERNELS = ["cpu", "gpu"]
 TILE = 4096
@@ -50,10 +50,10 @@ class Case(NamedTuple):
     reference: _base.Kernel
     device: torch.device
 
-    def terms(self, d: int, counts: Sequence[int]) -> list[Term]:
+    def terms(self, d: int, counts: Sequence[int]) -> list[ReconstructionTerm]:
         """Terms with K coefficients for every K of ``counts``; of the identity, with d or none."""
         numbers = [d if K and self.letter == "I" else K for K in counts]
-        return [Term(SEED - 2**60 * i, vector(K, 100 + i).to(self.device)) for i, K in enumerate(numbers)]
+        return [ReconstructionTerm(SEED - 2**60 * i, vector(K, 100 + i).to(self.device)) for i, K in enumerate(numbers)]
 
     def counts(self, d: int) -> list[int]:
         """Numbers of coordinates to try in a block of d elements, unequal ones for one round."""
@@ -91,7 +91,9 @@ def bits(weights: Tensor) -> Tensor:
     return torch.where(weights.isnan(), torch.nan, weights).view({4: torch.int32, 2: torch.int16}[weights.itemsize])
 
 
-def assert_applied_alike(case: Case, before: Tensor, block: Block, terms: Sequence[Term], start: int = 0) -> None:
+def assert_applied_alike(
+    case: Case, before: Tensor, block: Block, terms: Sequence[ReconstructionTerm], start: int = 0
+) -> None:
     found, expected = before.to(case.device, copy=True), before.clone()
     case.kernel.apply_(found, block, terms, start=start, rounding=ROUNDING)
     on_cpu = [term._replace(coefficients=term.coefficients.cpu()) for term in terms]
@@ -186,14 +188,16 @@ def test_many_blocks_at_once_are_as_one_after_the_other(case: Case, dtype: torch
     blocks = [Block(number, "w", size) for number, (size, _) in enumerate(sizes)]
     before, after = ([vector(d, n + d).to(dtype).to(case.device) for d, _ in sizes] for n in (0, 1))
     vectors = list(zip(before, after, blocks, sizes, strict=True))
-    pairs = [Pair(begin, end, block, K) for begin, end, block, (_, K) in vectors]
-    pairs.append(Pair(before[0][5000:], after[0][5000:], blocks[0], 64, 5000))
+    pairs = [ProjectionInput(begin, end, block, K) for begin, end, block, (_, K) in vectors]
+    pairs.append(ProjectionInput(before[0][5000:], after[0][5000:], blocks[0], 64, 5000))
     for gamma, pair in zip(case.kernel.project_all(pairs, SEED), pairs, strict=True):
         alone = case.kernel.project(*pair[:4], SEED, start=pair.start)
         assert torch.equal(gamma, alone)
     terms = [case.terms(size, [K, 3 if size > 5 else 0]) for size, K in sizes]
-    moves = [Move(end.clone(), block, of_block) for (_, end, block, _), of_block in zip(vectors, terms, strict=True)]
-    case.kernel.apply_all_([*moves, Move(after[0].clone(), blocks[0], [])], ROUNDING)
+    moves = [
+        UpdateInput(end.clone(), block, of_block) for (_, end, block, _), of_block in zip(vectors, terms, strict=True)
+    ]
+    case.kernel.apply_all_([*moves, UpdateInput(after[0].clone(), blocks[0], [])], ROUNDING)
     for move, (_, end, block, _) in zip(moves, vectors, strict=True):
         case.kernel.apply_(end, block, move.terms, rounding=ROUNDING)
         assert torch.equal(bits(move.weights), bits(end))
@@ -229,7 +233,7 @@ def test_unit_coefficients_uncover_every_entry(case: Case, size: int) -> None:
     for k in range(min(K, 4)):
         weights, unit = torch.zeros(size, device=case.device), torch.zeros(K, device=case.device)
         unit[k] = 1
-        case.kernel.apply_(weights, block, [Term(SEED, unit)])
+        case.kernel.apply_(weights, block, [ReconstructionTerm(SEED, unit)])
         expected = basis(case.letter).entries(torch.arange(size), torch.tensor([k]), block, K, SEED)
         assert torch.equal(-weights.cpu(), expected[:, 0])
 
@@ -269,7 +273,12 @@ def test_the_number_of_threads_changes_no_bit(letter: str) -> None:
     for threads in (1, 2):
         torch.set_num_threads(threads)
         weights = after.to(torch.bfloat16)
-        kernel.apply_(weights, block, [Term(SEED, coefficients), Term(5, coefficients)], rounding=ROUNDING)
+        kernel.apply_(
+            weights,
+            block,
+            [ReconstructionTerm(SEED, coefficients), ReconstructionTerm(5, coefficients)],
+            rounding=ROUNDING,
+        )
         results.append((kernel.project(before, after, block, K, SEED), bits(weights)))
     torch.set_num_threads(1)
     assert all(torch.equal(item, two) for item, two in zip(*results, strict=True))

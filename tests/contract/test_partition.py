@@ -8,7 +8,7 @@ import pytest
 from ferret_core import catalog, discovery
 from ferret_core.datasets.partitions._base import FederatedPartition
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice
+from ferret_core.protocol.spec import PluginChoice
 
 PARTITIONS = "ferret_core.datasets.partitions"
 LABELS = [f"label {i % 8}" for i in range(300)]
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parametrize("name", discovery.names(PARTITIONS))
 
 @pytest.fixture
 def partition(name: str) -> FederatedPartition:
-    return catalog.partition(Choice(name=name))
+    return catalog.partition(PluginChoice(name=name))
 
 
 def test_its_config_has_defaults_and_survives_json(name: str) -> None:

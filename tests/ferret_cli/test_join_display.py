@@ -6,7 +6,7 @@ import pytest
 
 from ferret_cli import join_display
 from ferret_core.protocol.errors import PROBLEMS
-from ferret_core.protocol.states import Awaited
+from ferret_core.protocol.states import WaitReason
 from ferret_sdk.service.progress import Progress, Stage
 
 
@@ -16,7 +16,7 @@ from ferret_sdk.service.progress import Progress, Stage
         (Progress(Stage.TURN), "another participant on this machine is fetching the base model; waiting for it"),
         (Progress(Stage.DOWNLOAD, 0, 3_200_000, 13_000_000), "downloading the base model: 3.2 MB of 13.0 MB"),
         (Progress(Stage.DOWNLOAD, 0, 0, 13_000_000), "downloading the base model: 13.0 MB"),
-        (Progress(Stage.WAIT, 4, awaited=Awaited.END), "waiting for the end: the last model is being measured"),
+        (Progress(Stage.WAIT, 4, awaited=WaitReason.END), "waiting for the end: the last model is being measured"),
         (Progress(Stage.CATCH_UP, 3, 3, 12), "catching up: round 3 of 12"),
         (Progress(Stage.TRAIN, 4, 5, 10), "round 4: training, step 5 of 10"),
         (Progress(Stage.TRAIN, 4, 5), "round 4: training"),
@@ -26,20 +26,20 @@ from ferret_sdk.service.progress import Progress, Stage
         (Progress(Stage.OUTAGE, done=0.1), "the server does not answer; it is asked again"),
         (Progress(Stage.OUTAGE, done=95.2), "the server does not answer, for 95 s now; it is asked again"),
         (
-            Progress(Stage.WAIT, awaited=Awaited.APPROVAL),
+            Progress(Stage.WAIT, awaited=WaitReason.APPROVAL),
             "waiting to be approved by whoever runs the experiment; it then goes on by itself",
         ),
         (
-            Progress(Stage.WAIT, 0, 1, 2, Awaited.PARTICIPANTS),
+            Progress(Stage.WAIT, 0, 1, 2, WaitReason.PARTICIPANTS),
             "waiting for other participants: 1 of 2 have joined",
         ),
         (
-            Progress(Stage.WAIT, 4, 1, 2, Awaited.CONTRIBUTIONS),
+            Progress(Stage.WAIT, 4, 1, 2, WaitReason.CONTRIBUTIONS),
             "round 4: waiting for other participants: 1 of 2 have contributed",
         ),
-        (Progress(Stage.WAIT, 4, awaited=Awaited.MODEL), "round 4: waiting for the new model"),
-        (Progress(Stage.WAIT, 5, awaited=Awaited.ROUND), "waiting for round 5"),
-        (Progress(Stage.WAIT, 4, awaited=Awaited.RESUMPTION), "the experiment is paused; waiting until it goes on"),
+        (Progress(Stage.WAIT, 4, awaited=WaitReason.MODEL), "round 4: waiting for the new model"),
+        (Progress(Stage.WAIT, 5, awaited=WaitReason.ROUND), "waiting for round 5"),
+        (Progress(Stage.WAIT, 4, awaited=WaitReason.RESUMPTION), "the experiment is paused; waiting until it goes on"),
     ],
 )
 def test_progress_in_words(progress: Progress, text: str) -> None:
@@ -49,7 +49,7 @@ def test_progress_in_words(progress: Progress, text: str) -> None:
 def test_a_log_gets_each_stage_once_and_what_is_waited_for_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
     lines = join_display.Lines()
     for joined in (1, 1, 1, 2):
-        lines(Progress(Stage.WAIT, 0, joined, 3, Awaited.PARTICIPANTS))
+        lines(Progress(Stage.WAIT, 0, joined, 3, WaitReason.PARTICIPANTS))
     for step in range(11):
         lines(Progress(Stage.TRAIN, 1, step, 10))
     lines(Progress(Stage.UPLOAD, 1, 0, 8800))

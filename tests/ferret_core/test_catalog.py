@@ -9,7 +9,7 @@ import pytest
 
 from ferret_core import catalog, discovery
 from ferret_core.protocol.errors import FerretError, FieldError
-from ferret_core.protocol.spec import Choice, ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -31,8 +31,8 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def filled(name: str, **options: Any) -> Choice:
-    return catalog.filled("algorithm", Choice.model_validate({"name": name, **options}))
+def filled(name: str, **options: Any) -> PluginChoice:
+    return catalog.filled("algorithm", PluginChoice.model_validate({"name": name, **options}))
 
 
 @pytest.mark.parametrize("kind", ["algorithms", "datasets", "partitions", "models", "experiments"])

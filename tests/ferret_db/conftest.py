@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.protocol import wire
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
@@ -187,9 +187,9 @@ class Lab:
             {"format": 1, **of_task, "algorithm": "ferret", "examples": 7, "metrics": metrics, **changes}
         )
 
-    def sealed(self, leased: Assignment, digest: str, **changes: Any) -> Sealed:
+    def sealed(self, leased: Assignment, digest: str, **changes: Any) -> SealedContribution:
         """50 bytes that the engine never looks into, under any digest."""
-        return Sealed((bytes(50),), digest, wire.Contribution(self.meta(leased, **changes), {}))
+        return SealedContribution((bytes(50),), digest, wire.Contribution(self.meta(leased, **changes), {}))
 
     def accept(self, leased: Assignment, digest: str = "c0" * 32, **changes: Any) -> Contribution:
         with self.database.begin() as s:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from torch import distributed
 
 from ferret_core.distributed import process_group
-from ferret_core.distributed.process_group import Team, as_first
+from ferret_core.distributed.process_group import ProcessGroup, as_first
 from ferret_core.protocol.errors import FerretError
 
 
@@ -37,7 +37,7 @@ def gathered(own: torch.Tensor) -> None:
     distributed.all_gather([torch.empty_like(own) for _ in range(2)], own)
 
 
-def honest(team: Team) -> None:
+def honest(team: ProcessGroup) -> None:
     adapter = TypeAdapter(list[int])
     for case in (
         lambda: team.texts(""),

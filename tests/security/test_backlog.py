@@ -21,7 +21,7 @@ from ferret_db.engine import lifecycle, task_attempts
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import events, experiments, outbox, rounds
 from ferret_db.repositories.outbox import BATCH
-from ferret_db.repositories.workers import Identity
+from ferret_db.repositories.workers import WorkerIdentity
 from ferret_db.tables import Experiment, OutboxMessage
 from ferret_worker import coordinate
 
@@ -83,7 +83,7 @@ def start(database: Database, experiment_id: str) -> None:
 
 def train(database: Database, broker: Broker, number: int) -> list[str]:
     """Lets a worker take so many trainings, in the order of the queue; whose they were."""
-    who, taken = Identity("train-1", Queue.TRAIN, "host", 1, "cpu"), list[str]()
+    who, taken = WorkerIdentity("train-1", Queue.TRAIN, "host", 1, "cpu"), list[str]()
     broker.messages = [message for message in broker.messages if message[0] == TaskName.TRAIN]
     while len(taken) < number:
         task, argument, experiment_id = broker.messages.pop(0)
@@ -202,7 +202,7 @@ def test_a_call_that_waits_is_not_made_again(database: Database, broker: Broker)
         with database.begin() as s:
             outbox.add(s, task, experiment_id)
     assert broker.per_experiment() == 1, "one of each experiment and queue is at the broker"
-    who = Identity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
+    who = WorkerIdentity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
     done = list[TaskName]()
     while broker.messages:
         task, argument, _ = broker.messages.pop(0)
@@ -255,7 +255,7 @@ def test_messages_of_a_cancelled_or_deleted_experiment_do_not_pile_up(database: 
     with database.read() as s:
         assert s.scalars(select(OutboxMessage)).all() == []
         assert s.scalars(select(Experiment)).all() == []
-    who = Identity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
+    who = WorkerIdentity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
     for task, argument, _ in broker.messages:
         with database.begin() as s:
             assert task_attempts.begin(s, task, argument, who, strikes=3) is None

@@ -14,7 +14,7 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice
+from ferret_core.protocol.spec import PluginChoice
 from ferret_core.system import untrusted_files
 
 SECRET = "root:$6$hunter2:19000:0:99999:7:::"
@@ -40,7 +40,7 @@ DATASETS: dict[str, Callable[[str], dict[str, Any]]] = {
 
 def refusal(name: str, options: dict[str, Any], split: str = "train") -> FerretError:
     with pytest.raises(FerretError) as caught:
-        getattr(catalog.dataset(Choice.model_validate({"name": name, **options})), split)()
+        getattr(catalog.dataset(PluginChoice.model_validate({"name": name, **options})), split)()
     assert caught.value.code == "dataset.invalid"
     return caught.value
 
@@ -141,7 +141,7 @@ def test_outside_the_roots_all_paths_give_the_same_answer(tmp_path: Path) -> Non
     (tmp_path / "root").mkdir()
     (tmp_path / "there.jsonl").write_text('{"instruction": "a", "output": "b"}\n' * 20)
     (tmp_path / "root" / "link.jsonl").symlink_to(tmp_path / "there.jsonl")
-    with untrusted_files.within(untrusted_files.Readable((tmp_path / "root",))):
+    with untrusted_files.allowed_roots(untrusted_files.Readable((tmp_path / "root",))):
         answers = {
             refusal(name, DATASETS[name](str(path)), split).detail.replace(str(path), "PATH")
             for path in (tmp_path / "there.jsonl", tmp_path / "none.jsonl", tmp_path / "root" / ".." / "there.jsonl")
@@ -158,13 +158,13 @@ def test_under_a_root_a_file_is_read_links_followed(tmp_path: Path) -> None:
     (tmp_path / "root" / "a.jsonl").write_text('{"instruction": "a", "output": "b"}\n' * 20)
     (tmp_path / "link").symlink_to(tmp_path / "root")
     options = {"name": "jsonl", "train": str(tmp_path / "link" / "a.jsonl")}
-    with untrusted_files.within(untrusted_files.Readable((tmp_path / "link",))):
-        assert len(catalog.dataset(Choice.model_validate(options)).train()) == 18
+    with untrusted_files.allowed_roots(untrusted_files.Readable((tmp_path / "link",))):
+        assert len(catalog.dataset(PluginChoice.model_validate(options)).train()) == 18
 
 
 def test_paths_that_are_none_are_refused_as_any_other(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for path in (str(tmp_path / "circle"), "a\0b", str(tmp_path / ("x" * 300))):
         refusal("jsonl", {"train": path})
-        with untrusted_files.within(untrusted_files.Readable((tmp_path,))):
+        with untrusted_files.allowed_roots(untrusted_files.Readable((tmp_path,))):
             refusal("jsonl", {"train": path})

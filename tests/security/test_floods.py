@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from ferret_api.client_network import network
 from ferret_api.limits.counters import Counts
-from ferret_api.limits.errors import TooMany
+from ferret_api.limits.errors import RateLimitExceeded
 from ferret_api.limits.rate_limits import RateLimits
-from ferret_api.ttl_cache import Recent
+from ferret_api.ttl_cache import TtlCache
 from tests.api.conftest import bearer, open_site
 
 READY = "/readyz"
@@ -103,7 +103,7 @@ def test_a_thousand_participants_behind_one_address_are_served(make_settings: An
             limits.admit_participant(f"par_{number}")
     for _ in range(4_000):
         limits.admit_stranger("203.0.113.1")
-    with pytest.raises(TooMany):
+    with pytest.raises(RateLimitExceeded):
         limits.admit_stranger("203.0.113.1")
 
 
@@ -145,7 +145,7 @@ def test_readiness_is_looked_at_once_for_many_who_ask() -> None:
         return looks[0]
 
     async def ask() -> list[int]:
-        recent = Recent(look, 3_600)
+        recent = TtlCache(look, 3_600)
         asked = [asyncio.create_task(recent.get()) for _ in range(100)]
         await asyncio.to_thread(entered.wait, 20)
         go.set()

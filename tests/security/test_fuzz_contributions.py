@@ -15,8 +15,8 @@ import pytest
 from ferret_bench._control.workload import Workload
 from ferret_core.algorithms._base import Client
 from ferret_core.catalog import ResolvedExperiment
-from ferret_core.client.local_round import Part, contribute
-from ferret_core.contribution import unseal
+from ferret_core.client.local_round import LocalRound, contribute
+from ferret_core.contribution import open_contribution
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -57,7 +57,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> list[Seed]:
     """The contributions of one round of each algorithm."""
     seeds: list[Seed] = []
 
-    def noted(replica: Replica, client: Client) -> Part:
+    def noted(replica: Replica, client: Client) -> LocalRound:
         part = contribute(replica, client)
         seeds.append(Seed(part.sealed.blob, replica.experiment, client.task, replica.shapes))
         return part
@@ -72,7 +72,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> list[Seed]:
 def test_what_is_changed_is_accepted_as_it_is(seeds: list[Seed]) -> None:
     assert len(seeds) == 2 * len(ALGORITHMS)
     for seed in seeds:
-        assert unseal(seed.blob, seed.experiment, seed.task, seed.shapes).blob == seed.blob
+        assert open_contribution(seed.blob, seed.experiment, seed.task, seed.shapes).blob == seed.blob
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_thousands_are_accepted_or_refused_with_a_typed_error(seeds: list[Seed])
 
 def opened(seed: Seed, blob: bytes) -> str:
     try:
-        unseal(blob, seed.experiment, seed.task, seed.shapes)
+        open_contribution(blob, seed.experiment, seed.task, seed.shapes)
     except FerretError as error:
         return error.code
     return "accepted"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.system.permissions import keep_private
+from ferret_core.system.permissions import restrict_home
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
 
@@ -64,7 +64,7 @@ def test_a_link_is_not_followed(home: Path, tmp_path: Path) -> None:
     (home / "participants").symlink_to(elsewhere)
     before = os.umask(0o022)
     try:
-        keep_private(home)
+        restrict_home(home)
     finally:
         os.umask(before)
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o755

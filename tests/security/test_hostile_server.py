@@ -22,7 +22,7 @@ from ferret_sdk.http.safe_paths import DISK_MARGIN, checkpoint_file
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import assignment_poll, receipts, round_loop
 from ferret_sdk.participant.egress_log import SentLog
-from ferret_sdk.participant.paths import Places
+from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.service.run import Run
 from tests.refusals import refused
 from tests.security.hostile import EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
@@ -333,7 +333,7 @@ def test_a_linked_file_is_not_written_through(server, join, home, tmp_path) -> N
 def test_a_home_that_is_a_link_itself_is_the_owners_choice(tmp_path) -> None:
     (tmp_path / "large-disk").mkdir()
     (tmp_path / "home").symlink_to(tmp_path / "large-disk")
-    places = Places(tmp_path / "home", EXPERIMENT, PARTICIPANT)
+    places = ParticipantPaths(tmp_path / "home", EXPERIMENT, PARTICIPANT)
     assert places.base == tmp_path / "large-disk" / "participants" / EXPERIMENT / "base"
 
 

@@ -222,14 +222,17 @@ def test_links_lead_nowhere_outside_the_roots(folder: Path, tmp_path: Path) -> N
     (folder / "config.json").rename(tmp_path / "config.json")
     (folder / "config.json").symlink_to(tmp_path / "config.json")
     load(ModelSpec(source=str(folder)))
-    with untrusted_files.within(untrusted_files.Readable((folder,))), refused("model.invalid", untrusted_files.SETTING):
+    with (
+        untrusted_files.allowed_roots(untrusted_files.Readable((folder,))),
+        refused("model.invalid", untrusted_files.SETTING),
+    ):
         load(ModelSpec(source=str(folder)))
 
 
 def test_a_folder_outside_the_roots_is_refused_whether_it_exists_or_not(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     answers = set[str]()
-    with untrusted_files.within(untrusted_files.Readable((tmp_path / "root",))):
+    with untrusted_files.allowed_roots(untrusted_files.Readable((tmp_path / "root",))):
         for path in (folder, tmp_path / "none", tmp_path / "root" / ".." / "model"):
             with refused("model.invalid", untrusted_files.SETTING) as caught:
                 load(ModelSpec(source=str(path)))

@@ -29,7 +29,7 @@ def live(serve: Any, make_settings: Any, tmp_path: Any, need: Any) -> Iterator[A
     redis = Redis(folder)
     live = serve(make_settings(broker_url=redis.url))
     with live.site.database.begin() as s:
-        workers.seen(s, workers.Identity("w", Queue.PLAYGROUND, "host", 1, "cpu"))
+        workers.seen(s, workers.WorkerIdentity("w", Queue.PLAYGROUND, "host", 1, "cpu"))
     yield live
     live.admin.close()
     redis.close()

@@ -19,7 +19,7 @@ from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant
 from ferret_sdk.http import retry
 from ferret_sdk.participant import membership, participant, site_terms
-from ferret_sdk.participant.privacy_budget import Budget, Released
+from ferret_sdk.participant.privacy_budget import Budget, ReleaseCount
 from tests.security.hostile import HostileServer, Reply, json_reply
 from tests.tiers import slow
 
@@ -205,7 +205,7 @@ def test_under_a_budget_every_failure_costs_a_contribution_and_the_first_one_end
     title = "The participant could not finish the round"
     assert failures(server) == [{"fence": 1, "code": "participant.failed", "detail": title}]
     spent = Budget(home, site_terms.of_home(home).privacy).spent()
-    assert spent.released == (Released(noise_multiplier=8.0, count=1),)
+    assert spent.released == (ReleaseCount(noise_multiplier=8.0, count=1),)
 
 
 @pytest.mark.parametrize("algorithm", ["fedkseed", *slow("ferret")])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ferret_api.settings import ApiSettings
-from ferret_core.contribution import stored
+from ferret_core.contribution import decode_stored
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds.cost import LocalCost
@@ -53,7 +53,7 @@ class Tuned:
             assert leased is not None
             blob = contribution(RoundTask.model_validate(leased.task)).encode()
             digest = self.site.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest
-            accept(s, ContributionOffer(assignment_id, leased.fence, stored(blob, digest), LocalCost(1.5)))
+            accept(s, ContributionOffer(assignment_id, leased.fence, decode_stored(blob, digest), LocalCost(1.5)))
 
     def refuse(self, name: str) -> None:
         """Says in the record that the site's contribution was left out of the model."""

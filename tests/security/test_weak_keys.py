@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from ferret_core.ledger.record import LedgerRecord, Signature
-from ferret_core.ledger.signatures import Keys
+from ferret_core.ledger.signatures import SignatureChecker
 from ferret_core.protocol.signatures import Signed, is_valid
 from tests.refusals import refused
 
@@ -88,4 +88,4 @@ def test_a_ledger_signed_with_a_weak_key_is_broken() -> None:
         }
     )
     with refused("ledger.broken", "the signature of a is not valid"):
-        Keys().check(record)
+        SignatureChecker().check(record)

@@ -27,8 +27,8 @@ from ferret_db.tables import Assignment, Base, Experiment, OutboxMessage, Worker
 from ferret_worker.reconcile import reconcile
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.task_runner import perform
-from ferret_worker.worker_heartbeat import Presence, identity
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_heartbeat import WorkerHeartbeat, identity
+from ferret_worker.worker_state import WorkerState
 from tests.tiers import EITHER_DATABASE
 
 
@@ -44,13 +44,13 @@ class Service:
         self.presence = self.new_presence()
         self.idle = self.new_presence(Queue.TRAIN)
 
-    def new_context(self) -> Context:
+    def new_context(self) -> WorkerState:
         """What a freshly started worker holds."""
-        return Context(self.settings, self.database, open_storage(self.settings.storage_url))
+        return WorkerState(self.settings, self.database, open_storage(self.settings.storage_url))
 
-    def new_presence(self, queue: Queue = Queue.AGGREGATE) -> Presence:
+    def new_presence(self, queue: Queue = Queue.AGGREGATE) -> WorkerHeartbeat:
         """Another process, as the others see it; it says something only when a task begins or ends."""
-        return Presence(self.database, identity(queue, "cpu"), seconds=5)
+        return WorkerHeartbeat(self.database, identity(queue, "cpu"), seconds=5)
 
     def submit(self, spec: ExperimentSpec) -> str:
         with self.database.begin() as s:

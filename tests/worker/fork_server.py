@@ -25,7 +25,7 @@ from conftest import Service
 from ferret_api.app import create_app
 from ferret_api.auth.admin_token import AdminToken
 from ferret_api.context import Context
-from ferret_api.limits.poll_interval import Pace
+from ferret_api.limits.poll_interval import PollInterval
 from ferret_api.limits.rate_limits import RateLimits
 from ferret_api.server import Server, listen
 from ferret_api.settings import ApiSettings
@@ -41,7 +41,7 @@ from ferret_db.engine.garbage_collection import collect
 from ferret_db.repositories import artifacts, assignments, contributions, events, ledger, metric_series, participants
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories import stored_files as reference_rows
-from ferret_db.repositories.stored_files import Reference
+from ferret_db.repositories.stored_files import StoredFileRef
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.participant import Participant
 from ferret_worker import coordinate
@@ -142,7 +142,7 @@ def _with_a_participant(service: Service, request: Request) -> None:
         database=service.database,
         storage=service.context.storage,
         limits=RateLimits(settings),
-        pace=Pace(replace(settings.sizing, poll_seconds=0.02)),
+        pace=PollInterval(replace(settings.sizing, poll_seconds=0.02)),
     )
     with listen("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -187,7 +187,7 @@ def look(service: Service, request: Request) -> dict[str, Any]:
     experiment = service.experiment(request["experiment"])
     sweep(service, request)
     with service.database.read() as s:
-        references: list[Reference] = list(reference_rows.of_all(s))
+        references: list[StoredFileRef] = list(reference_rows.of_all(s))
         tried = [item.round for item in round_rows.list_page(s, experiment.id, 100).items]
         reports = [item for round_ in tried for item in assignments.of_round(s, round_.id)]
         accepted = contributions.of_experiment(s, experiment.id)

@@ -10,7 +10,7 @@ from sqlalchemy import delete, update
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
-from ferret_db.engine.consistency import Altered, altered
+from ferret_db.engine.consistency import Inconsistency, altered
 from ferret_db.repositories import contributions
 from ferret_db.tables import Contribution, Round
 from tests.worker.conftest import usually_on
@@ -33,7 +33,7 @@ def row(service: Service, finished: str) -> Contribution:
         return contributions.of_experiment(s, finished)[1]
 
 
-def found(service: Service) -> list[Altered]:
+def found(service: Service) -> list[Inconsistency]:
     with service.database.read() as s:
         return list(altered(s, service.context.storage))
 

@@ -19,10 +19,10 @@ from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind
 from ferret_db.engine import file_integrity
 from ferret_db.repositories import artifacts, contributions, events, rounds, stored_files
-from ferret_db.repositories.stored_files import Reference
+from ferret_db.repositories.stored_files import StoredFileRef
 from ferret_db.tables import Assignment
 from ferret_worker import repair
-from ferret_worker.worker_state import Context, KeptModel
+from ferret_worker.worker_state import LoadedExperiment, WorkerState
 from tests.refusals import refused
 from tests.worker.conftest import usually_on
 
@@ -44,20 +44,20 @@ def finished(service: Service, spec: ExperimentSpec) -> str:
     return experiment_id
 
 
-def files_of(service: Service, experiment_id: str) -> list[Reference]:
+def files_of(service: Service, experiment_id: str) -> list[StoredFileRef]:
     with service.database.read() as s:
         return list(stored_files.of_all(s, experiment_id))
 
 
-def damaged(service: Service, experiment_id: str) -> list[Reference]:
+def damaged(service: Service, experiment_id: str) -> list[StoredFileRef]:
     return file_integrity.damaged(service.context.storage, files_of(service, experiment_id))
 
 
-def path_of(service: Service, file: Reference) -> Path:
+def path_of(service: Service, file: StoredFileRef) -> Path:
     return service.context.storage.path(file.location)
 
 
-def model_at(context: Context, experiment_id: str, number: int) -> KeptModel:
+def model_at(context: WorkerState, experiment_id: str, number: int) -> LoadedExperiment:
     return repair.repaired(context, experiment_id, lambda: context.model_at(experiment_id, number))
 
 
@@ -67,7 +67,7 @@ def flip(path: Path, bit: int) -> None:
     path.write_bytes(data)
 
 
-def contents(service: Service, files: Iterable[Reference]) -> dict[str, bytes]:
+def contents(service: Service, files: Iterable[StoredFileRef]) -> dict[str, bytes]:
     return {file.location: path_of(service, file).read_bytes() for file in files}
 
 
@@ -188,7 +188,7 @@ class TestRealParticipant:
             )
         return experiment_id
 
-    def contribution(self, service: Service, experiment_id: str) -> Reference:
+    def contribution(self, service: Service, experiment_id: str) -> StoredFileRef:
         (found,) = [
             file
             for file in files_of(service, experiment_id)

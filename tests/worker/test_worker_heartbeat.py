@@ -12,15 +12,15 @@ from sqlalchemy import select
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.repositories import workers
 from ferret_db.tables import Worker
-from ferret_worker.worker_heartbeat import Presence, identity
+from ferret_worker.worker_heartbeat import WorkerHeartbeat, identity
 
 Service = Any  # tests/worker/conftest.py
 PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
-def presence(service: Service) -> Iterator[Presence]:
-    presence = Presence(service.database, identity(Queue.TRAIN, "cpu"), seconds=0.01)
+def presence(service: Service) -> Iterator[WorkerHeartbeat]:
+    presence = WorkerHeartbeat(service.database, identity(Queue.TRAIN, "cpu"), seconds=0.01)
     yield presence
     presence.stop()
 
@@ -38,7 +38,7 @@ def wait_for(service: Service, **expected: Any) -> Worker:
     return found
 
 
-def test_it_says_what_it_works_on(service: Service, presence: Presence) -> None:
+def test_it_says_what_it_works_on(service: Service, presence: WorkerHeartbeat) -> None:
     presence.say()
     assert row(service).task is None
     with presence.at(TaskName.TRAIN, "asg_1"):
@@ -49,7 +49,7 @@ def test_it_says_what_it_works_on(service: Service, presence: Presence) -> None:
     assert (row(service).task, row(service).subject) == (None, None)
 
 
-def test_it_says_so_by_itself_and_mends_what_was_noted_wrongly(service: Service, presence: Presence) -> None:
+def test_it_says_so_by_itself_and_mends_what_was_noted_wrongly(service: Service, presence: WorkerHeartbeat) -> None:
     presence.start()
     first = wait_for(service, task=None)
     with service.database.begin() as s:
@@ -60,7 +60,7 @@ def test_it_says_so_by_itself_and_mends_what_was_noted_wrongly(service: Service,
 
 
 def test_a_database_that_is_away_for_the_moment_does_not_silence_it(
-    service: Service, presence: Presence, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    service: Service, presence: WorkerHeartbeat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen, failures = workers.seen, [ConnectionError("gone"), ConnectionError("still gone")]
 
@@ -76,7 +76,7 @@ def test_a_database_that_is_away_for_the_moment_does_not_silence_it(
 
 
 def test_who_ends_is_not_seen_any_more(service: Service) -> None:
-    presence = Presence(service.database, identity(Queue.TRAIN, "cpu"), seconds=3600)
+    presence = WorkerHeartbeat(service.database, identity(Queue.TRAIN, "cpu"), seconds=3600)
     presence.say()
     presence.start()
     presence.stop()

@@ -30,16 +30,16 @@ from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.repositories import contributions, experiments, rounds
 from ferret_runtime import tracing
 from ferret_worker import checkpoints
-from ferret_worker.cancellation import Watch
+from ferret_worker.cancellation import CancellationCheck
 from ferret_worker.coordinate import advance
 from ferret_worker.frozen_contributions import FrozenContributions
 from ferret_worker.repair import repaired
-from ferret_worker.worker_state import Context, KeptModel
+from ferret_worker.worker_state import LoadedExperiment, WorkerState
 
 logger = logging.getLogger(__name__)
 
 
-def aggregate(context: Context, round_id: str) -> None:
+def aggregate(context: WorkerState, round_id: str) -> None:
     """Reconstructs, moves and stores the model, then commits. Does nothing unless the round is frozen.
 
     An error that follows from the frozen set fails the experiment. If the set is permanently damaged, the round is
@@ -65,7 +65,7 @@ def aggregate(context: Context, round_id: str) -> None:
             context.drop(round_.experiment_id)
 
 
-def _end_by(context: Context, error: FerretError, frozen: list[tables.Contribution]) -> Callable[..., None]:
+def _end_by(context: WorkerState, error: FerretError, frozen: list[tables.Contribution]) -> Callable[..., None]:
     """Returns the transition for an error: the round is undone or given up, or the experiment fails."""
     if error.code == "round.exploded":
         return round_engine.undo
@@ -85,7 +85,7 @@ def _fail(s: Session, round_id: str, error: FerretError) -> None:
         lifecycle.fail(s, round_.experiment_id, error)
 
 
-def _aggregate_and_commit(context: Context, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
+def _aggregate_and_commit(context: WorkerState, round_: tables.Round, frozen: list[tables.Contribution]) -> bool:
     """Returns True if the kept model is now the round's, whichever worker committed it."""
     experiment_id = round_.experiment_id
     kept = context.model_at(experiment_id, round_.number - 1, averaged=True)
@@ -114,7 +114,7 @@ def _aggregate_and_commit(context: Context, round_: tables.Round, frozen: list[t
             update_size=len(entry.update),
             artifacts=files,
             metrics=sampling.mean_metrics(reported) | metrics,
-            absurd=sampling.absurd_metrics(reported),
+            absurd=sampling.implausible_metrics(reported),
             inside=statistics.model_dump(mode="json"),
         )
         if committed:
@@ -127,13 +127,13 @@ def _aggregate_and_commit(context: Context, round_: tables.Round, frozen: list[t
 
 
 def _aggregate(
-    context: Context, kept: KeptModel, round_: tables.Round, frozen: list[tables.Contribution]
+    context: WorkerState, kept: LoadedExperiment, round_: tables.Round, frozen: list[tables.Contribution]
 ) -> tuple[LedgerEntry, dict[str, float], UpdateStatistics]:
     """Moves the replica. Returns the round's ledger entry, its cost with the guard's measurements, and the update
     statistics.
     """
     replica, down = kept.replica, kept.replica.numbers
-    watch = Watch(context, round_.experiment_id)
+    watch = CancellationCheck(context, round_.experiment_id)
     received = FrozenContributions(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
     begin = time.perf_counter()
     entry, noise, statistics, measured = aggregate_round(
@@ -157,6 +157,6 @@ def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:
     ]
 
 
-def _committed_digest(context: Context, round_id: str) -> str | None:
+def _committed_digest(context: WorkerState, round_id: str) -> str | None:
     with context.database.read() as s:
         return rounds.get(s, round_id).digest

@@ -9,7 +9,7 @@ import torch
 from celery import Celery
 from celery.exceptions import Reject, WorkerShutdown
 
-from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database, Dispatch
@@ -23,11 +23,11 @@ from ferret_worker.reconcile import Reconciler, reconcile
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.task_runner import TASKS, perform
 from ferret_worker.watchdog import Watchdog
-from ferret_worker.worker_heartbeat import Presence, identity
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_heartbeat import WorkerHeartbeat, identity
+from ferret_worker.worker_state import WorkerState
 
 
-def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> None:
+def work(settings: WorkerSettings, queue: Queue, team: ProcessGroup | None = None) -> None:
     """Runs one worker process on ``queue`` until it is stopped; with a ``team``, as its first process.
 
     The solo pool runs a task in this very process: CUDA does not survive a fork, and the model stays in memory.
@@ -36,9 +36,9 @@ def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> No
         torch.set_num_threads(settings.threads)
     celery = create_celery(settings)
     database = Database(settings.database_url, dispatcher(celery), settings.running_experiments)
-    context = Context(settings, database, settings.open_storage(), team)
+    context = WorkerState(settings, database, settings.open_storage(), team)
     installation.claim(database, context.storage)
-    presence = Presence(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
+    presence = WorkerHeartbeat(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
     watchdog = Watchdog(context, presence)
     register(celery, context, presence, watchdog)
     _attend(context, presence, watchdog)
@@ -53,7 +53,7 @@ def work(settings: WorkerSettings, queue: Queue, team: Team | None = None) -> No
         sys.exit(Exit.FAILURE)  # Celery does not report its failure
 
 
-def _attend(context: Context, presence: Presence, watchdog: Watchdog) -> None:
+def _attend(context: WorkerState, presence: WorkerHeartbeat, watchdog: Watchdog) -> None:
     """Connects the background threads to Celery's signals."""
     reconciler = Reconciler(context, presence.who.id)
 
@@ -73,7 +73,7 @@ def _attend(context: Context, presence: Presence, watchdog: Watchdog) -> None:
     celery_process.attend(start, stop_soon, stop)
 
 
-def register(celery: Celery, context: Context, presence: Presence, watchdog: Watchdog) -> None:
+def register(celery: Celery, context: WorkerState, presence: WorkerHeartbeat, watchdog: Watchdog) -> None:
     """Registers the tasks in ``celery`` by their names."""
     for name in TASKS:
         celery.task(_bound(context, presence, watchdog, name), name=str(name), Request=Request)
@@ -84,7 +84,9 @@ def register(celery: Celery, context: Context, presence: Presence, watchdog: Wat
     celery.task(sweep, name=str(TaskName.RECONCILE), Request=Request)
 
 
-def _bound(context: Context, presence: Presence, watchdog: Watchdog, name: TaskName) -> Callable[[str], None]:
+def _bound(
+    context: WorkerState, presence: WorkerHeartbeat, watchdog: Watchdog, name: TaskName
+) -> Callable[[str], None]:
     def task(subject: str) -> None:
         if context.stopping:
             raise Reject("this worker is stopping", requeue=True)

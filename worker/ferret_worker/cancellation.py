@@ -6,15 +6,15 @@ import time
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db.repositories import experiments
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 
 LOOK_SECONDS = 5.0
 
 
-class Watch:
+class CancellationCheck:
     """Checks the process on every call, the experiment every few seconds."""
 
-    def __init__(self, context: Context, experiment_id: str) -> None:
+    def __init__(self, context: WorkerState, experiment_id: str) -> None:
         self._context = context
         self._experiment_id = experiment_id
         self._looked = time.monotonic()

@@ -6,10 +6,10 @@ from ferret_core.client.state import ClientState
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_db.repositories import contributions
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 
 
-def client_state(context: Context, task: RoundTask) -> ClientState:
+def client_state(context: WorkerState, task: RoundTask) -> ClientState:
     """That of the task's client, as the last of its rounds left it that was committed before the task's."""
     with context.database.read() as s:
         committed = contributions.memory_of(s, task.experiment, task.participant, task.round)

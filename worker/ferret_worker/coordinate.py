@@ -25,14 +25,14 @@ from ferret_db.tables import Experiment, Round
 from ferret_runtime import tracing
 from ferret_runtime.tracing import RoundTrace
 from ferret_worker import checkpoints
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 
 OPENED_AT_ONCE = 250
 """Assignments per transaction: a round with more participants is opened in several."""
 BASE_REMEDY = "use a smaller model or less data, or a machine with more memory"
 
 
-def coordinate(context: Context, experiment_id: str) -> None:
+def coordinate(context: WorkerState, experiment_id: str) -> None:
     """Advances the experiment by one step.
 
     A queued one gets its base model and starts. A running one opens the next round, or completes after the last.
@@ -87,7 +87,7 @@ def _fill(
     failpoint("coordinate.opened")
 
 
-def _start(context: Context, experiment: Experiment) -> None:
+def _start(context: WorkerState, experiment: Experiment) -> None:
     """Loads model and data once, so that errors in them fail the experiment now and not halfway.
 
     Projection noise that would drown the weights fails it too.
@@ -142,7 +142,7 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     if len(joined) < required(s, experiment):
         return
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
-    needed, asked = sampling.sample_size(spec, population), sampling.asked_size(spec, population)
+    needed, asked = sampling.sample_size(spec, population), sampling.invited_count(spec, population)
     attempt = rounds.next_attempt(s, experiment.id, number)
     with tracing.span("open", RoundTrace(experiment.id, number, attempt), asked=asked):
         seconds = _deadline(s, spec, attempt, needed, asked, experiment.id)

@@ -17,12 +17,12 @@ from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.repositories import experiments, metrics, rounds
-from ferret_worker.cancellation import Watch
+from ferret_worker.cancellation import CancellationCheck
 from ferret_worker.repair import repaired
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 
 
-def evaluate(context: Context, subject: str) -> None:
+def evaluate(context: WorkerState, subject: str) -> None:
     """Evaluates the round with the id ``subject``, or the experiment's base model, unless that is done or over.
 
     An error of the model fails the experiment. Raises temporary errors, and the errors that stop unneeded or
@@ -39,7 +39,7 @@ def evaluate(context: Context, subject: str) -> None:
     try:
         with memory_checked():
             kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number, averaged=True))
-            replica, watch = kept.replica, Watch(context, experiment.id)
+            replica, watch = kept.replica, CancellationCheck(context, experiment.id)
             spec, held_out = replica.spec, kept.data.held_out
             measured = measure(
                 replica.model, replica.tokenizer, held_out, spec.evaluation, watch.check, prompt=spec.prompt

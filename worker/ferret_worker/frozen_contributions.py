@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ferret_core.contribution import Sealed, stored
+from ferret_core.contribution import SealedContribution, decode_stored
 from ferret_core.rounds.cost import numbers_sent
 from ferret_core.storage import FileKind, Storage, blob_location
 
@@ -25,9 +25,9 @@ class FrozenContributions:
         self._between = between
         self.numbers: dict[str, int] = {}
 
-    def __iter__(self) -> Iterator[Sealed]:
+    def __iter__(self) -> Iterator[SealedContribution]:
         for participant, digest in self._digests.items():
-            sealed = stored(self._storage.view(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
+            sealed = decode_stored(self._storage.view(blob_location(FileKind.CONTRIBUTION, digest), digest), digest)
             self._between()
             self.numbers[participant] = numbers_sent(sealed.contribution)
             yield sealed

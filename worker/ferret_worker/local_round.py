@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ferret_core.algorithms._base import Client
-from ferret_core.client.local_round import Part, contribute
+from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.distributed.barrier import together
-from ferret_core.distributed.process_group import Team, as_first
+from ferret_core.distributed.process_group import ProcessGroup, as_first
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Arrays
@@ -16,13 +16,13 @@ from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
 from ferret_runtime import tracing
 from ferret_worker.client_state import client_state
 from ferret_worker.repair import repaired
-from ferret_worker.worker_state import Context, KeptModel
+from ferret_worker.worker_state import LoadedExperiment, WorkerState
 
 Check = Callable[[int], None]
 """Callback with the number of completed local steps. It raises to end the training."""
 
 
-def part_alone(context: Context, task: RoundTask, check: Check) -> Part:
+def train_locally(context: WorkerState, task: RoundTask, check: Check) -> LocalRound:
     """Trains in this process. Raises as :func:`ferret_core.client.local_round.contribute`, and the errors of
     ``check``.
     """
@@ -31,13 +31,13 @@ def part_alone(context: Context, task: RoundTask, check: Check) -> Part:
     return _trained(kept, task, memory, check)
 
 
-def part_together(context: Context, team: Team, work: str, task: RoundTask, check: Check) -> Part:
+def train_in_group(context: WorkerState, team: ProcessGroup, work: str, task: RoundTask, check: Check) -> LocalRound:
     """Trains in all processes of ``team``, for ``work``, a unique name. ``check`` is the first process'.
 
     A team repairs nothing: if a file is damaged, the first process requests a repair. Raises ``team.broken`` too.
     """
 
-    def do() -> Part:
+    def do() -> LocalRound:
         with memory_checked():
             kept, memory = _loaded(context, task)
         return _trained(kept, task, memory, lambda step: as_first(team, lambda: check(step)))
@@ -52,10 +52,10 @@ def part_together(context: Context, team: Team, work: str, task: RoundTask, chec
         raise
 
 
-def _loaded(context: Context, task: RoundTask) -> tuple[KeptModel, Arrays]:
+def _loaded(context: WorkerState, task: RoundTask) -> tuple[LoadedExperiment, Arrays]:
     return context.model_at(task.experiment, task.round - 1), client_state(context, task).load()
 
 
-def _trained(kept: KeptModel, task: RoundTask, memory: Arrays, check: Check) -> Part:
+def _trained(kept: LoadedExperiment, task: RoundTask, memory: Arrays, check: Check) -> LocalRound:
     with tracing.span("local_update", algorithm=kept.replica.spec.algorithm.name):
         return contribute(kept.replica, Client(task, kept.data.shard(task.participant), memory, check))

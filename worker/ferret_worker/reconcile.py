@@ -11,10 +11,10 @@ from collections.abc import Collection
 from ferret_core.protocol.task_names import Queue
 from ferret_db.engine import reconcile as engine
 from ferret_db.engine.garbage_collection import EVERY_SECONDS, collect
-from ferret_db.engine.leader import Timekeeper
+from ferret_db.engine.leader import Leader
 from ferret_db.repositories import service_clock
 from ferret_runtime.broker.queue_depth import Lengths
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
 
@@ -23,12 +23,12 @@ PATIENCE = 3
 """Missed sweeps before another process takes over."""
 
 
-def reconcile(context: Context, drained: Collection[Queue] | None = ()) -> None:
+def reconcile(context: WorkerState, drained: Collection[Queue] | None = ()) -> None:
     """Runs one sweep. ``drained`` are the broker's empty queues, None if it does not answer: then nothing is sent."""
     engine.reconcile(context.database, context.settings.lease_seconds, drained)
 
 
-def collect_daily(context: Context) -> None:
+def collect_daily(context: WorkerState) -> None:
     """Collects the storage's garbage, at most daily."""
     collect(context.database, context.storage, every=EVERY_SECONDS)
 
@@ -39,13 +39,13 @@ class Reconciler(threading.Thread):
     It runs in parallel to tasks of any length.
     """
 
-    def __init__(self, context: Context, who: str) -> None:
+    def __init__(self, context: WorkerState, who: str) -> None:
         super().__init__(name="reconciler", daemon=True)
         settings = context.settings
         self._context = context
         self._lengths = Lengths(settings.broker_url)
         patience = PATIENCE * settings.reconcile_seconds
-        self._timekeeper = Timekeeper(context.database, who, patience, settings.lease_seconds)
+        self._timekeeper = Leader(context.database, who, patience, settings.lease_seconds)
         self._stopped = threading.Event()
 
     def run(self) -> None:

@@ -26,7 +26,7 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.storage import FileKind, blob_location
 from ferret_core.system.failpoints import failpoint
@@ -34,25 +34,25 @@ from ferret_db import tables
 from ferret_db.engine import checkpoints as checkpoint_engine
 from ferret_db.engine.file_integrity import DAMAGE, damaged, is_intact
 from ferret_db.repositories import assignments, contributions, experiments, ledger, stored_files
-from ferret_db.repositories.stored_files import Reference
+from ferret_db.repositories.stored_files import StoredFileRef
 from ferret_worker import checkpoints
 from ferret_worker.client_state import client_state
 from ferret_worker.frozen_contributions import FrozenContributions
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
 
-def repair(context: Context, experiment_id: str) -> None:
+def repair(context: WorkerState, experiment_id: str) -> None:
     """As a task: checks all files of the experiment and rebuilds the damaged ones."""
     with context.database.read() as s:
         files = list(stored_files.of_all(s, experiment_id))
     rebuild(context, experiment_id, damaged(context.storage, files))
 
 
-def repaired(context: Context, experiment_id: str, work: Callable[[], R]) -> R:
+def repaired(context: WorkerState, experiment_id: str, work: Callable[[], R]) -> R:
     """``work()``; if a stored file that it needs is damaged, again after a repair of all that the experiment needs.
 
     Files that are lost while the first repair runs are rebuilt by a second one.
@@ -70,7 +70,7 @@ def repaired(context: Context, experiment_id: str, work: Callable[[], R]) -> R:
     return work()
 
 
-def _rebuilt(context: Context, experiment_id: str, last: bool) -> bool:
+def _rebuilt(context: WorkerState, experiment_id: str, last: bool) -> bool:
     """Whether there was something to rebuild; damage that is met meanwhile is raised by the ``last`` repair alone."""
     try:
         return rebuild(context, experiment_id, _damaged_and_needed(context, experiment_id))
@@ -81,7 +81,7 @@ def _rebuilt(context: Context, experiment_id: str, last: bool) -> bool:
         return True
 
 
-def rebuild(context: Context, experiment_id: str, files: Sequence[Reference]) -> bool:
+def rebuild(context: WorkerState, experiment_id: str, files: Sequence[StoredFileRef]) -> bool:
     """Rebuilds the experiment's damaged ``files`` as far as possible; whether there were any.
 
     Raises ``storage.corrupt`` or ``ledger.broken`` where the model itself cannot be restored. What only a real
@@ -111,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     def run() -> None:
         settings = WorkerSettings.read()
         bootstrap.prepare(settings)
-        context = Context(settings, Database(settings.database_url), settings.open_storage())
+        context = WorkerState(settings, Database(settings.database_url), settings.open_storage())
         for experiment_id in ids:
             try:
                 repair(context, experiment_id)
@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
 class _Walk:
     """A replica on its way along the ledger, with what is to be rebuilt as it comes by."""
 
-    def __init__(self, context: Context, experiment_id: str, files: Sequence[Reference]) -> None:
+    def __init__(self, context: WorkerState, experiment_id: str, files: Sequence[StoredFileRef]) -> None:
         self._context = context
         with context.database.read() as s:
             self._experiment = experiments.get(s, experiment_id)
@@ -138,7 +138,7 @@ class _Walk:
     def go(self) -> None:
         """Rebuilds everything, first what later things are made of."""
         self._kept = self._context.keep(self._experiment.id, self._base())
-        for record in follow(self._kept.replica, self._entries()):
+        for record in replay(self._kept.replica, self._entries()):
             if record.round in self._checkpoints:
                 self._note(record.round, self._written())
 
@@ -244,7 +244,7 @@ def _accepted(row: tables.LedgerEntry) -> list[str]:
     return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
 
 
-def _damaged_and_needed(context: Context, experiment_id: str) -> list[Reference]:
+def _damaged_and_needed(context: WorkerState, experiment_id: str) -> list[StoredFileRef]:
     with context.database.read() as s:
         needed = [file for file in stored_files.of_all(s, experiment_id) if file.needed]
     return damaged(context.storage, needed)

@@ -13,7 +13,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.system import untrusted_files
 from ferret_db.engine import task_attempts
-from ferret_db.repositories.workers import Identity
+from ferret_db.repositories.workers import WorkerIdentity
 from ferret_runtime import logging as logs
 from ferret_worker import task_span
 from ferret_worker.aggregate import aggregate
@@ -22,12 +22,12 @@ from ferret_worker.evaluate import evaluate
 from ferret_worker.repair import repair
 from ferret_worker.train import train
 from ferret_worker.watchdog import Watchdog
-from ferret_worker.worker_heartbeat import Presence
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_heartbeat import WorkerHeartbeat
+from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
 
-TASKS: dict[TaskName, Callable[[Context, str], None]] = {
+TASKS: dict[TaskName, Callable[[WorkerState, str], None]] = {
     TaskName.COORDINATE: coordinate,
     TaskName.TRAIN: train,
     TaskName.AGGREGATE: aggregate,
@@ -38,7 +38,7 @@ TASKS: dict[TaskName, Callable[[Context, str], None]] = {
 
 
 def perform(
-    context: Context, presence: Presence, task: TaskName, argument: str, watchdog: Watchdog | None = None
+    context: WorkerState, presence: WorkerHeartbeat, task: TaskName, argument: str, watchdog: Watchdog | None = None
 ) -> None:
     """Runs a task, unless it must not run. Its error is stored for the next attempt and not raised.
 
@@ -58,12 +58,12 @@ def perform(
 
 
 def _run(
-    context: Context, task: TaskName, argument: str, subject: task_attempts.Subject
-) -> Callable[[Session, TaskName, str, Identity], None]:
+    context: WorkerState, task: TaskName, argument: str, subject: task_attempts.TaskSubject
+) -> Callable[[Session, TaskName, str, WorkerIdentity], None]:
     """Does the work. Returns the function that records its end."""
     try:
         with (
-            untrusted_files.within(context.settings.readable),
+            untrusted_files.allowed_roots(context.settings.readable),
             task_span.over(context.database, task, argument, subject),
         ):
             TASKS[task](context, argument)
@@ -82,6 +82,6 @@ def _run(
     return task_attempts.done
 
 
-def _failed(error: Exception) -> Callable[[Session, TaskName, str, Identity], None]:
+def _failed(error: Exception) -> Callable[[Session, TaskName, str, WorkerIdentity], None]:
     """Keeps the reportable part of the error, without the frames and tensors that it holds."""
     return partial(task_attempts.failed, error=task_attempts.described(error), strike=task_attempts.is_strike(error))

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database
 from ferret_db.engine.round_span import trace_of
-from ferret_db.engine.task_attempts import Subject
+from ferret_db.engine.task_attempts import TaskSubject
 from ferret_db.repositories import assignments, rounds
 from ferret_runtime import tracing
 from ferret_runtime.tracing import Note, RoundTrace
 
 
-def over(database: Database, task: TaskName, argument: str, subject: Subject) -> AbstractContextManager[Note]:
+def over(database: Database, task: TaskName, argument: str, subject: TaskSubject) -> AbstractContextManager[Note]:
     """Opens a span for the work on the task that ``argument`` and ``subject`` identify."""
     of = _round(database, task, argument) if tracing.on() else None
     return tracing.span(task.removeprefix("ferret."), of, "consumer", **subject._asdict())

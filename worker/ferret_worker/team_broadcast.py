@@ -9,30 +9,30 @@ from pydantic import ValidationError
 from torch import distributed
 
 from ferret_core.distributed.errors import team_broken
-from ferret_core.distributed.process_group import Team
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.distributed.process_group import ProcessGroup
+from ferret_core.protocol.spec import RoundTask, StrictModel
 
 LOOK_SECONDS = 0.05
 END = "end"
 
 
-class Work(Strict):
+class TeamTask(StrictModel):
     """A client's part in a round, under a unique name."""
 
     name: str
     task: RoundTask
 
 
-class Announcer:
+class TeamBroadcaster:
     """The first process' side."""
 
-    def __init__(self, team: Team) -> None:
+    def __init__(self, team: ProcessGroup) -> None:
         self.team = team
         self._number = 0
 
     def announce(self, task: RoundTask) -> str:
         """Starts ``task`` on the others and returns the work's name. Raises ``team.broken`` without a store."""
-        work = Work(name=f"{self._number}", task=task)
+        work = TeamTask(name=f"{self._number}", task=task)
         try:
             self._tell(work.model_dump_json())
         except (distributed.DistError, RuntimeError) as error:
@@ -53,7 +53,7 @@ class Announcer:
         self._number += 1
 
 
-def heard(team: Team, number: int, stopping: Callable[[], bool]) -> Work | None:
+def heard(team: ProcessGroup, number: int, stopping: Callable[[], bool]) -> TeamTask | None:
     """Waits for the work with this ``number`` and returns it. Returns None at the end, and once ``stopping()``.
 
     Raises ``team.broken`` if the store has vanished with its process, or holds something else.
@@ -69,9 +69,9 @@ def heard(team: Team, number: int, stopping: Callable[[], bool]) -> Work | None:
     return None if told == END.encode() else _parsed(told)
 
 
-def _parsed(told: bytes) -> Work:
+def _parsed(told: bytes) -> TeamTask:
     try:
-        return Work.model_validate_json(told)
+        return TeamTask.model_validate_json(told)
     except ValidationError as error:
         raise team_broken("the team's store holds an invalid announcement") from error
 

@@ -7,27 +7,27 @@ import signal
 
 import torch
 
-from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system import untrusted_files
 from ferret_db.database import Database
 from ferret_worker import memory_limit
-from ferret_worker.local_round import part_together
+from ferret_worker.local_round import train_in_group
 from ferret_worker.settings import WorkerSettings
-from ferret_worker.team_broadcast import Work, heard
-from ferret_worker.worker_state import Context
+from ferret_worker.team_broadcast import TeamTask, heard
+from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
 
 
-def follow(settings: WorkerSettings, team: Team) -> None:
+def follow(settings: WorkerSettings, team: ProcessGroup) -> None:
     """Works until the first process ends, or until a signal between two pieces of work.
 
     During a piece of work, the first process decides whether to continue. Raises ``team.broken``.
     """
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    context = Context(settings, Database(settings.database_url), settings.open_storage(), team)
+    context = WorkerState(settings, Database(settings.database_url), settings.open_storage(), team)
     if context.device.type == "cpu":
         memory_limit.limit(settings.memory_limit)
     _stop_soon(context)
@@ -37,7 +37,7 @@ def follow(settings: WorkerSettings, team: Team) -> None:
         number += 1
 
 
-def _stop_soon(context: Context) -> None:
+def _stop_soon(context: WorkerState) -> None:
     def stop(*_: object) -> None:
         context.stopping = True
 
@@ -45,10 +45,10 @@ def _stop_soon(context: Context) -> None:
         signal.signal(number, stop)
 
 
-def _take_part(context: Context, team: Team, work: Work) -> None:
+def _take_part(context: WorkerState, team: ProcessGroup, work: TeamTask) -> None:
     try:
-        with untrusted_files.within(context.settings.readable):
-            part_together(context, team, work.name, work.task, lambda step: None)
+        with untrusted_files.allowed_roots(context.settings.readable):
+            train_in_group(context, team, work.name, work.task, lambda step: None)
     except FerretError as error:
         if error.code == "team.broken":
             raise

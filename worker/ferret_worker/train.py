@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferret_core.client.local_round import Part
+from ferret_core.client.local_round import LocalRound
 from ferret_core.client.state import ClientState
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
@@ -15,11 +15,11 @@ from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
 from ferret_worker.client_state import StateBlobs
 from ferret_worker.lease_keeper import LeaseKeeper
-from ferret_worker.local_round import part_alone, part_together
-from ferret_worker.worker_state import Context
+from ferret_worker.local_round import train_in_group, train_locally
+from ferret_worker.worker_state import WorkerState
 
 
-def train(context: Context, assignment_id: str) -> None:
+def train(context: WorkerState, assignment_id: str) -> None:
     """Leases the assignment, trains, and reports. Does nothing if the assignment is finished.
 
     In a team this is the first process, and the others train with it. An error of the work itself ends the assignment
@@ -44,7 +44,7 @@ GIVEN_BACK = frozenset({"worker.stopping", "team.broken"})
 """Ends of a training after which another worker may start immediately; also a damaged file, which no team repairs."""
 
 
-def _end(context: Context, assignment: Assignment, error: FerretError) -> None:
+def _end(context: WorkerState, assignment: Assignment, error: FerretError) -> None:
     held = assignment.id, assignment.fence
     match error.code:
         case code if code in GIVEN_BACK or (code in DAMAGE and context.team is not None):
@@ -56,7 +56,7 @@ def _end(context: Context, assignment: Assignment, error: FerretError) -> None:
             context.database.transact(lambda s: assignments.reject(s, *held, error))
 
 
-def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -> Part:
+def _contribute(context: WorkerState, assignment: Assignment, keeper: LeaseKeeper) -> LocalRound:
     task, announcer = RoundTask.model_validate(assignment.task), context.announcer
 
     def check(step: int) -> None:
@@ -64,11 +64,11 @@ def _contribute(context: Context, assignment: Assignment, keeper: LeaseKeeper) -
         keeper.check(step)
 
     if announcer is None:
-        return part_alone(context, task, check)
-    return part_together(context, announcer.team, announcer.announce(task), task, check)
+        return train_locally(context, task, check)
+    return train_in_group(context, announcer.team, announcer.announce(task), task, check)
 
 
-def _report(context: Context, assignment: Assignment, part: Part) -> None:
+def _report(context: WorkerState, assignment: Assignment, part: LocalRound) -> None:
     sealed, memory, cost = part
     context.storage.put_pieces(sealed.pieces, FileKind.CONTRIBUTION, sealed.digest)
     failpoint("train.stored")

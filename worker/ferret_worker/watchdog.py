@@ -27,8 +27,8 @@ from ferret_db.engine import task_attempts
 from ferret_db.repositories import assignments, experiments
 from ferret_worker import memory_limit
 from ferret_worker.settings import WorkerSettings
-from ferret_worker.worker_heartbeat import Presence
-from ferret_worker.worker_state import Context
+from ferret_worker.worker_heartbeat import WorkerHeartbeat
+from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,9 @@ class _Watched:
 class Watchdog(threading.Thread):
     """Checks the running task four times a second; ``end`` ends the process."""
 
-    def __init__(self, context: Context, presence: Presence, end: Callable[[int], object] = os._exit) -> None:
+    def __init__(
+        self, context: WorkerState, presence: WorkerHeartbeat, end: Callable[[int], object] = os._exit
+    ) -> None:
         super().__init__(name="watchdog", daemon=True)
         self._context = context
         self._presence = presence

@@ -15,21 +15,21 @@ from contextlib import contextmanager
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.repositories import workers
-from ferret_db.repositories.workers import Identity
+from ferret_db.repositories.workers import WorkerIdentity
 
 logger = logging.getLogger(__name__)
 
 
-def identity(queue: Queue, device: str) -> Identity:
+def identity(queue: Queue, device: str) -> WorkerIdentity:
     """Returns this process's identity. PIDs repeat (always the same in containers); a random suffix makes it unique."""
     host, pid = socket.gethostname(), os.getpid()
-    return Identity(f"{queue}-{host}-{pid}-{secrets.token_hex(3)}", queue, host, pid, device)
+    return WorkerIdentity(f"{queue}-{host}-{pid}-{secrets.token_hex(3)}", queue, host, pid, device)
 
 
-class Presence(threading.Thread):
+class WorkerHeartbeat(threading.Thread):
     """Records in the database, every ``seconds``, that ``who`` is alive, and its task."""
 
-    def __init__(self, database: Database, who: Identity, seconds: float) -> None:
+    def __init__(self, database: Database, who: WorkerIdentity, seconds: float) -> None:
         super().__init__(name="presence", daemon=True)
         self.who = who
         self._database = database

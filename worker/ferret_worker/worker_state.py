@@ -8,12 +8,12 @@ from functools import cached_property
 import torch
 
 from ferret_core.aggregation.loss_guard import LossGuard
-from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.replica.tail_averaging import TailMean
 from ferret_core.storage import FileKind, Storage, blob_location
@@ -23,10 +23,10 @@ from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments, ledger
 from ferret_worker import replica_loader
 from ferret_worker.settings import WorkerSettings
-from ferret_worker.team_broadcast import Announcer
+from ferret_worker.team_broadcast import TeamBroadcaster
 
 
-class KeptModel:
+class LoadedExperiment:
     """One experiment's replica and data on this worker. The data are loaded on first use.
 
     ``average`` is the mean of the models of its last rounds, on a worker that has needed it.
@@ -53,7 +53,7 @@ class KeptModel:
         return LossGuard.of(self.replica, self.data)
 
 
-class Context:
+class WorkerState:
     """The process-wide state of one worker.
 
     ``stopping`` is set once it was stopped and must return its work; ``unwanted`` once the running task is not needed;
@@ -62,7 +62,7 @@ class Context:
     """
 
     def __init__(
-        self, settings: WorkerSettings, database: Database, storage: Storage, team: Team | None = None
+        self, settings: WorkerSettings, database: Database, storage: Storage, team: ProcessGroup | None = None
     ) -> None:
         self.settings = settings
         self.database = database
@@ -72,8 +72,8 @@ class Context:
         self.device_lost = False
         self.team_lost = False
         self.team = team
-        self.announcer = Announcer(team) if team is not None and team.is_first else None
-        self._models: OrderedDict[str, KeptModel] = OrderedDict()
+        self.announcer = TeamBroadcaster(team) if team is not None and team.is_first else None
+        self._models: OrderedDict[str, LoadedExperiment] = OrderedDict()
 
     @property
     def device(self) -> torch.device:
@@ -84,10 +84,10 @@ class Context:
         if self.unwanted:
             raise FerretError("experiment.conflict", "this work is no longer needed: its experiment or round is over")
 
-    def keep(self, experiment_id: str, replica: Replica) -> KeptModel:
+    def keep(self, experiment_id: str, replica: Replica) -> LoadedExperiment:
         """Caches a loaded replica. The least recently used experiment is evicted."""
         place(replica.model, self.device)
-        self._models[experiment_id] = kept = KeptModel(replica)
+        self._models[experiment_id] = kept = LoadedExperiment(replica)
         self._models.move_to_end(experiment_id)
         while len(self._models) > self.settings.kept_models:
             self._models.popitem(last=False)
@@ -102,7 +102,7 @@ class Context:
         """Drops a replica that may be half moved."""
         self._models.pop(experiment_id, None)
 
-    def model_at(self, experiment_id: str, round_number: int, averaged: bool = False) -> KeptModel:
+    def model_at(self, experiment_id: str, round_number: int, averaged: bool = False) -> LoadedExperiment:
         """Returns the experiment's model at the end of ``round_number``, advanced by the ledger from the cached one.
 
         ``averaged`` includes the mean of its last rounds, if the specification sets one. Raises ``storage.missing`` or
@@ -142,11 +142,11 @@ class Context:
         with self.database.read() as s:
             return experiments.spec_of(experiments.get(s, experiment_id))
 
-    def _catch_up(self, experiment_id: str, kept: KeptModel, round_number: int) -> None:
+    def _catch_up(self, experiment_id: str, kept: LoadedExperiment, round_number: int) -> None:
         replica = kept.replica
         with self.database.read() as s:
             missing = ledger.after(s, experiment_id, replica.round, limit=round_number - replica.round)
-        for _ in follow(replica, map(self._entry, missing)):
+        for _ in replay(replica, map(self._entry, missing)):
             if kept.average is not None:
                 kept.average.update(replica)
         if replica.round != round_number:

@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from fastapi import Request
 
-from ferret_api.limits.errors import TooMany
+from ferret_api.limits.errors import RateLimitExceeded
 from ferret_core.protocol.errors import FerretError
 
 AT_ONCE = 2
@@ -64,7 +64,7 @@ class PasswordThreads:
         ``work``, if the client has closed its connection.
         """
         if self.open >= AT_ONCE + WAITING:
-            raise TooMany("too many passwords are being checked", RETRY_SECONDS)
+            raise RateLimitExceeded("too many passwords are being checked", RETRY_SECONDS)
         self.open += 1
         try:
             async with self._places:

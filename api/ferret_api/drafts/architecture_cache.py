@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ferret_core.models import architecture
-from ferret_core.models.architecture import Outline
+from ferret_core.models.architecture import Architecture
 
 MOST = 8
 
@@ -14,7 +14,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 """Name, size and modification time of every file in a folder."""
 
 
-def of(source: str, shape: str | None) -> Outline:
+def of(source: str, shape: str | None) -> Architecture:
     """Returns the outline of the model folder ``source``, or of a model of ``shape``.
 
     Raises ``model.invalid`` if ``source`` is not a model folder on this server, and ``request.invalid`` for an unknown
@@ -24,7 +24,7 @@ def of(source: str, shape: str | None) -> Outline:
 
 
 @lru_cache(MOST)
-def _of_folder(source: str, _stamp: Stamp) -> Outline:
+def _of_folder(source: str, _stamp: Stamp) -> Architecture:
     return architecture.of_folder(source)
 
 

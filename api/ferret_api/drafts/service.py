@@ -13,15 +13,15 @@ from ferret_api.experiments.path_allowlist import require_roots
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment import estimate as planning
 from ferret_core.experiment import presets
-from ferret_core.experiment.diff import change_between
+from ferret_core.experiment.diff import compute_patch
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.experiment.throughput import measured_flops
-from ferret_core.experiment.validation import essential, examine
+from ferret_core.experiment.validation import minimal_document, validate
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.base import Failure, Json
 from ferret_core.protocol.resources.drafts import DraftValidation, Estimate, PatchedSpec
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.system.untrusted_files import Readable, within
+from ferret_core.system.untrusted_files import Readable, allowed_roots
 from ferret_db.database import Database
 from ferret_db.repositories import experiments as rows
 
@@ -42,7 +42,7 @@ def revised(database: Database, wanted: Change) -> PatchedSpec:
     spec = _begin(database, wanted)
     dropped: Json = {}
     if wanted.preset is not None:
-        spec, dropped = presets.chosen(spec, wanted.preset)
+        spec, dropped = presets.apply_preset(spec, wanted.preset)
     spec, more = revise(spec, wanted.change)
     return PatchedSpec(spec=spec, dropped={**dropped, **more})
 
@@ -50,13 +50,13 @@ def revised(database: Database, wanted: Change) -> PatchedSpec:
 def planned(database: Database, draft: Draft, readable: Readable, project: str | None) -> DraftValidation:
     """Returns the errors of a draft, or its plan. Raises ``experiment.not_found`` for an unknown ``original``."""
     original = _original(database, draft.original)
-    examined = examine(draft.spec)
+    examined = validate(draft.spec)
     experiment, problem = examined.experiment, examined.problem
     if experiment is not None:
         problem = _refusal(database, experiment.spec, readable, project or (original.project if original else None))
-    with within(readable):
+    with allowed_roots(readable):
         plan, unplanned = _plan(experiment, draft) if experiment is not None and problem is None else (None, None)
-    change = change_between(original.spec, examined.filled) if original and problem is None else None
+    change = compute_patch(original.spec, examined.filled) if original and problem is None else None
     return DraftValidation(
         filled=examined.filled, problem=_failure(problem), plan=plan, unplanned=_failure(unplanned), change=change
     )
@@ -66,7 +66,7 @@ def _begin(database: Database, wanted: Change) -> Json:
     if wanted.spec is not None:
         return wanted.spec
     original = _original(database, wanted.original)
-    return essential(original.spec) if original else _read(wanted.toml)
+    return minimal_document(original.spec) if original else _read(wanted.toml)
 
 
 def _read(text: str | None) -> Json:

@@ -22,7 +22,7 @@ CHECK_SECONDS = 2.0
 """Interval of the checks. A stream ends at most this long, plus one query, after its reader loses access."""
 
 
-class Follower:
+class StreamReader:
     """The reader of one stream, until it is ``refused``."""
 
     def __init__(self, claim: Claim) -> None:
@@ -43,20 +43,20 @@ class Follower:
             self._end()
 
 
-class Watch:
+class AccessCheck:
     """Periodic access checks while streams are open. ``permitted`` returns the valid claims among those given.
 
     Use it only on the event loop."""
 
     def __init__(self, permitted: Callable[[Collection[Claim]], Awaitable[Collection[Claim]]]) -> None:
         self._permitted = permitted
-        self._followers: set[Follower] = set()
+        self._followers: set[StreamReader] = set()
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
-    def over(self, claim: Claim) -> Generator[Follower]:
+    def over(self, claim: Claim) -> Generator[StreamReader]:
         """Watches a reader with a valid claim for the duration of a ``with`` block."""
-        follower = Follower(claim)
+        follower = StreamReader(claim)
         self._followers.add(follower)
         if self._task is None:
             # A separate context, so that its logs name no request.
@@ -66,7 +66,7 @@ class Watch:
         finally:
             self._leave(follower)
 
-    def _leave(self, follower: Follower) -> None:
+    def _leave(self, follower: StreamReader) -> None:
         self._followers.discard(follower)
         if not self._followers and self._task is not None:
             self._task.cancel()
@@ -79,7 +79,7 @@ class Watch:
             for follower in await self._refused(followers):
                 follower.refuse()
 
-    async def _refused(self, followers: Collection[Follower]) -> Collection[Follower]:
+    async def _refused(self, followers: Collection[StreamReader]) -> Collection[StreamReader]:
         """Returns the readers without access; all of them if the check fails, since readers with access reconnect."""
         try:
             good = await self._permitted({follower.claim for follower in followers})

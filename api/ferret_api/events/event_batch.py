@@ -14,7 +14,7 @@ MOST = 100
 """Maximum number of events in a page."""
 
 
-class Page(NamedTuple):
+class EventBatch(NamedTuple):
     """Server-sent events with their numbers, and their types. An empty page is a keep-alive."""
 
     events: tuple[tuple[int, bytes], ...] = ()
@@ -37,7 +37,7 @@ class Page(NamedTuple):
 class Look(NamedTuple):
     """Result of one query: a page, the number of the newest event, and True if the page ends the stream."""
 
-    page: Page
+    page: EventBatch
     newest: int
     over: bool
 
@@ -48,7 +48,7 @@ def look(database: Database, experiment_id: str, after: int) -> Look:
         experiment = experiments.get(s, experiment_id)
         found = events.after(s, experiment_id, after, MOST)
         encoded = tuple((row.seq, _encoded(Event.model_validate(row))) for row in found)
-        page = Page(encoded, frozenset(row.type for row in found))
+        page = EventBatch(encoded, frozenset(row.type for row in found))
         newest = experiment.event_seq
         return Look(page, newest, experiment.state.finished and page.last(after) >= newest)
 

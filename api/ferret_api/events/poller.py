@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from sqlalchemy.exc import OperationalError
 
-from ferret_api.events.event_batch import Look, Page
+from ferret_api.events.event_batch import EventBatch, Look
 from ferret_core.protocol.errors import FerretError
 
 logger = logging.getLogger(__name__)
@@ -31,9 +31,9 @@ class Subscription:
         self.start = start
         self._over = False
         # One place more than the pages, for the end marker.
-        self._waiting: asyncio.Queue[Page | None] = asyncio.Queue(MOST_WAITING + 1)
+        self._waiting: asyncio.Queue[EventBatch | None] = asyncio.Queue(MOST_WAITING + 1)
 
-    def put(self, page: Page) -> bool:
+    def put(self, page: EventBatch) -> bool:
         """Queues a page; returns False if the queue is full."""
         if self._waiting.qsize() >= MOST_WAITING:
             return False
@@ -46,13 +46,13 @@ class Subscription:
             self._over = True
             self._waiting.put_nowait(None)
 
-    async def pages(self) -> AsyncIterator[Page]:
+    async def pages(self) -> AsyncIterator[EventBatch]:
         """Yields each page, and an empty page as a keep-alive."""
         while (page := await self._waiting.get()) is not None:
             yield page
 
 
-class Feed:
+class EventPoller:
     """Poller that reads events after ``position`` while there are subscriptions. Use it only on the event loop.
 
     ``look`` reads the events after a number. ``ended`` is called when the poller ends by itself.
@@ -121,7 +121,7 @@ class Feed:
             await self._hand_out(page)
         return over
 
-    async def _hand_out(self, page: Page) -> None:
+    async def _hand_out(self, page: EventBatch) -> None:
         self._spoke_at = time.monotonic()
         for number, subscription in enumerate([*self._subscriptions], 1):
             if not subscription.put(page) and subscription in self._subscriptions:

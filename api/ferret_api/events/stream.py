@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from ferret_api.events.access_check import Follower
-from ferret_api.events.streams import Feeds
+from ferret_api.events.access_check import StreamReader
+from ferret_api.events.streams import EventPollers
 
 
-async def follow(feeds: Feeds, follower: Follower, after: int) -> AsyncIterator[bytes]:
+async def follow(feeds: EventPollers, follower: StreamReader, after: int) -> AsyncIterator[bytes]:
     """Yields server-sent events after number ``after``, in order.
 
     The stream ends after the experiment's last event, when the process stops, or when the follower is refused. A
@@ -21,7 +21,7 @@ async def follow(feeds: Feeds, follower: Follower, after: int) -> AsyncIterator[
             yield event
 
 
-async def _events(feeds: Feeds, follower: Follower, after: int) -> AsyncGenerator[bytes]:
+async def _events(feeds: EventPollers, follower: StreamReader, after: int) -> AsyncGenerator[bytes]:
     experiment_id = follower.claim.experiment_id
     while True:
         page, newest, over = await feeds.look(experiment_id, after)

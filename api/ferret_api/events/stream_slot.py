@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends
 
 from ferret_api.access import Session, UserBearer
-from ferret_api.events.access_check import Follower
+from ferret_api.events.access_check import StreamReader
 from ferret_api.events.permission import Claim
 from ferret_api.events.streams import FeedsDep
 from ferret_api.schemas import ExperimentId
@@ -16,10 +16,10 @@ from ferret_api.schemas import ExperimentId
 
 async def _place(
     experiment_id: ExperimentId, feeds: FeedsDep, bearer: UserBearer, session: Session
-) -> AsyncGenerator[Follower]:
+) -> AsyncGenerator[StreamReader]:
     with feeds.place(Claim(bearer.credentials if bearer else session or "", experiment_id)) as follower:
         yield follower
 
 
-Place = Annotated[Follower, Depends(_place)]
+Place = Annotated[StreamReader, Depends(_place)]
 """Slot that is held until the stream ends; raises ``stream.refused`` if there are too many streams."""

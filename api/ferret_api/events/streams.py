@@ -14,10 +14,10 @@ from fastapi import Depends, Request
 
 from ferret_api.auth.admin_token import AdminToken
 from ferret_api.context import Context
-from ferret_api.events.access_check import Follower, Watch
+from ferret_api.events.access_check import AccessCheck, StreamReader
 from ferret_api.events.event_batch import Look, look
 from ferret_api.events.permission import Claim, permitted
-from ferret_api.events.poller import Feed, Subscription
+from ferret_api.events.poller import EventPoller, Subscription
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
 
@@ -27,7 +27,7 @@ READERS = 4
 """Maximum number of threads that read for streams. The others serve requests."""
 
 
-class Feeds:
+class EventPollers:
     """Event streams of the process: at most ``most`` in total, and ``most_per_token`` with one token or session.
 
     Use it only on the event loop."""
@@ -50,9 +50,9 @@ class Feeds:
         self._seconds = seconds
         self._stopping = stopping
         self._readers = anyio.CapacityLimiter(READERS)
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[str, EventPoller] = {}
         self._streams = Counter[str]()
-        self._watch = Watch(self._permitted)
+        self._watch = AccessCheck(self._permitted)
         self._dropped = 0
 
     @classmethod
@@ -83,7 +83,7 @@ class Feeds:
         return self._stopping.is_set()
 
     @contextmanager
-    def place(self, claim: Claim) -> Generator[Follower]:
+    def place(self, claim: Claim) -> Generator[StreamReader]:
         """Reserves a slot for one stream and watches its access; raises ``stream.refused`` if there are too many."""
         token = claim.credential
         if self.streams >= self.most:
@@ -118,7 +118,7 @@ class Feeds:
         feed = self._feeds.get(experiment_id)
         if feed is None:
             ended = partial(self._ended, experiment_id)
-            feed = Feed(partial(self.look, experiment_id), newest, self._seconds, self._stopping, ended)
+            feed = EventPoller(partial(self.look, experiment_id), newest, self._seconds, self._stopping, ended)
             self._feeds[experiment_id] = feed
         subscription = feed.subscribe()
         try:
@@ -134,8 +134,8 @@ class Feeds:
         self._dropped += self._feeds.pop(experiment_id).dropped
 
 
-async def _feeds(request: Request) -> Feeds:
+async def _feeds(request: Request) -> EventPollers:
     return request.app.state.feeds
 
 
-FeedsDep = Annotated[Feeds, Depends(_feeds)]
+FeedsDep = Annotated[EventPollers, Depends(_feeds)]

@@ -28,7 +28,7 @@ class _Beside(NamedTuple):
 
     tags: dict[str, list[str]]
     metrics: dict[str, dict[str, metrics.MetricSummary]]
-    sent: dict[str, rounds.Bytes]
+    sent: dict[str, rounds.TrafficTotals]
     left: dict[str, float]
     uploads: dict[str, float]
 

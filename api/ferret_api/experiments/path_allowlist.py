@@ -18,5 +18,5 @@ def require_roots(spec: ExperimentSpec, readable: untrusted_files.Readable) -> N
     for field, path in catalog.paths(spec):
         try:
             untrusted_files.allowed(Path(path).expanduser(), readable)
-        except untrusted_files.UnfitFile as error:
+        except untrusted_files.UntrustedFileError as error:
             raise FerretError.of_field(f"{field.partition('.')[0]}.invalid", field, path, str(error)) from error

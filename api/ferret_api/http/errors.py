@@ -14,7 +14,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
-from ferret_api.limits.errors import TooMany
+from ferret_api.limits.errors import RateLimitExceeded
 from ferret_api.schemas import PREFIX
 from ferret_core.protocol.errors import MOST_ERRORS, FerretError, FieldError, FieldErrors, described
 from ferret_core.protocol.spec import ExperimentSpec
@@ -46,7 +46,7 @@ def problem(request: Request, error: FerretError, headers: Mapping[str, str] | N
         "request_id": request.state.request_id,
     }
     status = error.problem.status
-    wait = error.headers if isinstance(error, TooMany) else {}
+    wait = error.headers if isinstance(error, RateLimitExceeded) else {}
     return Response(
         json.dumps(document, allow_nan=False),
         status_code=status,

@@ -16,7 +16,7 @@ class Policy(NamedTuple):
     window: int
 
 
-class TooMany(FerretError):
+class RateLimitExceeded(FerretError):
     """The error ``request.too_many``, with the whole seconds until the next attempt."""
 
     def __init__(self, reason: str, seconds: float, policy: Policy | None = None) -> None:

@@ -12,8 +12,8 @@ import time
 from sqlalchemy.orm import Session
 
 from ferret_api.sizing import SPREAD, Sizing
-from ferret_core.protocol.states import Awaited
-from ferret_db.engine.wait_reason import Waiting
+from ferret_core.protocol.states import WaitReason
+from ferret_db.engine.wait_reason import WaitStatus
 from ferret_db.repositories import participants
 
 NEARLY = 0.9
@@ -26,7 +26,7 @@ COUNT_SECONDS = 5.0
 """Maximum age of the number of participants."""
 
 
-class Pace:
+class PollInterval:
     """Poll intervals for all participants of the service. Each process has one. It is thread-safe."""
 
     def __init__(self, sizing: Sizing) -> None:
@@ -42,7 +42,7 @@ class Pace:
             self._count_again_at = now + COUNT_SECONDS  # first, so that other threads do not count too
             self._enrolled = participants.count_active(s)
 
-    def seconds(self, waiting: Waiting | None) -> float:
+    def seconds(self, waiting: WaitStatus | None) -> float:
         """Returns the seconds until a participant that waits for ``waiting`` should poll again.
 
         The mean is ``poll_seconds``, or the interval that keeps all participants together at ``polls_per_second``, if
@@ -66,13 +66,13 @@ class Pace:
         return min(max(shortest, seconds), self._longest) * random.uniform(1 - SPREAD, 1 + SPREAD)
 
 
-def is_near(waiting: Waiting | None) -> bool:
+def is_near(waiting: WaitStatus | None) -> bool:
     """Returns True if work may come soon.
 
     This is the case if the next round or model is being computed, or nearly all that the next step needs have arrived.
     """
     if waiting is None:
         return False
-    if waiting.awaited in {Awaited.ROUND, Awaited.MODEL}:
+    if waiting.awaited in {WaitReason.ROUND, WaitReason.MODEL}:
         return True
     return waiting.total > 0 and waiting.done >= NEARLY * waiting.total

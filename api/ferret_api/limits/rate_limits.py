@@ -14,7 +14,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from ferret_api.client_network import network
 from ferret_api.limits.counters import Counts, SharedCounts
-from ferret_api.limits.errors import Policy, TooMany
+from ferret_api.limits.errors import Policy, RateLimitExceeded
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.digest import digest_bytes
 
@@ -93,10 +93,10 @@ class RateLimits:
         """Forgets a credential that has become invalid."""
         self._recognised.pop(_key(credential), None)
 
-    def _too_many(self, what: str, limit: RateLimitItemPerMinute, who: str) -> TooMany:
+    def _too_many(self, what: str, limit: RateLimitItemPerMinute, who: str) -> RateLimitExceeded:
         left = self._counts.get_expiry(limit.key_for(who)) - time.monotonic()
         policy = Policy(limit.namespace, limit.amount, limit.get_expiry())
-        return TooMany(f"{what}, more than {limit.amount} within a minute", left, policy)
+        return RateLimitExceeded(f"{what}, more than {limit.amount} within a minute", left, policy)
 
 
 def _counts(settings: ApiSettings) -> Counts:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ferret_api.limits.errors import TooMany
+from ferret_api.limits.errors import RateLimitExceeded
 
 AT_ONCE = 2
 """Concurrent uploads of a participant: one, and a retry after a broken connection that the server has not noticed."""
@@ -23,7 +23,7 @@ class UploadGate:
     def entered(self, participant: str) -> Generator[None]:
         """Counts an upload for the duration of the block; raises ``request.too_many`` beyond :data:`AT_ONCE`."""
         if self._open[participant] >= AT_ONCE:
-            raise TooMany(f"{AT_ONCE} uploads of this participant are being received already", RETRY_SECONDS)
+            raise RateLimitExceeded(f"{AT_ONCE} uploads of this participant are being received already", RETRY_SECONDS)
         self._open[participant] += 1
         try:
             yield

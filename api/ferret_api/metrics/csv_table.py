@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
-from ferret_db.repositories.metric_series import Series
+from ferret_db.repositories.metric_series import MetricSeries
 
 MEDIA_TYPE = "text/csv"
 
@@ -17,7 +17,7 @@ def wanted(accept: str) -> bool:
     return any(part.partition(";")[0].strip().lower() == MEDIA_TYPE for part in accept.split(","))
 
 
-def table(found: Sequence[Series]) -> str:
+def table(found: Sequence[MetricSeries]) -> str:
     """Returns the table as text.
 
     ``time`` is the time of the round's last value, and ``bytes_up_so_far`` the bytes that all participants had sent by

@@ -58,7 +58,7 @@ def get_metrics(
     """
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
-        found = metric_series.curves(s, experiment_id, name, points, metric_series.Window(first, last))
+        found = metric_series.curves(s, experiment_id, name, points, metric_series.RoundWindow(first, last))
     if csv_table.wanted(request.headers.get("accept", "")):
         return Response(csv_table.table(found.series), media_type=f"{csv_table.MEDIA_TYPE}; charset=utf-8")
     return MetricSeriesList.model_validate(found)

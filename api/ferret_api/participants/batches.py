@@ -9,25 +9,25 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from ferret_api.access import Identity
-from ferret_api.batching import Gathered
+from ferret_api.batching import Batcher
 from ferret_api.context import Context
 from ferret_api.participants import service, upload
 from ferret_core.protocol.errors import FerretError
 
 
-class Batches:
+class RequestBatchers:
     """Batches of token lookups, polls for work, uploads with complete headers, and received uploads.
 
     Use it only on the event loop."""
 
     def __init__(self, context: Context) -> None:
-        self.strangers: Gathered[str, Identity] = Gathered(partial(service.recognise_all, context))
-        self.questions: Gathered[str, service.Found] = Gathered(partial(service.ask_all, context))
-        self.expected: Gathered[tuple[str, str], upload.ExpectedUpload] = Gathered(
+        self.strangers: Batcher[str, Identity] = Batcher(partial(service.recognise_all, context))
+        self.questions: Batcher[str, service.Found] = Batcher(partial(service.ask_all, context))
+        self.expected: Batcher[tuple[str, str], upload.ExpectedUpload] = Batcher(
             partial(upload.lookup_uploads, context)
         )
         self._context = context
-        self._received: Gathered[upload.ReceivedUpload, upload.UploadResult] = Gathered(
+        self._received: Batcher[upload.ReceivedUpload, upload.UploadResult] = Batcher(
             partial(upload.accept_uploads, context)
         )
 
@@ -41,8 +41,8 @@ class Batches:
         return result
 
 
-async def _batches(request: Request) -> Batches:
+async def _batches(request: Request) -> RequestBatchers:
     return request.app.state.batches
 
 
-BatchesDep = Annotated[Batches, Depends(_batches)]
+BatchesDep = Annotated[RequestBatchers, Depends(_batches)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ferret_core.algorithms.configs._base import Size
+from ferret_core.algorithms.configs._base import ContributionSize
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
 from ferret_db import tables
@@ -18,7 +18,7 @@ class ContributionRequirements(NamedTuple):
 
     experiment: ResolvedExperiment
     shapes: Shapes
-    size: Size
+    size: ContributionSize
 
 
 _known: dict[tuple[str, int], ContributionRequirements] = {}

@@ -26,9 +26,9 @@ from ferret_api.http.problems import problems
 from ferret_api.participants import resumable_upload, service, streaming_body, upload, upload_span
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.last_seen import PresenceDep
-from ferret_api.participants.long_poll import Poll, Question
+from ferret_api.participants.long_poll import LongPoll, PollRequest
 from ferret_api.participants.long_poll_groups import BoardsDep
-from ferret_api.participants.poll_etag import Tag, wait_seconds
+from ferret_api.participants.poll_etag import PollTag, wait_seconds
 from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation, Heartbeat, Refusal, Revocation
 from ferret_api.schemas import (
     BINARY,
@@ -187,8 +187,8 @@ async def next_assignment(
     seconds or the server's limit. `Preference-Applied: wait=N` announces that the next such request will be held.
     Requires a participant's token.
     """
-    asked = Question(Tag.read(if_none_match), wait_seconds(prefer))
-    found = await Poll(context, boards, batches, presence, bearer, asked).answer()
+    asked = PollRequest(PollTag.read(if_none_match), wait_seconds(prefer))
+    found = await LongPoll(context, boards, batches, presence, bearer, asked).answer()
     request.scope[HELD] = found.held
     if found.body is not None and found.body.assignment is not None:
         return found.body

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from ferret_api.access import Bearer, Identity, participant_token
 from ferret_api.context import Context
 from ferret_api.participants import service
-from ferret_api.participants.batches import Batches
+from ferret_api.participants.batches import RequestBatchers
 from ferret_api.participants.last_seen import Presence
-from ferret_api.participants.long_poll_group import Board
-from ferret_api.participants.long_poll_groups import Boards
-from ferret_api.participants.poll_etag import Tag
+from ferret_api.participants.long_poll_group import LongPollGroup
+from ferret_api.participants.long_poll_groups import LongPollGroups
+from ferret_api.participants.poll_etag import PollTag
 from ferret_core.protocol.resources.participants import NextAssignment, Waiting
-from ferret_db.engine.wait_reason import Waiting as Awaiting
+from ferret_db.engine.wait_reason import WaitStatus as Awaiting
 
 HOLD_SECONDS = 30
 """Maximum hold time of a poll, shorter than the timeout of most proxies."""
@@ -26,36 +26,36 @@ WHOLE = 0.9
 """Fraction of its time from which a poll counts as held to the end. It allows for inexact clocks."""
 
 
-class Question(NamedTuple):
+class PollRequest(NamedTuple):
     """A poll: the ``tag`` of the participant's last response, and the ``wait`` in seconds that it accepts."""
 
-    tag: Tag | None
+    tag: PollTag | None
     wait: int
 
 
-class Answer(NamedTuple):
+class PollResponse(NamedTuple):
     """A response to a poll. ``body`` is None if nothing has changed.
 
     ``wait`` is the hold time of the next poll in seconds, 0 for none. ``held`` is the hold time of this one."""
 
     body: NextAssignment | None
-    tag: Tag
+    tag: PollTag
     pause: float
     wait: int
     held: float = 0.0
 
 
-class Poll:
+class LongPoll:
     """One poll of one participant."""
 
     def __init__(
         self,
         context: Context,
-        boards: Boards,
-        batches: Batches,
+        boards: LongPollGroups,
+        batches: RequestBatchers,
         presence: Presence,
         bearer: Bearer,
-        asked: Question,
+        asked: PollRequest,
     ) -> None:
         self._context = context
         self._boards = boards
@@ -66,7 +66,7 @@ class Poll:
         self._wait = min(asked.wait, HOLD_SECONDS)
         self._held = 0.0
 
-    async def answer(self) -> Answer:
+    async def answer(self) -> PollResponse:
         """Returns the response, after a wait if nothing changes. Raises the errors of ``require_enrolled``."""
         changes = self._boards.changes
         if (tag := self._asked.tag) is None:
@@ -87,7 +87,7 @@ class Poll:
         self._presence.asked(participant.id)
         return await self._from_board(board, participant, tag)
 
-    async def _from_board(self, board: Board, participant: Identity, tag: Tag) -> Answer:
+    async def _from_board(self, board: LongPollGroup, participant: Identity, tag: PollTag) -> PollResponse:
         until, members = time.monotonic() + self._wait, board.members
         while True:
             if board.may_have_work(participant.id) or board.members != members:
@@ -108,13 +108,13 @@ class Poll:
             elif not await self._hold(board, participant, until - time.monotonic()):
                 return self._told(board, participant) if board.stage.tag.seq != tag.seq else self._unchanged(board)
 
-    def _is_news(self, board: Board, tag: Tag) -> bool:
+    def _is_news(self, board: LongPollGroup, tag: PollTag) -> bool:
         """Returns True if the change justifies an immediate response."""
         if board.stage.tag.mark != tag.mark:
             return True
         return board.stage.tag.seq != tag.seq and (board.few or not self._wait)
 
-    async def _hold(self, board: Board, participant: Identity, seconds: float) -> bool:
+    async def _hold(self, board: LongPollGroup, participant: Identity, seconds: float) -> bool:
         """Holds the poll; returns True if the board should be checked again."""
         if seconds <= 0 or board.ended or not self._boards.room:
             return False
@@ -127,7 +127,7 @@ class Poll:
     def _recalled(self) -> Identity | None:
         return None if self._bearer is None else self._boards.recall(self._bearer.credentials)
 
-    def _remember(self, participant: Identity, board: Board, changes: int) -> None:
+    def _remember(self, participant: Identity, board: LongPollGroup, changes: int) -> None:
         if self._bearer is not None:
             self._boards.remember(self._bearer.credentials, participant, board, changes)
 
@@ -137,10 +137,10 @@ class Poll:
         The cache may recognise a removed participant for a moment; the database gives it no work."""
         return await self._batches.questions.do(await participant_token(self._context, self._bearer))
 
-    def _found(self, found: service.Found) -> Answer:
+    def _found(self, found: service.Found) -> PollResponse:
         return self._answer(found.body(self._pause(found.waiting)), found.tag)
 
-    def _told(self, board: Board, participant: Identity) -> Answer:
+    def _told(self, board: LongPollGroup, participant: Identity) -> PollResponse:
         stage = board.stage
         awaited = service.approved(participant, stage.waiting)
         body = NextAssignment(
@@ -151,14 +151,14 @@ class Poll:
         )
         return self._answer(body, stage.tag)
 
-    def _unchanged(self, board: Board) -> Answer:
+    def _unchanged(self, board: LongPollGroup) -> PollResponse:
         # A poll that was replaced by a newer one pauses before the next.
         whole = self._held >= WHOLE * self._wait > 0
         pause = 0.0 if whole else self._context.pace.seconds(board.stage.waiting)
-        return Answer(None, board.stage.tag, pause, self._holds, self._held)
+        return PollResponse(None, board.stage.tag, pause, self._holds, self._held)
 
-    def _answer(self, body: NextAssignment, tag: Tag) -> Answer:
-        return Answer(body, tag, body.retry_after_seconds, self._holds, self._held)
+    def _answer(self, body: NextAssignment, tag: PollTag) -> PollResponse:
+        return PollResponse(body, tag, body.retry_after_seconds, self._holds, self._held)
 
     def _pause(self, waiting: Awaiting | None) -> float:
         # Without a tag, the participant or a proxy may not pass tags on, so the next poll may not be held.

@@ -8,7 +8,7 @@ import math
 import time
 from contextlib import suppress
 
-from ferret_api.participants.experiment_snapshot import Stage
+from ferret_api.participants.experiment_snapshot import ExperimentSnapshot
 
 TOGETHER = 10
 """Participants woken together. Each then reads its next step from the database."""
@@ -16,12 +16,12 @@ FEW = 20
 """Maximum number of held polls that are answered at every progress. Beyond it, progress waits for the next poll."""
 
 
-class Board:
+class LongPollGroup:
     """State of one experiment and its held polls. At most ``per_second`` polls are woken per second.
 
     Use it only on the event loop."""
 
-    def __init__(self, stage: Stage, per_second: float) -> None:
+    def __init__(self, stage: ExperimentSnapshot, per_second: float) -> None:
         self.stage = stage
         self.ended = False
         """True after updates of the stage have ended."""
@@ -70,7 +70,7 @@ class Board:
             if self._held.get(participant_id) is changed:
                 del self._held[participant_id]
 
-    def update(self, stage: Stage) -> None:
+    def update(self, stage: ExperimentSnapshot) -> None:
         """Sets the stage and wakes held polls. Ignores a stage older than the current one."""
         if stage.tag.seq < self.stage.tag.seq:
             return

@@ -17,9 +17,9 @@ from sqlalchemy.exc import OperationalError
 
 from ferret_api.access import Identity
 from ferret_api.context import Context
-from ferret_api.events.streams import Feeds
-from ferret_api.participants.experiment_snapshot import Stage, look
-from ferret_api.participants.long_poll_group import Board
+from ferret_api.events.streams import EventPollers
+from ferret_api.participants.experiment_snapshot import ExperimentSnapshot, look
+from ferret_api.participants.long_poll_group import LongPollGroup
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 
@@ -34,29 +34,29 @@ MEMBERSHIP = frozenset({"participant.approved", "participant.refused", "particip
 """Events that change the validity of a token."""
 
 
-class Known(NamedTuple):
+class KnownParticipant(NamedTuple):
     """The identity of a token, valid while the board's counter ``members`` does not change."""
 
     identity: Identity
-    board: Board
+    board: LongPollGroup
     members: int
 
 
-class Boards:
+class LongPollGroups:
     """Boards of the process, which hold at most ``most`` polls. Use it only on the event loop."""
 
-    def __init__(self, context: Context, feeds: Feeds, most: int) -> None:
+    def __init__(self, context: Context, feeds: EventPollers, most: int) -> None:
         self.most = most
         self._context = context
         self._feeds = feeds
-        self._opened: dict[str, asyncio.Task[Board]] = {}
+        self._opened: dict[str, asyncio.Task[LongPollGroup]] = {}
         self._following: set[asyncio.Task[None]] = set()
         self.changes = 0
         """Counter that increases whenever a membership change may have been missed."""
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownParticipant] = {}
 
     @classmethod
-    def of_process(cls, context: Context, feeds: Feeds) -> Self:
+    def of_process(cls, context: Context, feeds: EventPollers) -> Self:
         """Returns the boards of a process with the limits of its settings."""
         return cls(context, feeds, context.settings.sizing.max_held)
 
@@ -77,11 +77,11 @@ class Boards:
             return None
         return known.identity
 
-    def remember(self, token: str, identity: Identity, board: Board, changes: int) -> None:
+    def remember(self, token: str, identity: Identity, board: LongPollGroup, changes: int) -> None:
         """Caches the token's ``identity``, from a read that began when :attr:`changes` had the value ``changes``."""
         if changes != self.changes or board.ended:
             return
-        self._known[digest_bytes(token.encode())] = Known(identity, board, board.members)
+        self._known[digest_bytes(token.encode())] = KnownParticipant(identity, board, board.members)
         if len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)))
 
@@ -92,7 +92,7 @@ class Boards:
         if opened is not None and _is_open(opened):
             opened.result().members_changed()
 
-    async def of(self, experiment_id: str) -> Board:
+    async def of(self, experiment_id: str) -> LongPollGroup:
         """Returns the experiment's board; raises ``experiment.not_found``."""
         opened = self._opened.get(experiment_id)
         if opened is None:
@@ -103,7 +103,7 @@ class Boards:
         board.asked_at = time.monotonic()
         return board
 
-    async def no_older(self, experiment_id: str, seq: int) -> Board:
+    async def no_older(self, experiment_id: str, seq: int) -> LongPollGroup:
         """Returns the experiment's board, which includes at least the event number ``seq``."""
         board = await self.of(experiment_id)
         if board.stage.tag.seq < seq:  # another process has already seen that event
@@ -112,8 +112,8 @@ class Boards:
                     board.update(await self._look(experiment_id, board.stage))
         return board
 
-    async def _open(self, experiment_id: str) -> Board:
-        board = Board(await self._look(experiment_id, None), self._context.settings.sizing.polls_per_second)
+    async def _open(self, experiment_id: str) -> LongPollGroup:
+        board = LongPollGroup(await self._look(experiment_id, None), self._context.settings.sizing.polls_per_second)
         self.changes += 1
         if board.stage.state.finished:
             board.ended = True
@@ -123,11 +123,11 @@ class Boards:
         following.add_done_callback(self._following.discard)
         return board
 
-    def _forget_unless_followed(self, experiment_id: str, opened: asyncio.Task[Board]) -> None:
+    def _forget_unless_followed(self, experiment_id: str, opened: asyncio.Task[LongPollGroup]) -> None:
         if not _is_open(opened) or opened.result().ended:
             self._opened.pop(experiment_id, None)
 
-    async def _follow(self, experiment_id: str, board: Board) -> None:
+    async def _follow(self, experiment_id: str, board: LongPollGroup) -> None:
         try:
             with self._feeds.subscription(experiment_id, board.stage.tag.seq) as live:
                 if live.start > board.stage.tag.seq:
@@ -145,7 +145,7 @@ class Boards:
             self._opened.pop(experiment_id, None)
             board.end()
 
-    async def _renew(self, experiment_id: str, board: Board) -> None:
+    async def _renew(self, experiment_id: str, board: LongPollGroup) -> None:
         while not self._feeds.stopping:
             try:
                 board.update(await self._look(experiment_id, board.stage))
@@ -156,17 +156,17 @@ class Boards:
                 )
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _look(self, experiment_id: str, before: Stage | None) -> Stage:
+    async def _look(self, experiment_id: str, before: ExperimentSnapshot | None) -> ExperimentSnapshot:
         context = self._context
         return await self._feeds.read(lambda: look(context.database, context.pace, experiment_id, before))
 
 
-def _is_open(opened: asyncio.Task[Board]) -> bool:
+def _is_open(opened: asyncio.Task[LongPollGroup]) -> bool:
     return opened.done() and not opened.cancelled() and opened.exception() is None
 
 
-async def _boards(request: Request) -> Boards:
+async def _boards(request: Request) -> LongPollGroups:
     return request.app.state.boards
 
 
-BoardsDep = Annotated[Boards, Depends(_boards)]
+BoardsDep = Annotated[LongPollGroups, Depends(_boards)]

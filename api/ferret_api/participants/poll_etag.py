@@ -9,7 +9,7 @@ _TAG = re.compile(r'"([0-9]{1,18})/([0-9.]{1,100})"')
 _WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?([0-9]{1,6})(?![0-9])", re.IGNORECASE)
 
 
-class Tag(NamedTuple):
+class PollTag(NamedTuple):
     """A tag: ``mark`` determines the participant's next step, ``seq`` (the newest event) the progress of others."""
 
     seq: int

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ferret_api.context import Context
-from ferret_api.limits.errors import TooMany
+from ferret_api.limits.errors import RateLimitExceeded
 from ferret_api.participants import upload
 from ferret_api.participants.upload import ExpectedUpload, ReceivedUpload, UploadResult
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, Storage, blob_location
-from ferret_core.system.atomic_files import flush_folder, make_folder_durably, room_for
+from ferret_core.system.atomic_files import disk_full_as_error, flush_folder, make_folder_durably
 from ferret_core.system.failpoints import failpoint
 from ferret_db.tables import Assignment
 
@@ -128,7 +128,7 @@ class _Growing:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise TooMany("another request for this upload is in progress", BUSY_SECONDS) from error
+                raise RateLimitExceeded("another request for this upload is in progress", BUSY_SECONDS) from error
             yield file
 
     def append(self, file: BinaryIO, offset: int, body: bytes | Path) -> int:
@@ -139,7 +139,7 @@ class _Growing:
             raise FerretError.of_field("upload.offset", "Upload-Offset", offset, message)
         if body == b"":
             return have
-        with room_for("a part of a contribution"):
+        with disk_full_as_error("a part of a contribution"):
             try:
                 _write(file, body)
                 file.flush()

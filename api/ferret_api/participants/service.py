@@ -11,7 +11,7 @@ from ferret_api.access import Identity, identity
 from ferret_api.batching import attempt
 from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements, resumable_upload
-from ferret_api.participants.poll_etag import Tag
+from ferret_api.participants.poll_etag import PollTag
 from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.base import RevocationCount
@@ -24,13 +24,13 @@ from ferret_core.protocol.resources.participants import (
     Waiting,
 )
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.states import Awaited, ExperimentState
+from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_core.storage import Storage
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import approval, revocation
 from ferret_db.engine import assignments as leases
-from ferret_db.engine.wait_reason import Waiting as Waited
+from ferret_db.engine.wait_reason import WaitStatus as Waited
 from ferret_db.engine.wait_reason import gives_work, mark, waiting
 from ferret_db.repositories import assignments, experiments, participants, rounds
 
@@ -84,7 +84,7 @@ class Found(NamedTuple):
     ``rest`` is the remaining time in seconds of its own earlier lease, or of one taken just now; None without work."""
 
     participant: Identity
-    tag: Tag
+    tag: PollTag
     state: ExperimentState
     lease: Lease | None
     waiting: Waited | None
@@ -118,7 +118,7 @@ def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError
         experiment, round_ = stands[asker.experiment_id]
         return Found(
             participant=asker,
-            tag=Tag(experiment.event_seq, mark(experiment, round_)),
+            tag=PollTag(experiment.event_seq, mark(experiment, round_)),
             state=experiment.state,
             lease=given.pop(asker.id, None),  # if a participant sent two polls, the first gets the lease
             waiting=None if asker.id in due else approved(asker, awaited[experiment.id]),
@@ -142,7 +142,7 @@ def _askers(
 
 def approved(participant: Identity, awaited: Waited | None) -> Waited | None:
     """Returns ``awaited``, or approval for a pending participant of an unfinished experiment."""
-    return Waited(Awaited.APPROVAL) if participant.pending and awaited is not None else awaited
+    return Waited(WaitReason.APPROVAL) if participant.pending and awaited is not None else awaited
 
 
 def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> LeaseExtension:

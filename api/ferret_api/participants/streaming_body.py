@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
-from ferret_core.system.atomic_files import room_for
+from ferret_core.system.atomic_files import disk_full_as_error
 
 IN_MEMORY_BYTES = 1 << 20
 
@@ -37,7 +37,7 @@ async def received(request: Request, storage: Storage, most: int, what: str) -> 
             return
         folder = await stack.enter_async_context(contextmanager_in_threadpool(storage.scratch(declared)))
         path = folder / "body"
-        with room_for(path):
+        with disk_full_as_error(path):
             async with await open_file(path, "wb") as file:
                 await file.write(first)
                 async for chunk in chunks:

@@ -19,7 +19,7 @@ from ferret_api.batching import attempt
 from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements
 from ferret_api.participants.contribution_requirements import ContributionRequirements
-from ferret_core.contribution import Sealed, unseal
+from ferret_core.contribution import SealedContribution, open_contribution
 from ferret_core.ledger.record import Signature
 from ferret_core.protocol.buffers import mapped
 from ferret_core.protocol.digest import digest_bytes, digest_stream
@@ -215,18 +215,18 @@ def _digest(body: bytes | Path) -> str:
         return digest_stream(file)
 
 
-def _unsealed(upload: ReceivedUpload, digest: str) -> Sealed:
+def _unsealed(upload: ReceivedUpload, digest: str) -> SealedContribution:
     (experiment, shapes, _), task = (
         upload.expected.requirements,
         RoundTask.model_validate(upload.expected.assignment.task),
     )
     if isinstance(upload.body, bytes):
-        return unseal(upload.body, experiment, task, shapes, digest)
+        return open_contribution(upload.body, experiment, task, shapes, digest)
     with upload.body.open("rb") as file:
-        return unseal(mapped(file), experiment, task, shapes, digest)
+        return open_contribution(mapped(file), experiment, task, shapes, digest)
 
 
-def _signature(upload: ReceivedUpload, sealed: Sealed) -> Signature | None:
+def _signature(upload: ReceivedUpload, sealed: SealedContribution) -> Signature | None:
     """The participant's, verified; None of one that joined without a key. Raises ``signature.invalid``."""
     key, assignment, meta = upload.expected.public_key, upload.expected.assignment, sealed.meta
     if key is None:

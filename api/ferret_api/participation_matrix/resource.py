@@ -16,14 +16,20 @@ from ferret_core.protocol.resources.participation_matrix import (
 )
 from ferret_core.protocol.states import AssignmentState
 from ferret_db.repositories.contributions import Report
-from ferret_db.repositories.participation import Cell, Grid, Part, Refusal, Stage
+from ferret_db.repositories.participation import (
+    ParticipationCell,
+    ParticipationRows,
+    RejectionSummary,
+    RoundAssignment,
+    Stage,
+)
 
-Row = TypeVar("Row", Cell, Refusal)
+Row = TypeVar("Row", ParticipationCell, RejectionSummary)
 _STATES = list(AssignmentState)
 _DIGITS = 5
 
 
-def of_grid(grid: Grid, display_names: Mapping[str, str]) -> ParticipationMatrix:
+def of_grid(grid: ParticipationRows, display_names: Mapping[str, str]) -> ParticipationMatrix:
     """Whoever is not among the real participants' ``display_names`` is simulated."""
     names = sorted({cell.participant for cell in grid.cells})
     places = {name: place for place, name in enumerate(names)}
@@ -39,7 +45,7 @@ def of_grid(grid: Grid, display_names: Mapping[str, str]) -> ParticipationMatrix
     )
 
 
-def of_part(part: Part, display_names: Mapping[str, str]) -> ParticipantRound:
+def of_part(part: RoundAssignment, display_names: Mapping[str, str]) -> ParticipantRound:
     """Whoever is not among the real participants' ``display_names`` is simulated."""
     accepted = part.contribution
     shown = resource.of(Report(part.assignment, part.round.attempt, accepted), display_names)
@@ -52,7 +58,9 @@ def of_part(part: Part, display_names: Mapping[str, str]) -> ParticipantRound:
     )
 
 
-def _cells(stage: Stage, cells: list[Cell], refusals: list[Refusal], places: Mapping[str, int]) -> RoundCells:
+def _cells(
+    stage: Stage, cells: list[ParticipationCell], refusals: list[RejectionSummary], places: Mapping[str, int]
+) -> RoundCells:
     last = {places[cell.participant]: cell for cell in cells}
     order = sorted(last)
     shown = [last[place] for place in order]
@@ -69,7 +77,9 @@ def _cells(stage: Stage, cells: list[Cell], refusals: list[Refusal], places: Map
     )
 
 
-def _refused(last: Mapping[int, Cell], refusals: Iterable[Refusal], places: Mapping[str, int]) -> dict[str, list[int]]:
+def _refused(
+    last: Mapping[int, ParticipationCell], refusals: Iterable[RejectionSummary], places: Mapping[str, int]
+) -> dict[str, list[int]]:
     found: dict[str, set[int]] = {}
     for place, cell in last.items():
         if cell.code is not None:

@@ -8,12 +8,12 @@ from typing import Any
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from ferret_api.events.access_check import Follower
+from ferret_api.events.access_check import StreamReader
 from ferret_api.playground.question_channel import Conversation
 from ferret_core.protocol.errors import FerretError
 
 
-async def follow(begun: Conversation, follower: Follower, stopping: Any, request_id: str) -> AsyncGenerator[bytes]:
+async def follow(begun: Conversation, follower: StreamReader, stopping: Any, request_id: str) -> AsyncGenerator[bytes]:
     """Yields the worker's messages until the last one, until the process stops, or until the reader loses access.
 
     A problem is sent as the last event, since the response and its status have already begun.

@@ -19,7 +19,7 @@ from ferret_api.playground.question_channel import Conversation, conversation
 from ferret_api.playground.schemas import ExampleRequest, PlaygroundRequest
 from ferret_api.schemas import PREFIX, ExperimentId
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.playground import Question, Side
+from ferret_core.protocol.playground import ModelSide, PlaygroundQuestion
 from ferret_core.protocol.resources.playground import HeldOutExample, PlaygroundEvent
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments
@@ -34,7 +34,9 @@ _REFUSALS = (
 )
 
 
-def _question(experiment_id: ExperimentId, ask: PlaygroundRequest, caller: Asker, context: WholeContext) -> Question:
+def _question(
+    experiment_id: ExperimentId, ask: PlaygroundRequest, caller: Asker, context: WholeContext
+) -> PlaygroundQuestion:
     most = context.settings.playground_tokens
     if ask.max_new_tokens > most:
         message = f"at most {most}, which FERRET_PLAYGROUND_TOKENS allows"
@@ -42,10 +44,10 @@ def _question(experiment_id: ExperimentId, ask: PlaygroundRequest, caller: Asker
     rounds = _rounds(caller.database, experiment_id, ask)
     context.limits.admit_question(caller.id)
     shared = ask.model_dump(include={"question", "input", "temperature", "max_new_tokens", "seed"})
-    return Question(experiment=experiment_id, rounds=rounds, **shared)
+    return PlaygroundQuestion(experiment=experiment_id, rounds=rounds, **shared)
 
 
-def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest) -> dict[Side, int]:
+def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest) -> dict[ModelSide, int]:
     with database.read() as s:
         experiments.get(s, experiment_id)
         written = artifacts.rounds_of(s, experiment_id)
@@ -61,7 +63,7 @@ def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest) -> d
 
 
 async def _asked(
-    question: Annotated[Question, Depends(_question)], caller: Asker, context: WholeContext, follower: Place
+    question: Annotated[PlaygroundQuestion, Depends(_question)], caller: Asker, context: WholeContext, follower: Place
 ) -> AsyncGenerator[Conversation]:
     """Yields the conversation. Sends the question before the stream begins, so that it can raise problems."""
     async with conversation(context, question, caller.id) as begun:
@@ -93,11 +95,11 @@ async def ask_model(
 
 def _example(
     experiment_id: ExperimentId, wanted: ExampleRequest, caller: AskingResearcher, context: WholeContext
-) -> Question:
+) -> PlaygroundQuestion:
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
     context.limits.admit_question(caller.id)
-    return Question(kind="example", experiment=experiment_id, seed=wanted.seed)
+    return PlaygroundQuestion(kind="example", experiment=experiment_id, seed=wanted.seed)
 
 
 @router.post(
@@ -106,7 +108,7 @@ def _example(
     responses=problems(*_REFUSALS, "playground.no_example", "playground.interrupted", "dataset.invalid"),
 )
 async def draw_example(
-    question: Annotated[Question, Depends(_example)], caller: AskingResearcher, context: WholeContext
+    question: Annotated[PlaygroundQuestion, Depends(_example)], caller: AskingResearcher, context: WholeContext
 ) -> HeldOutExample:
     """Returns one of the service's held-out examples, as a question for the model. Requires the role researcher.
 

@@ -21,7 +21,13 @@ from redis.asyncio.client import PubSub
 from ferret_api.context import Context
 from ferret_api.repair_request import repairing
 from ferret_core.protocol.errors import FerretError, FieldError
-from ferret_core.protocol.playground import Question, Word, of_user, to_asker, to_worker
+from ferret_core.protocol.playground import (
+    PlaygroundMessage,
+    PlaygroundQuestion,
+    of_user,
+    requester_channel,
+    worker_channel,
+)
 from ferret_core.protocol.task_names import Queue
 from ferret_db.repositories import workers
 from ferret_runtime.broker import address
@@ -45,7 +51,9 @@ MOST_OF_USER = 2
 class Conversation:
     """A user's question, with a secret random id."""
 
-    def __init__(self, context: Context, question: Question, user_id: str, client: Redis, channel: PubSub) -> None:
+    def __init__(
+        self, context: Context, question: PlaygroundQuestion, user_id: str, client: Redis, channel: PubSub
+    ) -> None:
         self._context = context
         self._question = question
         self._user = of_user(context.admin.fingerprint, user_id)
@@ -59,7 +67,7 @@ class Conversation:
         """Seconds since the conversation began."""
         return time.monotonic() - self._begun
 
-    async def words(self) -> AsyncGenerator[Word | None]:
+    async def words(self) -> AsyncGenerator[PlaygroundMessage | None]:
         """Yields the worker's messages up to ``end``, and None about once a second without a message.
 
         Raises the worker's error, ``playground.unavailable`` or ``playground.busy`` if no worker takes the question,
@@ -75,7 +83,7 @@ class Conversation:
                 await self._require_hope(expected, heard)
                 yield None
                 continue
-            word = Word.decode(message["data"])
+            word = PlaygroundMessage.decode(message["data"])
             if word.number != expected:
                 raise _interrupted("a message from the worker was lost")
             expected, heard = expected + 1, self.seconds
@@ -96,7 +104,7 @@ class Conversation:
         await run_in_threadpool(self._require_worker)
         await run_in_threadpool(self._require_place)
         try:
-            await self._channel.subscribe(to_asker(self._id), self._user)
+            await self._channel.subscribe(requester_channel(self._id), self._user)
             for _ in range(2):
                 await self._channel.get_message(timeout=TIMEOUT_SECONDS)  # confirmation of the subscription
             (_, count), *_ = await self._client.pubsub_numsub(self._user)
@@ -110,7 +118,7 @@ class Conversation:
             raise self._no_broker() from error
 
     async def _hand_over(self) -> None:
-        if not await self._client.publish(to_worker(self._id), self._question.model_dump_json()):
+        if not await self._client.publish(worker_channel(self._id), self._question.model_dump_json()):
             raise _interrupted("the worker that took the question has ended")
 
     async def _require_hope(self, expected: int, heard: float) -> None:
@@ -148,7 +156,7 @@ class Conversation:
 
 
 @asynccontextmanager
-async def conversation(context: Context, question: Question, user_id: str) -> AsyncGenerator[Conversation]:
+async def conversation(context: Context, question: PlaygroundQuestion, user_id: str) -> AsyncGenerator[Conversation]:
     """Sends the user's ``question`` to a worker and yields the conversation. The worker stops when the block ends.
 
     Raises the errors of :meth:`Conversation.send`.

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from ferret_bench._control import databases
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ParticipantKind, RoundState
@@ -101,7 +101,7 @@ def _accept(database: Database, leased: Assignment) -> None:
     told = {"format": FORMAT_VERSION, "algorithm": "ferret", "examples": 1, "metrics": {}}
     meta = ContributionMeta.model_validate({**of_task, **told})
     blob = leased.participant.encode()
-    sealed = Sealed((blob,), digest_bytes(blob), Contribution(meta, {}))
+    sealed = SealedContribution((blob,), digest_bytes(blob), Contribution(meta, {}))
     with database.begin() as s:
         accept(s, ContributionOffer(leased.id, leased.fence, sealed, LocalCost(1.0)))
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection
 import numpy as np
 
 from ferret_core.algorithms._base import Client
-from ferret_core.client.local_round import Part, contribute
-from ferret_core.contribution import unseal
+from ferret_core.client.local_round import LocalRound, contribute
+from ferret_core.contribution import open_contribution
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.replica.replica import Replica
 
 Attack = Callable[[Contribution], Contribution]
-Participate = Callable[[Replica, Client], Part]
+Participate = Callable[[Replica, Client], LocalRound]
 
 DEVIATIONS = 1.5
 SIGNS = "coordinates"
@@ -64,7 +64,7 @@ ATTACKS: dict[str, Attack] = {
 def absent(names: Collection[str]) -> Participate:
     """Removes the contributions of ``names``."""
 
-    def participate(replica: Replica, client: Client) -> Part:
+    def participate(replica: Replica, client: Client) -> LocalRound:
         if client.task.participant in names:
             raise FerretError("training.non_finite", f"{client.task.participant} does not take part")
         return contribute(replica, client)
@@ -75,7 +75,7 @@ def absent(names: Collection[str]) -> Participate:
 def poisoned(names: Collection[str], attack: Attack) -> Participate:
     """Applies ``attack`` to the contributions of ``names``."""
 
-    def participate(replica: Replica, client: Client) -> Part:
+    def participate(replica: Replica, client: Client) -> LocalRound:
         part = contribute(replica, client)
         return _resealed(replica, client, part, attack) if client.task.participant in names else part
 
@@ -90,7 +90,7 @@ def a_little(names: Collection[str]) -> Participate:
     now: list[Array] = []
     current = 0
 
-    def participate(replica: Replica, client: Client) -> Part:
+    def participate(replica: Replica, client: Client) -> LocalRound:
         nonlocal current, before, now
         if client.task.round != current:
             current, before, now = client.task.round, now, []
@@ -107,9 +107,9 @@ def a_little(names: Collection[str]) -> Participate:
     return participate
 
 
-def _resealed(replica: Replica, client: Client, part: Part, attack: Attack) -> Part:
+def _resealed(replica: Replica, client: Client, part: LocalRound, attack: Attack) -> LocalRound:
     blob = attack(part.sealed.contribution).encode()
-    return part._replace(sealed=unseal(blob, replica.experiment, client.task, replica.shapes))
+    return part._replace(sealed=open_contribution(blob, replica.experiment, client.task, replica.shapes))
 
 
 def _changed(

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.init import trunc_normal_
 
 from ferret_core.projection import kernels, project
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece
 from ferret_core.projection.moments import truncated_normal
@@ -68,7 +68,7 @@ class Family:
 
     def apply_(self, parameters: Parameters, blocks: Sequence[Block], contributions: Sequence[Contribution]) -> None:
         terms = [project.Projected(sent.seed, sent.coefficients) for sent in contributions]
-        apply_(parameters, blocks, self.basis, terms)
+        reconstruct_(parameters, blocks, self.basis, terms)
 
 
 @final

@@ -25,7 +25,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from ferret_core import catalog
 from ferret_core.datasets._prompt import prompt_of
-from ferret_core.protocol.spec import Choice
+from ferret_core.protocol.spec import PluginChoice
 from ferret_core.system.device import chosen_device, place
 
 TEXTS = {
@@ -68,16 +68,16 @@ def main(
     pretrain(size, instructions(data), tokenizer, out, 60 * minutes, batch)
 
 
-def instructions(data: Path) -> list[Choice]:
+def instructions(data: Path) -> list[PluginChoice]:
     """The datasets in a folder with the official files."""
     return [
-        Choice.model_validate({"name": name, option: str(data / file), **others})
+        PluginChoice.model_validate({"name": name, option: str(data / file), **others})
         for name, (option, file, others) in TEXTS.items()
     ]
 
 
 def pretrain(
-    size: str, sources: Sequence[Choice], tokenizer: Path, out: Path, seconds: float, batch: int
+    size: str, sources: Sequence[PluginChoice], tokenizer: Path, out: Path, seconds: float, batch: int
 ) -> dict[str, Any]:
     """Trains on these datasets' texts on ``FERRET_DEVICE``. Returns the content of ``pretrain.json``."""
     torch.manual_seed(SEED)
@@ -107,7 +107,7 @@ def _config(size: Size, words: Any) -> LlamaConfig:
     )
 
 
-def _text(sources: Sequence[Choice], words: Any) -> torch.Tensor:
+def _text(sources: Sequence[PluginChoice], words: Any) -> torch.Tensor:
     """Returns all tokens, int64, example after example, in random order of the examples."""
     examples = [example for source in sources for example in catalog.dataset(source).train()]
     order = np.random.default_rng(SEED).permutation(len(examples))

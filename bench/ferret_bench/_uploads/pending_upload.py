@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.protocol.digest import digest_pieces
 from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.signatures import new_key
@@ -75,7 +75,7 @@ def accepted(database: Database, round_id: str) -> Sequence[str]:
         return [row.digest for row in contributions.of_round(s, round_id)]
 
 
-def _sealed(task: RoundTask, weights: int) -> Sealed:
+def _sealed(task: RoundTask, weights: int) -> SealedContribution:
     meta = ContributionMeta(
         format=FORMAT_VERSION,
         experiment=task.experiment,
@@ -88,4 +88,4 @@ def _sealed(task: RoundTask, weights: int) -> Sealed:
     update = np.resize(np.linspace(-1, 1, PATTERN, dtype=np.float32), weights)
     contribution = Contribution(meta, {"update": update})
     pieces = contribution.pieces()
-    return Sealed(pieces, digest_pieces(pieces), contribution)
+    return SealedContribution(pieces, digest_pieces(pieces), contribution)

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.spool import Spool
-from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.participant.uploader import Uploader
 
 
 def main(url: str, token: str, folder: str) -> None:
@@ -21,7 +21,7 @@ def main(url: str, token: str, folder: str) -> None:
     upload = spool.waiting()
     assert upload is not None
     begin = perf_counter()
-    Sending(transport, spool, lambda upload: None).send(upload)
+    Uploader(transport, spool, lambda upload: None).send(upload)
     print(json.dumps({"seconds": perf_counter() - begin, "sent": transport.traffic.up}), flush=True)
     sys.stdin.read()
 

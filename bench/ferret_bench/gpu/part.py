@@ -1,4 +1,4 @@
-"""The interface of a part: a file in ``parts`` with one final class ``Part``."""
+"""The interface of a part: a file in ``parts`` with one final class ``Suite``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Done = Mapping[str, Found]
 """Results of steps by name, without failed and skipped ones."""
 
 
-class Part(Protocol):
+class Suite(Protocol):
     """A part. ``title`` and ``lead`` are printed on the page. ``seconds`` is the time limit of all steps together."""
 
     title: str

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ferret_bench.gpu.part import Part
+from ferret_bench.gpu.part import Suite
 from ferret_bench.gpu.setup import Setup, described
 from ferret_bench.gpu.step import Ended, apart, here
 from ferret_cli.files import write
@@ -20,7 +20,7 @@ PARTS = ("kernels", "bounds", "federation", "tables", "frontier")
 Document = dict[str, Any]
 
 
-def part(name: str) -> Part:
+def part(name: str) -> Suite:
     return importlib.import_module(f"ferret_bench.gpu.parts.{name}").Part()
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece
 from ferret_core.projection.project import Projected, project
@@ -31,7 +31,7 @@ def receive(d: int, blocks: Sequence[Block], letter: str, terms: Sequence[Projec
     """The mean of the reconstructions Δ~ = V·γ, fp32 (d,)."""
     estimate = torch.zeros(d)
     scaled = [term._replace(coordinates=[gamma / -len(terms) for gamma in term.coordinates]) for term in terms]
-    apply_({NAME: estimate}, blocks, basis(letter), scaled)
+    reconstruct_({NAME: estimate}, blocks, basis(letter), scaled)
     return estimate
 
 

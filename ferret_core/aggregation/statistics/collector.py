@@ -22,7 +22,7 @@ from ferret_core.aggregation.statistics.schema import (
     root_mean_squares,
     sums,
 )
-from ferret_core.algorithms._base import Decodable
+from ferret_core.algorithms._base import DecodableUpdate
 from ferret_core.models.parameters import trainable
 from ferret_core.projection import project
 from ferret_core.protocol.digest import derive_seed
@@ -52,7 +52,7 @@ class StatisticsCollector:
             self._projected = ProjectedUpdates(traits.projection, self._blocks, device)
         elif traits.decodable:
             seed = derive_seed("compared", replica.digest)
-            self._dense = DenseUpdates(cast(Decodable, replica.algorithm), replica.state, replica.shapes, seed)
+            self._dense = DenseUpdates(cast(DecodableUpdate, replica.algorithm), replica.state, replica.shapes, seed)
 
     def see(self, contribution: Contribution) -> None:
         """Once for each, in participant order."""

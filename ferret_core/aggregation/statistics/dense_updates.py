@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ferret_core.aggregation.statistics.cosines import COMPARED, Cosines, cosines, of_weights
-from ferret_core.algorithms._base import Decodable, State
+from ferret_core.algorithms._base import DecodableUpdate, State
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.protocol.wire import Array, Contribution
 
@@ -20,7 +20,7 @@ DECODED = 1 << 24
 class DenseUpdates:
     """Those of one round, in the order in which they are seen; ``seed`` draws the entries."""
 
-    def __init__(self, algorithm: Decodable, state: State, shapes: Shapes, seed: int) -> None:
+    def __init__(self, algorithm: DecodableUpdate, state: State, shapes: Shapes, seed: int) -> None:
         self._algorithm, self._state, self._shapes = algorithm, state, shapes
         self._sizes = list(sizes(shapes).values())
         self._places, self._counts = _places(self._sizes, seed)

@@ -28,7 +28,7 @@ from ferret_core.projection.apply import reconstruct_into
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinate_encoding import Kind, decode
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.variance import relative_noise, square_of
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Contribution
@@ -134,7 +134,7 @@ class ProjectedUpdates:
         room = torch.empty(len(names), STRETCH, device=self._device)
         for position, block in enumerate(self._blocks):
             terms = [
-                Term(meta.seed or 0, torch.from_numpy(each[position]).to(self._device))
+                ReconstructionTerm(meta.seed or 0, torch.from_numpy(each[position]).to(self._device))
                 for meta, each in zip(kept, gammas, strict=True)
             ]
             inner, drawn = torch.zeros(len(names), len(names), dtype=torch.float64), 0

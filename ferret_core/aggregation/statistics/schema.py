@@ -14,7 +14,7 @@ import numpy as np
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.blocks import Block, cut
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.protocol.wire import Array
 
 MOST_BLOCKS = 1024
@@ -30,7 +30,7 @@ class BlockGroup(NamedTuple):
     end: int
 
 
-class CosineMatrix(Strict):
+class CosineMatrix(StrictModel):
     """Cosines between participants' updates: of the first with the second, the third …, of the second with the third …
 
     ``errors`` are standard errors, as the projection, or looking at some of the weights alone, puts them on each
@@ -42,7 +42,7 @@ class CosineMatrix(Strict):
     errors: list[float | None]
 
 
-class ReconstructionError(Strict):
+class ReconstructionError(StrictModel):
     """‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and its reconstruction Δ~, expected, and between which values
     it lies: two standard errors, or all that the participants' unknown cosines from 0 to 1 allow."""
 
@@ -51,7 +51,7 @@ class ReconstructionError(Strict):
     high: float
 
 
-class UpdateStatistics(Strict):
+class UpdateStatistics(StrictModel):
     """By part, in the model's order: the root mean square over its weights of what the round moved them by (``step``),
     of the noise of random directions that is expected in it, of the weights before, and of one participant's own
     update as its coordinates tell it. ``K`` is the mean over participants. What the algorithm does not have is None.

@@ -19,7 +19,7 @@ from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.optimizer_options import OptimizerName
@@ -42,7 +42,7 @@ class FederatedConfig(Protocol):
         """
         ...
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         """The most bytes of a contribution: no upload is read beyond them. :func:`size_of` makes it from layouts."""
         ...
 
@@ -66,7 +66,7 @@ class Preset(NamedTuple):
     options: dict[str, Any]
 
 
-class Size(NamedTuple):
+class ContributionSize(NamedTuple):
     """Bytes of a contribution: of its header at most, and of its arrays."""
 
     header: int
@@ -77,13 +77,13 @@ class Size(NamedTuple):
         return LENGTH_BYTES + self.header + self.arrays
 
 
-class SendsUpdate(Strict):
+class SendsUpdate(StrictModel):
     """Options of an algorithm whose participants send their whole update and nothing else."""
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, {"update": dense(shapes)})
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of({"update": dense(shapes)})
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
@@ -127,10 +127,10 @@ def dense(shapes: Shapes) -> Layout:
     return Layout(np.dtype(np.float32), (count(shapes),))
 
 
-def size_of(layouts: Mapping[str, Layout], numbers: int = 0) -> Size:
+def size_of(layouts: Mapping[str, Layout], numbers: int = 0) -> ContributionSize:
     """The size of a contribution of these arrays, with as many ``numbers`` in its metadata beside its own figures."""
     header = CONTRIBUTION_HEADER_BYTES + NUMBER_BYTES * numbers
-    return Size(header, sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values()))
+    return ContributionSize(header, sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values()))
 
 
 def check_layouts(arrays: Arrays, expected: Mapping[str, Layout]) -> None:

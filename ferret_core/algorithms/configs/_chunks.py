@@ -20,12 +20,12 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import BITS, Size, size_of
+from ferret_core.algorithms.configs._base import BITS, ContributionSize, size_of
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 from ferret_core.protocol.wire import Array, malformed
 
 SIDE = 64
@@ -96,7 +96,7 @@ class Chunks:
         return np.repeat(np.arange(len(self.cuts)), self.entries)
 
 
-class SparseChunks(Strict):
+class SparseChunks(StrictModel):
     """Options of an algorithm that sends some entries of every chunk; at most one of ``density`` and
     ``bytes_per_round`` is given."""
 
@@ -137,7 +137,7 @@ class SparseChunks(Strict):
     def layouts(self, entries: int, tensors: int) -> dict[str, Layout]:
         """Returns the layouts of the arrays that carry ``entries`` entries of ``tensors`` tensors."""
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(self.layouts(sum(self.chunks(shapes).entries), len(shapes)))
 
     @property

@@ -7,17 +7,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import AdamW, Size, check_layouts, size_of
+from ferret_core.algorithms.configs._base import AdamW, ContributionSize, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout, decode, layouts
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LOCAL
 
 
-class Config(Strict):
+class Config(StrictModel):
     """DiLoCo's options; the outer optimizer is the specification's ``[server]``."""
 
     coordinates: Literal["float32", "float16", "int8"] = Field(
@@ -29,7 +29,7 @@ class Config(Strict):
         check_layouts(contribution.arrays, self._layouts(shapes))
         self.tensors(contribution.arrays, list(sizes(shapes).values()))
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(self._layouts(shapes))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

@@ -8,13 +8,13 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import BITS, Size, check_layouts, check_metadata, size_of
+from ferret_core.algorithms.configs._base import BITS, ContributionSize, check_layouts, check_metadata, size_of
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinate_encoding import Layout
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LOCAL, LocalConfig
 
@@ -22,7 +22,7 @@ CHUNK = 4096
 """Entries that are rotated together; the last chunk is padded with zeros."""
 
 
-class Config(Strict):
+class Config(StrictModel):
     """DRIVE's options."""
 
     scale: Literal["unbiased", "biased"] = Field(
@@ -51,7 +51,7 @@ class Config(Strict):
         if bool(np.signbit(scales).any()):
             raise malformed("scales", float(scales.min()), "is negative")
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(self._layouts(shapes))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Self, cast
 
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinate_encoding import Kind, Layout, decode, layouts
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_REAL, MAX_WIDTH, Label
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LOCAL, LocalConfig
 
@@ -24,7 +24,7 @@ WEIGHT = ".weight"
 DEFAULT_RANK = 16
 
 
-class Cores(LocalConfig):
+class CoreConfig(LocalConfig):
     """Local Adam; cores need a larger learning rate than whole matrices."""
 
     learning_rate: float = Field(
@@ -32,7 +32,7 @@ class Cores(LocalConfig):
     )
 
 
-class Config(Strict):
+class Config(StrictModel):
     """Fed-SB's options."""
 
     rank: int | None = Field(
@@ -56,7 +56,7 @@ class Config(Strict):
         description="Linear layers to tune, by the ends of their names",
     )
     coordinates: Kind = Field(default="float16", description="Encoding of a core")
-    local: Cores = Field(default=Cores(), description=LOCAL)
+    local: CoreConfig = Field(default=CoreConfig(), description=LOCAL)
 
     @model_validator(mode="before")
     @classmethod
@@ -78,7 +78,7 @@ class Config(Strict):
         check_layouts(contribution.arrays, self._layouts(self.matrices(shapes)))
         self.cores(contribution.arrays, shapes)
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(self._layouts(self.matrices(shapes)))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Preset, Size, check_slopes, size_of, slope_norms, slopes
+from ferret_core.algorithms.configs._base import ContributionSize, Preset, check_slopes, size_of, slope_norms, slopes
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.limits import MAX_REAL
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
@@ -23,7 +23,7 @@ PRESETS = {
 }
 
 
-class Config(Strict):
+class Config(StrictModel):
     """FedKSeed's options; defaults of the rate, ε, T and K are from the paper."""
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
@@ -39,7 +39,7 @@ class Config(Strict):
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_slopes(contribution, task, self.local.directions)
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(slopes(self.local.directions))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import Preset, Size, check_metadata, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, Preset, check_metadata, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
@@ -21,7 +21,7 @@ from ferret_core.projection.coordinate_encoding import Kind, decode, layouts
 from ferret_core.projection.sparse_sign import TERMS, Sketch, bounds, sent_of, sketch
 from ferret_core.projection.variance import noise_share, relative_noise
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.expected_update_norm import expected_length
@@ -44,7 +44,7 @@ PRESETS = {
 }
 
 
-class Config(Strict):
+class Config(StrictModel):
     """Ferret's options. The default sends 8 kB: about 60,000 one-bit coordinates."""
 
     bytes_per_round: int | None = Field(
@@ -155,7 +155,7 @@ class Config(Strict):
             sent = contribution.arrays["coordinates"].nbytes
             raise malformed("coordinates.shape", [sent], f"is more than the {room} bytes that bytes_per_round leaves")
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         blocks = self.cut(shapes)
         apart = sum(block.size for block in blocks if block.whole)
         room = self.room(blocks, [0] * len(blocks))

@@ -7,19 +7,19 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, LocalConfig
 
 
-class Config(Strict):
+class Config(StrictModel):
     """FetchSGD's options; ``columns`` and ``bytes_per_round`` exclude each other."""
 
     rows: int = Field(default=5, ge=1, le=64, description="Rows of the sketch; an estimate is the median over them")
@@ -57,7 +57,7 @@ class Config(Strict):
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, self._layouts(shapes))
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(self._layouts(shapes))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

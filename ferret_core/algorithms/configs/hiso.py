@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, check_metadata, size_of, slope_norms, slopes
+from ferret_core.algorithms.configs._base import (
+    ContributionSize,
+    check_layouts,
+    check_metadata,
+    size_of,
+    slope_norms,
+    slopes,
+)
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.limits import MAX_SEQUENCES, MAX_STEPS
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 
-class FiveDirections(ZerothOrderConfig):
+class HisoLocalConfig(ZerothOrderConfig):
     """Steps of five directions, as in the authors' experiments; as many losses in total as FedKSeed."""
 
     steps: int = Field(
@@ -30,7 +37,7 @@ class FiveDirections(ZerothOrderConfig):
     )
 
 
-class Config(Strict):
+class Config(StrictModel):
     """HiSo's options."""
 
     smoothing: float = Field(
@@ -39,13 +46,13 @@ class Config(Strict):
         lt=1,
         description="Share ν of the newest squared gradient in the shared curvature; 0 means no curvature: DeComFL",
     )
-    local: FiveDirections = Field(default=FiveDirections(), description=LOCAL)
+    local: HisoLocalConfig = Field(default=HisoLocalConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.round_seed})
         check_layouts(contribution.arrays, slopes(self.local.directions))
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(slopes(self.local.directions))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

@@ -10,13 +10,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_WIDTH
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, LocalConfig
 
@@ -30,7 +30,7 @@ def sent_in(round_number: int) -> Side:
     return "P" if round_number % 2 else "Q"
 
 
-class Config(Strict):
+class Config(StrictModel):
     """PowerSGD's options."""
 
     rank: int = Field(
@@ -41,7 +41,7 @@ class Config(Strict):
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, self.layouts(shapes, sent_in(task.round)))
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         """Returns the size of the longer side."""
         return max(size_of(self.layouts(shapes, side)) for side in OTHER)
 

@@ -7,19 +7,19 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, check_metadata, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, check_layouts, check_metadata, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
 from ferret_core.algorithms.configs._radix_packing import level_layout, unpack_levels
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_ELEMENTS
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
 from ferret_core.training.config import LOCAL, LocalConfig
 
 
-class Config(Strict):
+class Config(StrictModel):
     """QSGD's options."""
 
     levels: int = Field(
@@ -42,7 +42,7 @@ class Config(Strict):
         if bool(np.signbit(arrays["norms"]).any()):
             raise malformed("norms", float(arrays["norms"].min()), "is negative")
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(self._layouts(count(shapes)), numbers=1)
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, dense, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, check_layouts, dense, size_of
 from ferret_core.algorithms.configs._norms import Norms, dense_norms
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, LocalConfig
 
 SENT = ("update", "control")
 
 
-class Config(Strict):
+class Config(StrictModel):
     """SCAFFOLD's options."""
 
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
@@ -23,7 +23,7 @@ class Config(Strict):
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, dict.fromkeys(SENT, dense(shapes)))
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(dict.fromkeys(SENT, dense(shapes)))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:

@@ -8,18 +8,18 @@ from typing import Annotated, Any, Literal, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import BITS, Size, check_bits, check_layouts, size_of
+from ferret_core.algorithms.configs._base import BITS, ContributionSize, check_bits, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution, malformed
 from ferret_core.training.config import LOCAL, LocalConfig
 
 
-class Config(Strict):
+class Config(StrictModel):
     """signSGD's options."""
 
     scale: Literal["mean"] | Annotated[float, Field(gt=0, le=MAX_REAL)] = Field(
@@ -65,7 +65,7 @@ class Config(Strict):
         if "scales" in arrays and bool(np.signbit(arrays["scales"]).any()):
             raise malformed("scales", float(arrays["scales"].min()), "is negative")
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(self._layouts(shapes))
 
     def _layouts(self, shapes: Shapes) -> dict[str, Layout]:

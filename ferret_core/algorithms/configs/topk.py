@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, check_layouts, size_of
 from ferret_core.algorithms.configs._elias_fano import index_layouts, unpack_indices
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.algorithms.configs._traits import Traits
@@ -17,14 +17,14 @@ from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout, Precision, decode, layouts
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.config import LOCAL, LocalConfig
 
 DEFAULT_FRACTION = 0.01
 
 
-class Config(Strict):
+class Config(StrictModel):
     """Top-K's options; at most one of ``fraction``, ``K`` and ``bytes_per_round`` is given."""
 
     fraction: float | None = Field(
@@ -75,7 +75,7 @@ class Config(Strict):
         unpack_indices(contribution.arrays, K, d)
         self.values(contribution.arrays, K)
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         d = count(shapes)
         return size_of(self._layouts(self.entries(d), d))
 

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from ferret_core.datasets.partitions._base import by_label, fill_up, need_examples
 from ferret_core.protocol.limits import MAX_EXAMPLES
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """Strength of the skew, and the minimum size of a client's share."""
 
     alpha: float = Field(default=0.5, ge=1e-3, le=1e6, description="Concentration: smaller is more skewed")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ferret_core.datasets.partitions._base import need_examples
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """No options."""
 
 

@@ -16,10 +16,10 @@ from pydantic import Field
 from ferret_core.datasets.partitions._base import by_label, unsuitable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_LABELS
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """The number of labels per client."""
 
     labels_per_client: int = Field(

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from ferret_core.datasets.partitions._base import by_label, need_examples
 from ferret_core.protocol.limits import MAX_EXAMPLES
-from ferret_core.protocol.spec import Strict
+from ferret_core.protocol.spec import StrictModel
 
 
-class Config(Strict):
+class Config(StrictModel):
     """The number of shards per client."""
 
     shards_per_client: int = Field(

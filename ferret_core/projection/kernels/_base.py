@@ -14,7 +14,7 @@ from torch import Tensor
 from ferret_core.projection.blocks import Block
 
 
-class Term(NamedTuple):
+class ReconstructionTerm(NamedTuple):
     """One contribution to a block: its seed and its coefficients, fp32 (K_l,).
 
     Coefficients are coordinates already multiplied by learning rate and weight.
@@ -24,7 +24,7 @@ class Term(NamedTuple):
     coefficients: Tensor
 
 
-class Pair(NamedTuple):
+class ProjectionInput(NamedTuple):
     """Elements ``start`` … of a block before and after, and the block's number of coordinates."""
 
     before: Tensor
@@ -38,12 +38,12 @@ class Pair(NamedTuple):
         return self.after
 
 
-class Move(NamedTuple):
+class UpdateInput(NamedTuple):
     """Elements ``start`` … of a block, and the terms that move them."""
 
     weights: Tensor
     block: Block
-    terms: Sequence[Term]
+    terms: Sequence[ReconstructionTerm]
     start: int = 0
 
     @property
@@ -63,7 +63,7 @@ class Kernel(Protocol):
         ...
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         """Computes weights (n,) ← weights − V·c for each term in turn, in place; then half types are rounded once.
 
@@ -77,10 +77,10 @@ class Kernel(Protocol):
 class Batched(Kernel, Protocol):
     """A kernel that processes vectors of many blocks together, all on one device."""
 
-    def project_all(self, pairs: Sequence[Pair], seed: int) -> list[Tensor]:
+    def project_all(self, pairs: Sequence[ProjectionInput], seed: int) -> list[Tensor]:
         """Returns the result of ``project`` for each pair."""
         ...
 
-    def apply_all_(self, moves: Sequence[Move], rounding: int = 0) -> None:
+    def apply_all_(self, moves: Sequence[UpdateInput], rounding: int = 0) -> None:
         """Applies ``apply_`` to each move."""
         ...

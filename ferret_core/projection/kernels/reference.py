@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import PairwiseSum, lanes
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.signs import TILE
 from ferret_core.projection.stochastic_rounding import stochastic
 
@@ -45,7 +45,7 @@ class Kernel:
         return gamma
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         sent = [term for term in terms if len(term.coefficients)]
         for part in _stretches(start, len(weights) if sent else 0):

@@ -11,7 +11,7 @@ from ferret_core.protocol.limits import MAX_LEASE_SECONDS, MAX_PART_BYTES
 from ferret_core.protocol.resources.base import Bytes, Count, Page, Resource, RoundNumber
 from ferret_core.protocol.sanitize import Line, Words
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.states import Awaited, ExperimentState, ParticipantState
+from ferret_core.protocol.states import ExperimentState, ParticipantState, WaitReason
 
 
 class Participant(Resource):
@@ -53,7 +53,7 @@ class Lease(Resource):
 class Waiting(Resource):
     """What a participant without an assignment waits for."""
 
-    awaited: Awaited = Field(
+    awaited: WaitReason = Field(
         description="Approval, other participants, the next round, contributions, the model, a resumption, or the end"
     )
     round: RoundNumber = Field(description="The round that it is about; 0 before round 1")

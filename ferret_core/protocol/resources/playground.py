@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ferret_core.protocol.errors import FieldError
-from ferret_core.protocol.playground import Side
+from ferret_core.protocol.playground import ModelSide
 from ferret_core.protocol.resources.base import Resource
 
 
@@ -18,7 +18,7 @@ class PlaygroundEvent(Resource):
     more of its answer. `done`: its answer is complete. `problem`: why the answers end early. `end`: nothing follows.
     """
 
-    side: Side | None = None
+    side: ModelSide | None = None
     round: int | None = Field(default=None, description="With `loading`: the round whose model is being read")
     text: str | None = Field(default=None, description="With `text`: the continuation of the answer")
     tokens: int | None = Field(default=None, description="With `done`: length of the answer")

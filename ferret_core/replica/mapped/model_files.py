@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ferret_core.models.safetensors_map import Array
-from ferret_core.projection.blocks import Held
-from ferret_core.system.atomic_files import room_for
+from ferret_core.projection.blocks import HeldRange
+from ferret_core.system.atomic_files import disk_full_as_error
 
 
 def prepare(source: Path, target: Path, arrays: Mapping[str, Array], moved: frozenset[str]) -> None:
@@ -22,7 +22,7 @@ def prepare(source: Path, target: Path, arrays: Mapping[str, Array], moved: froz
     Allocates their space now: raises ``storage.full`` before anything has moved.
     """
     target.mkdir()
-    with room_for(target):
+    with disk_full_as_error(target):
         for path in sorted(source.iterdir()):
             within = {name: array for name, array in arrays.items() if array.file == path.name}
             header = min(array.begin for array in within.values())
@@ -39,7 +39,7 @@ class Writer:
     """Writes moved elements to their places in the files of ``folder``: a target of ``project.moved_to``."""
 
     def __init__(
-        self, folder: Path, arrays: Mapping[str, Array], names: Mapping[str, str], held: Mapping[str, Held]
+        self, folder: Path, arrays: Mapping[str, Array], names: Mapping[str, str], held: Mapping[str, HeldRange]
     ) -> None:
         """``names``: each parameter's name in the files. ``held``: the elements to write here."""
         self.held, self._folder = held, folder
@@ -59,7 +59,7 @@ class Writer:
         array = self._arrays[parameter]
         view = elements.view(torch.uint8).numpy().data
         at = array.begin + begin * array.dtype.itemsize
-        with room_for(self._folder / array.file):
+        with disk_full_as_error(self._folder / array.file):
             while view:
                 written = os.pwrite(self._handles[array.file], view, at)
                 view, at = view[written:], at + written

@@ -16,7 +16,7 @@ import torch
 from ferret_core.algorithms._base import State
 from ferret_core.models.safetensors_map import Array
 from ferret_core.projection.apply import moved_to
-from ferret_core.projection.blocks import Held, cut
+from ferret_core.projection.blocks import HeldRange, cut
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.mapped.ipc import read, write
@@ -26,7 +26,7 @@ STATE = "state."
 """Prefix of the names of the algorithm's arrays in a message."""
 
 
-class Round(NamedTuple):
+class MoveRequest(NamedTuple):
     """A move of the model from the files in ``before`` to the files in ``after``.
 
     It belongs to the round with this ``number``; ``part`` is the fraction of the update's step.
@@ -40,7 +40,7 @@ class Round(NamedTuple):
     part: float
 
 
-class Pool:
+class ProcessPool:
     """``processes`` processes including this one: the others are started here, and end with this object."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Pool:
         return [process.id for process in self._others]
 
     @contextmanager
-    def moving(self, moved: Round, arrays: Mapping[str, Array]) -> Generator[None]:
+    def moving(self, moved: MoveRequest, arrays: Mapping[str, Array]) -> Generator[None]:
         """Makes this process write its range of the moved elements within the block; then waits for the others.
 
         Raises another process's exception, and ``ChildProcessError`` if one has ended.
@@ -91,7 +91,7 @@ class _Process:
     def id(self) -> int:
         return self._child.pid
 
-    def ask(self, moved: Round) -> None:
+    def ask(self, moved: MoveRequest) -> None:
         arrays = {"update": np.frombuffer(moved.update, np.uint8)}
         arrays |= {f"{STATE}{name}": array for name, array in moved.state.items()}
         folders = {"before": str(moved.before), "after": str(moved.after)}
@@ -126,8 +126,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def ranges(shapes: Mapping[str, tuple[int, ...]], processes: int) -> list[dict[str, Held]]:
+def ranges(shapes: Mapping[str, tuple[int, ...]], processes: int) -> list[dict[str, HeldRange]]:
     """Splits the model into ranges of equal length; returns each process's elements by parameter."""
     sizes = {name: torch.Size(shape).numel() for name, shape in shapes.items()}
     blocks = cut(sizes, min(processes, sum(sizes.values())))
-    return [{p.parameter: Held(p.begin, p.begin + p.length) for p in block.pieces} for block in blocks]
+    return [{p.parameter: HeldRange(p.begin, p.begin + p.length) for p in block.pieces} for block in blocks]

@@ -22,8 +22,8 @@ from ferret_core.models.save import MANIFEST
 from ferret_core.models.untrusted_folder import CONFIG
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica.mapped.model_files import prepare
-from ferret_core.replica.mapped.process_pool import Pool, Round
-from ferret_core.replica.mapped.scratch_folder import LOCK, OwnFolder, link
+from ferret_core.replica.mapped.process_pool import MoveRequest, ProcessPool
+from ferret_core.replica.mapped.scratch_folder import LOCK, ScratchFolder, link
 from ferret_core.replica.replica import Replica, ReplicaState
 
 SPARE = "spare"
@@ -43,14 +43,14 @@ class MappedReplica(Replica):
         self._arrays = arrays(source)
         wanted = {name: tuple(parameter.shape) for name, parameter in empty.model.named_parameters()}
         check_cover(wanted, getattr(torch, spec.model.dtype), self._arrays)
-        self._own = OwnFolder(root)
+        self._own = ScratchFolder(root)
         self._here = self._kept = 0
         self._keep(source)
         self._fill(empty)
         super().__init__(spec, empty)
         stored = _stored_names(self.model)
         self._names = {name: stored[name] for name in self.shapes}
-        self.pool = Pool(spec, self._names, self.shapes, processes)
+        self.pool = ProcessPool(spec, self._names, self.shapes, processes)
 
     def snapshot(self) -> ReplicaState:
         """Keeps the current files for :meth:`restore`, without a copy. An earlier standing becomes invalid."""
@@ -67,7 +67,7 @@ class MappedReplica(Replica):
     def apply(self, update: bytes, halvings: int = 0) -> None:
         before, after = self._generation(self._here), self._generation(self._here + 1)
         self._make(before, after)
-        moved = Round(before, after, update, self.state, self.round + 1, 0.5**halvings)
+        moved = MoveRequest(before, after, update, self.state, self.round + 1, 0.5**halvings)
         with self.pool.moving(moved, self._arrays):
             super().apply(update, halvings)
         self._here += 1

@@ -10,14 +10,14 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from ferret_core.system.atomic_files import room_for
+from ferret_core.system.atomic_files import disk_full_as_error
 
 LOCK = "lock"
 _WITHOUT = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}
 """Errors of file systems that cannot link."""
 
 
-class OwnFolder:
+class ScratchFolder:
     """A new folder below ``root``, locked while this process lives and removed with this object."""
 
     def __init__(self, root: Path) -> None:
@@ -61,5 +61,5 @@ def link(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in _WITHOUT:
             raise
-        with room_for(target):
+        with disk_full_as_error(target):
             shutil.copyfile(source, target)

@@ -17,7 +17,7 @@ from ferret_core import catalog
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.safetensors_map import arrays, tensors
 from ferret_core.projection.apply import moved_to
-from ferret_core.projection.blocks import Held
+from ferret_core.projection.blocks import HeldRange
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, decode
@@ -35,7 +35,7 @@ class Mover:
         self._algorithm = catalog.algorithm(ResolvedExperiment.of(spec))
         self._optimizer = ServerOptimizer(spec.server, spec.rounds)
         self._names: Mapping[str, str] = told["names"]
-        self._held = {name: Held(*range_) for name, range_ in told["held"].items()}
+        self._held = {name: HeldRange(*range_) for name, range_ in told["held"].items()}
         torch.set_num_threads(told["threads"])
 
     def move(self, sent: Mapping[str, Array], meta: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.distributed.sharded_tensor import gathered, is_shard
 
 STRETCH = 1 << 22
@@ -22,7 +22,7 @@ STRETCH = 1 << 22
 
 
 @contextmanager
-def whole_state(model: nn.Module, team: Team, scratch: Path) -> Generator[dict[str, torch.Tensor]]:
+def whole_state(model: nn.Module, team: ProcessGroup, scratch: Path) -> Generator[dict[str, torch.Tensor]]:
     """Yields the model's state by name in a file below ``scratch``, with tied tensors once in memory; empty on all
     processes except the first. Collective."""
     with tempfile.TemporaryDirectory(prefix=".whole-", dir=scratch if team.is_first else None) as folder:
@@ -35,7 +35,7 @@ def whole_state(model: nn.Module, team: Team, scratch: Path) -> Generator[dict[s
         yield state if team.is_first else {}
 
 
-def _whole(tensor: torch.Tensor, team: Team, file: Path) -> torch.Tensor:
+def _whole(tensor: torch.Tensor, team: ProcessGroup, file: Path) -> torch.Tensor:
     if not is_shard(tensor):
         return tensor.detach()
     whole = _mapped(tensor, file) if team.is_first else torch.empty(0)

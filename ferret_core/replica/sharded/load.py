@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.distributed.sharded_tensor import held, is_shard, local
 from ferret_core.models.load import LoadedModel, load, skeleton
 from ferret_core.models.safetensors_map import arrays, tensors
@@ -23,7 +23,7 @@ from ferret_core.protocol.spec import ModelSpec
 from ferret_core.replica.sharded.shard import cut, require_one_model
 
 
-def load_sharded(spec: ModelSpec, team: Team, *, anywhere: bool = False) -> LoadedModel:
+def load_sharded(spec: ModelSpec, team: ProcessGroup, *, anywhere: bool = False) -> LoadedModel:
     """Loads the model of ``spec`` in shards on the team's device, in evaluation mode, and its tokenizer. Collective.
 
     Raises the errors of :func:`ferret_core.models.load.load`, :func:`ferret_core.replica.sharded.shard.cut` and
@@ -42,7 +42,7 @@ def load_sharded(spec: ModelSpec, team: Team, *, anywhere: bool = False) -> Load
     return loaded
 
 
-def _in_turn(spec: ModelSpec, team: Team, anywhere: bool) -> LoadedModel:
+def _in_turn(spec: ModelSpec, team: ProcessGroup, anywhere: bool) -> LoadedModel:
     loaded: LoadedModel | None = None
     for rank in range(team.size):
         if rank == team.rank:

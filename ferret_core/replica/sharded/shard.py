@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from torch import nn
 
 from ferret_core.distributed.errors import team_broken
-from ferret_core.distributed.process_group import Team
-from ferret_core.distributed.sharded_tensor import Range, local, ranges
+from ferret_core.distributed.process_group import ProcessGroup
+from ferret_core.distributed.sharded_tensor import ElementRange, local, ranges
 from ferret_core.protocol.digest import canonical_json, digest_bytes
 from ferret_core.protocol.errors import FerretError
 
@@ -19,7 +19,7 @@ _SIZES = TypeAdapter(list[int])
 PLAIN = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def cut(model: nn.Module, team: Team) -> None:
+def cut(model: nn.Module, team: ProcessGroup) -> None:
     """Reduces each parameter of ``model`` to this process's rows, in place and on the team's device.
 
     Parameters on the meta device stay there. Raises ``model.invalid`` for a model that cannot be sharded.
@@ -35,7 +35,7 @@ def cut(model: nn.Module, team: Team) -> None:
     fully_shard(model, mesh=team.mesh, reshard_after_forward=True)
 
 
-def require_one_model(model: nn.Module, team: Team) -> None:
+def require_one_model(model: nn.Module, team: ProcessGroup) -> None:
     """Raises ``team.broken`` if the processes have sharded different models, or if their shards do not cover it.
     Collective."""
     team.same("model", outline(model))
@@ -70,7 +70,7 @@ def outline(model: nn.Module) -> str:
     return digest_bytes(canonical_json(there))
 
 
-def require_cover(model: nn.Module, team: Team) -> None:
+def require_cover(model: nn.Module, team: ProcessGroup) -> None:
     """Raises ``team.broken`` unless the shards of all processes cover each parameter exactly once."""
     parameters = dict(model.named_parameters())
     sizes = team.values([local(parameter).numel() for parameter in parameters.values()], _SIZES)
@@ -81,7 +81,7 @@ def require_cover(model: nn.Module, team: Team) -> None:
         check_cover(name, ranges(parameter), [of_rank[number] for of_rank in sizes])
 
 
-def check_cover(name: str, expected: Sequence[Range], sizes: Sequence[int]) -> None:
+def check_cover(name: str, expected: Sequence[ElementRange], sizes: Sequence[int]) -> None:
     """Raises ``team.broken`` unless each process holds the number of elements of the parameter ``name`` in its
     range."""
     for rank, (part, size) in enumerate(zip(expected, sizes, strict=True)):

@@ -13,7 +13,7 @@ import redis
 
 from ferret_api.limits import counters
 from ferret_api.limits.counters import SharedCounts
-from ferret_api.limits.errors import TooMany
+from ferret_api.limits.errors import RateLimitExceeded
 from ferret_api.limits.rate_limits import RateLimits
 from ferret_api.settings import ApiSettings
 from ferret_cli.stack import broker as embedded
@@ -120,7 +120,7 @@ def _refused(limits: RateLimits, participant: str) -> bool:
     time.sleep(0.5)  # both share in between
     try:
         limits.admit_participant(participant)
-    except TooMany:
+    except RateLimitExceeded:
         return True
     return False
 

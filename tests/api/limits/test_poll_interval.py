@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from ferret_api.limits import poll_interval
-from ferret_api.limits.poll_interval import Pace
-from ferret_core.protocol.states import Awaited
-from ferret_db.engine.wait_reason import Waiting
+from ferret_api.limits.poll_interval import PollInterval
+from ferret_core.protocol.states import WaitReason
+from ferret_db.engine.wait_reason import WaitStatus
 from ferret_db.tables import Participant
 
-SOON, LATER = Waiting(Awaited.MODEL, 3), Waiting(Awaited.CONTRIBUTIONS, 3, 100, 1000)
+SOON, LATER = WaitStatus(WaitReason.MODEL, 3), WaitStatus(WaitReason.CONTRIBUTIONS, 3, 100, 1000)
 
 
-def pauses(site: Any, enrolled: int, waiting: Waiting | None = SOON, **sizes: Any) -> list[float]:
+def pauses(site: Any, enrolled: int, waiting: WaitStatus | None = SOON, **sizes: Any) -> list[float]:
     """A thousand, of an experiment with so many participants."""
     experiment_id = site.submit(participants={"edge": 2})
     rows = [
@@ -28,7 +28,7 @@ def pauses(site: Any, enrolled: int, waiting: Waiting | None = SOON, **sizes: An
     ]
     with site.database.begin() as s:
         s.add_all(rows)
-    chosen = Pace(replace(site.context.settings.sizing, **sizes))
+    chosen = PollInterval(replace(site.context.settings.sizing, **sizes))
     with site.database.read() as s:
         chosen.count(s)
     return [chosen.seconds(waiting) for _ in range(1000)]
@@ -67,7 +67,7 @@ def test_participants_of_experiments_that_are_over_do_not_count(site: Any) -> No
 def test_newcomers_are_counted_after_a_while(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poll_interval, "COUNT_SECONDS", 0.0)
     site.submit(participants={"edge": 2})
-    chosen = Pace(replace(site.context.settings.sizing, polls_per_second=1.0))
+    chosen = PollInterval(replace(site.context.settings.sizing, polls_per_second=1.0))
     with site.database.read() as s:
         chosen.count(s)
     assert chosen.seconds(SOON) <= 3
@@ -81,15 +81,15 @@ def test_newcomers_are_counted_after_a_while(site: Any, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("waiting", "near"),
     [
-        (Waiting(Awaited.MODEL, 1), True),
-        (Waiting(Awaited.ROUND, 2), True),
-        (Waiting(Awaited.CONTRIBUTIONS, 1, 90, 100), True),
-        (Waiting(Awaited.CONTRIBUTIONS, 1, 89, 100), False),
-        (Waiting(Awaited.PARTICIPANTS, 0, 1, 2), False),
-        (Waiting(Awaited.RESUMPTION, 4), False),
-        (Waiting(Awaited.END, 9), False),
+        (WaitStatus(WaitReason.MODEL, 1), True),
+        (WaitStatus(WaitReason.ROUND, 2), True),
+        (WaitStatus(WaitReason.CONTRIBUTIONS, 1, 90, 100), True),
+        (WaitStatus(WaitReason.CONTRIBUTIONS, 1, 89, 100), False),
+        (WaitStatus(WaitReason.PARTICIPANTS, 0, 1, 2), False),
+        (WaitStatus(WaitReason.RESUMPTION, 4), False),
+        (WaitStatus(WaitReason.END, 9), False),
         (None, False),
     ],
 )
-def test_a_round_is_near_once_nearly_all_is_there(waiting: Waiting | None, near: bool) -> None:
+def test_a_round_is_near_once_nearly_all_is_there(waiting: WaitStatus | None, near: bool) -> None:
     assert poll_interval.is_near(waiting) is near

@@ -19,7 +19,7 @@ from ferret_core.datasets._chat_template import fitting
 from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.evaluation import streaming_generation
 from ferret_core.evaluation.generate import generate
-from ferret_core.evaluation.streaming_generation import Answer
+from ferret_core.evaluation.streaming_generation import GeneratedAnswer
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.artifacts import Artifact
@@ -74,12 +74,12 @@ def test_ctrl_c_ends_the_answer_and_not_the_questions(
 ) -> None:
     answers = iter([KeyboardInterrupt(), "second"])
 
-    def answer(*given: Any) -> Answer:
+    def answer(*given: Any) -> GeneratedAnswer:
         following = next(answers)
         if isinstance(following, KeyboardInterrupt):
             raise following
         given[-1](following)
-        return Answer(following, 1, "model")
+        return GeneratedAnswer(following, 1, "model")
 
     monkeypatch.setattr(streaming_generation, "answer", answer)
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))

@@ -16,7 +16,7 @@ from ferret_sdk.participant import membership
 from ferret_sdk.participant.egress_log import SentLog, carrying
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.membership_files import note_end
-from ferret_sdk.participant.paths import Places
+from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.usage_counter import Usage
 from tests.refusals import refused
 
@@ -42,7 +42,7 @@ def site(home: Path) -> Path:
             key=new_key(),
         )
         membership.save(home, member)
-        places = Places(home, experiment, participant)
+        places = ParticipantPaths(home, experiment, participant)
         places.base.mkdir()
         (places.base / "model.safetensors").write_bytes(bytes(3000))
         with carrying(7, "c" * 64):

@@ -35,7 +35,7 @@ def test_it_tells_of_parts_queues_and_workers_and_fails_where_a_part_is_missing(
     experiment_id = live.site.running()
     (assignment_id,) = live.site.open_round(experiment_id, simulated=["client-001"])
     with live.site.database.begin() as s:
-        who = workers.Identity("train-gpu-7-a1", Queue.TRAIN, "gpu-box", 7, "cuda")
+        who = workers.WorkerIdentity("train-gpu-7-a1", Queue.TRAIN, "gpu-box", 7, "cuda")
         task_attempts.begin(s, TaskName.TRAIN, assignment_id, who, strikes=3)
     ended = cli("status")
     assert ended.returncode == 1

@@ -8,7 +8,7 @@ import pytest
 from torch import nn
 
 from ferret_core.aggregation.loss_guard import LossGuard, explosion_limit
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
 
@@ -35,7 +35,7 @@ def test_a_run_of_three_rounds_measures_four_models(
 
 
 def test_only_the_remembered_model_is_not_measured(tiny_model: nn.Module, measured: list[float]) -> None:
-    guard = LossGuard(Shard([Encoded([0, 3], [20, 1])], pad_id=2))
+    guard = LossGuard(ClientData([Encoded([0, 3], [20, 1])], pad_id=2))
     before = guard.loss_of("before", tiny_model)
     assert [guard.loss_of("before", tiny_model), len(measured)] == [before, 1]
     guard.remember("after", 2.5)

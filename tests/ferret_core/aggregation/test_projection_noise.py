@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ferret_core import catalog
 from ferret_core.aggregation import projection_noise
 from ferret_core.models.parameters import trainable
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece
 from ferret_core.projection.coordinate_encoding import Kind
@@ -45,7 +45,7 @@ def test_the_relative_noise_is_that_of_reconstructions(name: str, d: int, K: int
     for seed in range(48):
         projected = project(before, after, blocks, basis(name), [K], seed)
         sent = dequantize(quantize(projected.coordinates, kind, seed), kind, [K])
-        apply_(moved := {"w": torch.zeros(d)}, blocks, basis(name), [projected._replace(coordinates=sent)])
+        reconstruct_(moved := {"w": torch.zeros(d)}, blocks, basis(name), [projected._replace(coordinates=sent)])
         errors.append(float((moved["w"] + delta).square().sum() / delta.square().sum()))
     assert float(np.mean(errors)) == pytest.approx(relative_noise(name, kind, d, K), rel=0.06)
 
@@ -63,7 +63,7 @@ def test_the_relative_noise_of_sparse_coordinates_is_that_of_reconstructions(
         projected = project(before, after, blocks, basis(name), [K], seed)
         arrays = quantize(projected.coordinates, "sparse_sign", room=room)
         sent = dequantize(arrays, "sparse_sign", [K])
-        apply_(moved := {"w": torch.zeros(d)}, blocks, basis(name), [projected._replace(coordinates=sent)])
+        reconstruct_(moved := {"w": torch.zeros(d)}, blocks, basis(name), [projected._replace(coordinates=sent)])
         errors.append(float((moved["w"] + delta).square().sum() / delta.square().sum()))
         told.append(relative_noise(name, "sparse_sign", d, K, int(arrays["sent"][0])))
     assert float(np.mean(errors)) == pytest.approx(float(np.mean(told)), rel=0.06)

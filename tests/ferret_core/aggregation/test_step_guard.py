@@ -16,7 +16,7 @@ from ferret_core.aggregation.step_guard import MOST_NOISE, loss_limit, noise_rat
 from ferret_core.ledger.record import MOST_HALVINGS, LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from tests.refusals import refused
@@ -114,7 +114,7 @@ def test_who_has_no_development_data_replays_the_same_model(toy_spec: Spec, serv
     result = simulate(spec, on_update=entries.append)
     assert any(record.halvings for record in result.ledger)
     replica = Replica.load(catalog.resolve(spec).spec)
-    assert [record.halvings for record in follow(replica, entries)] == [entry.record.halvings for entry in entries]
+    assert [record.halvings for record in replay(replica, entries)] == [entry.record.halvings for entry in entries]
     assert replica.digest == result.digest
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from ferret_core.algorithms import _base
 from ferret_core.algorithms._base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionMeta
@@ -87,7 +87,7 @@ class Lab:
         self._train = train if callable(train) else moved_by(train)
         for array in memory.values():
             array.flags.writeable = False  # as it is when it was read: a round that is not committed must not change it
-        client = Client(TASK.model_copy(update=task), Shard([Encoded([1], [2])], pad_id=0), memory, self.on_step)
+        client = Client(TASK.model_copy(update=task), ClientData([Encoded([1], [2])], pad_id=0), memory, self.on_step)
         update = algorithm.local_update(model, state, client)
         received = sent_over_the_wire(update, client)
         algorithm.config.check(received, client.task, shapes(model))

@@ -18,7 +18,7 @@ from ferret_core import catalog
 from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.algorithms._base import Client
 from ferret_core.client.local_round import contribute
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import load
@@ -58,7 +58,7 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in trainable(model).items()}
 
 
-def contributions(replica: Replica, on_step: Callable[[int], None] | None = None) -> list[Sealed]:
+def contributions(replica: Replica, on_step: Callable[[int], None] | None = None) -> list[SealedContribution]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
     tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)

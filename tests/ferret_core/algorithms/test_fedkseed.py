@@ -22,7 +22,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution, encode
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds.sampling import client_names, round_tasks
-from ferret_core.training.zeroth_order import descend
+from ferret_core.training.zeroth_order import zeroth_order_steps
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -75,7 +75,7 @@ def test_the_server_ends_where_a_lone_participant_did(toy_spec: SpecFactory) -> 
     config = fedkseed.Config.model_validate(replica.spec.algorithm.options)
     drawn = _seed_pool.draw(np.ones(9, np.int64), client.task.seed, 40)
     seeds = replica.state["candidates"][drawn].tolist()
-    walk = descend(alone.model, client.shard.batches(2, client.task.data_seed), config.local, seeds)
+    walk = zeroth_order_steps(alone.model, client.shard.batches(2, client.task.data_seed), config.local, seeds)
     assert np.array_equal(walk.slopes, sent.arrays["slopes"])
     unit = torch.finfo(torch.float32).eps * float(weights(alone.model).abs().max())
     torch.testing.assert_close(weights(replica.model), weights(alone.model), rtol=0, atol=60 * unit)

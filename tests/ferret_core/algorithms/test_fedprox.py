@@ -13,7 +13,7 @@ from ferret_core import catalog
 from ferret_core.algorithms import fedprox
 from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms.fedprox import proximal
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
@@ -50,7 +50,7 @@ def test_without_the_pull_it_is_fedavg(toy_spec: SpecFactory) -> None:
 
 
 def test_a_stronger_pull_keeps_a_participant_closer(tiny_model: LlamaForCausalLM) -> None:
-    shard = Shard([Encoded([3, 4, 5], [6, 7, 1]), Encoded([3, 5], [8, 1])], pad_id=2)
+    shard = ClientData([Encoded([3, 4, 5], [6, 7, 1]), Encoded([3, 5], [8, 1])], pad_id=2)
     start = {name: weight.detach().clone() for name, weight in trainable(tiny_model).items()}
     config, ways = LocalConfig(optimizer="sgd", learning_rate=0.1, steps=8, accumulation=1), []
     for mu in (0.0, 1.0, 4.0):
@@ -65,7 +65,7 @@ def test_a_stronger_pull_keeps_a_participant_closer(tiny_model: LlamaForCausalLM
 
 
 def test_gradients_are_clipped_with_the_correction_in_them(tiny_model: LlamaForCausalLM) -> None:
-    shard = Shard([Encoded([3, 4, 5], [6, 7, 1])], pad_id=2)
+    shard = ClientData([Encoded([3, 4, 5], [6, 7, 1])], pad_id=2)
     start = {name: weight.detach().clone() for name, weight in trainable(tiny_model).items()}
     config = LocalConfig(optimizer="sgd", learning_rate=1.0, steps=1, accumulation=1, clip_norm=0.01)
 

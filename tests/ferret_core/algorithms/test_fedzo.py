@@ -17,7 +17,7 @@ from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds.sampling import client_names, round_tasks
-from ferret_core.training.zeroth_order import descend
+from ferret_core.training.zeroth_order import zeroth_order_steps
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -49,7 +49,7 @@ def test_the_server_takes_one_participants_model_as_it_is(toy_spec: SpecFactory)
     algorithm.apply_update(replica.model, {}, algorithm.aggregate({}, [Weighted(3.0, sent)]), 1.0)
     local = fedzo.Config.model_validate(replica.spec.algorithm.options).local
     seeds = [derive_seed(client.task.seed, "direction", n) for n in range(15)]
-    slopes = descend(alone.model, client.shard.batches(2, client.task.data_seed), local, seeds).slopes
+    slopes = zeroth_order_steps(alone.model, client.shard.batches(2, client.task.data_seed), local, seeds).slopes
     assert slopes.shape == (15,)
     torch.testing.assert_close(weights(replica.model), weights(alone.model), rtol=0, atol=1e-7)
 

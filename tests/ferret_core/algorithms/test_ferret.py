@@ -15,7 +15,7 @@ from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.algorithms import _base, fedavg, ferret
 from ferret_core.algorithms._base import Client, LocalUpdate, Weighted
 from ferret_core.client.local_round import contribute
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.digest import model_digest
@@ -127,7 +127,7 @@ def test_three_rounds_give_the_same_bits_everywhere(
     model = Weights(getattr(torch, dtype))
     algorithm = ferret.Algorithm(ferret.Config(bytes_per_round=400, whole_up_to=7, allocation="optimal"))
     state = algorithm.init_state(model, 0)
-    shard = Shard([Encoded([1], [2])], pad_id=0)
+    shard = ClientData([Encoded([1], [2])], pad_id=0)
     for number in (1, 2, 3):
         tasks = [
             TASK.model_copy(update={"base_digest": model_digest(model), "seed": seed, "data_seed": seed + number})

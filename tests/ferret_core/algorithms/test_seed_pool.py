@@ -12,7 +12,7 @@ from ferret_core.algorithms import _seed_pool, fedkseed
 from ferret_core.algorithms._base import Client, State, Weighted
 from ferret_core.algorithms._seed_pool import odds
 from ferret_core.client.local_round import contribute
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
@@ -29,7 +29,7 @@ def replica_of(spec: ExperimentSpec) -> Replica:
     return Replica.load(catalog.resolve(spec).spec)
 
 
-def one_round(replica: Replica) -> list[Sealed]:
+def one_round(replica: Replica) -> list[SealedContribution]:
     data = FederatedData(replica.spec, replica.tokenizer, replica.context)
     names = client_names(replica.spec.participants.simulated)
     tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)

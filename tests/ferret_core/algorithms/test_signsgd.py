@@ -12,7 +12,7 @@ from ferret_core.algorithms._base import Weighted
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.models.parameters import shapes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice, ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.simulate import simulate
 from tests.algorithms import METADATA
@@ -120,7 +120,7 @@ def test_a_vote_with_error_feedback_is_refused() -> None:
         signsgd.Config(error_feedback=True, aggregation="vote")
     algorithm = {"name": "signsgd", "error_feedback": True, "aggregation": "vote"}
     with refused("spec.invalid", "aggregation = 'mean'"):
-        catalog.filled("algorithm", Choice.model_validate(algorithm))
+        catalog.filled("algorithm", PluginChoice.model_validate(algorithm))
 
 
 @pytest.mark.parametrize(

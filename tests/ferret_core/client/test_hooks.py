@@ -13,7 +13,7 @@ import torch
 from ferret_core import catalog
 from ferret_core.algorithms._base import Client
 from ferret_core.client.hooks import Site
-from ferret_core.client.local_round import Part, contribute
+from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import SIMULATION
@@ -21,7 +21,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds import sampling
 from ferret_core.simulate import simulate
-from ferret_core.training.custom_training import Context, Own
+from ferret_core.training.custom_training import CustomTraining, TrainingContext
 from tests.algorithms import NAMES
 from tests.refusals import refused
 
@@ -30,7 +30,7 @@ FIXED = {"fedkseed", "fedprox", "fedzo", "hiso", "scaffold"}
 """Their own training is part of what they send."""
 
 
-def steps(model: Any, examples: Any, context: Context) -> float:
+def steps(model: Any, examples: Any, context: TrainingContext) -> float:
     """Plain descent by hand."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     losses: list[float] = []
@@ -44,15 +44,15 @@ def steps(model: Any, examples: Any, context: Context) -> float:
 
 
 @pytest.fixture
-def part(toy_spec: SpecFactory) -> Callable[..., Part]:
+def part(toy_spec: SpecFactory) -> Callable[..., LocalRound]:
     """One participant's part in round 1 with a site's own functions."""
 
-    def make(site: Site, algorithm: str = "fedavg", **options: Any) -> Part:
+    def make(site: Site, algorithm: str = "fedavg", **options: Any) -> LocalRound:
         spec = toy_spec(algorithm, options=options)
         replica = Replica.load(spec)
         data = FederatedData(spec, replica.tokenizer, replica.context)
         (task, *_) = sampling.round_tasks(spec, SIMULATION, 1, ["client-001"], replica.digest)
-        own = Own(site, data.examples("client-001"), replica.tokenizer)
+        own = CustomTraining(site, data.examples("client-001"), replica.tokenizer)
         digest = replica.digest
         made = contribute(replica, Client(task, data.shard("client-001"), own=own))
         assert replica.digest == digest, "the model is left as it was"
@@ -84,7 +84,7 @@ def test_it_trains_in_every_algorithm_that_takes_it_and_is_refused_in_all_others
 ) -> None:
     called: list[int] = []
 
-    def train(model: Any, examples: Any, context: Context) -> None:
+    def train(model: Any, examples: Any, context: TrainingContext) -> None:
         called.append(context.round)
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         for weight in weights:
@@ -104,8 +104,8 @@ def test_it_trains_in_every_algorithm_that_takes_it_and_is_refused_in_all_others
         assert "train_loss" not in result.rounds[1].metrics
 
 
-def test_what_it_is_told_is_what_the_experiment_asks_for(part: Callable[..., Part]) -> None:
-    seen: list[tuple[Any, Context]] = []
+def test_what_it_is_told_is_what_the_experiment_asks_for(part: Callable[..., LocalRound]) -> None:
+    seen: list[tuple[Any, TrainingContext]] = []
     local = {
         "learning_rate": 0.5,
         "schedule": "linear",
@@ -115,7 +115,7 @@ def test_what_it_is_told_is_what_the_experiment_asks_for(part: Callable[..., Par
         "steps": None,
     }
 
-    def look(model: Any, examples: Any, context: Context) -> None:
+    def look(model: Any, examples: Any, context: TrainingContext) -> None:
         batches = list(context.batches())
         assert [tuple(batch) for batch in batches] == [("input_ids", "attention_mask", "labels")] * context.steps
         assert {len(batch["input_ids"]) for batch in batches} == {6}
@@ -132,10 +132,10 @@ def test_what_it_is_told_is_what_the_experiment_asks_for(part: Callable[..., Par
     assert context.tokenizer.decode(context.shard.examples[0].response).startswith(examples[0].output)
 
 
-def test_all_that_it_draws_follows_from_the_task(part: Callable[..., Part]) -> None:
+def test_all_that_it_draws_follows_from_the_task(part: Callable[..., LocalRound]) -> None:
     drawn: list[tuple[float, ...]] = []
 
-    def draw(model: Any, examples: Any, context: Context) -> None:
+    def draw(model: Any, examples: Any, context: TrainingContext) -> None:
         drawn.append((random.random(), float(np.random.random()), float(torch.rand(()))))
 
     random.seed(1)
@@ -148,12 +148,12 @@ def test_all_that_it_draws_follows_from_the_task(part: Callable[..., Part]) -> N
     assert (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
 
 
-def test_its_own_loss_is_reported_and_is_of_the_model_before_it_is_trained(part: Callable[..., Part]) -> None:
+def test_its_own_loss_is_reported_and_is_of_the_model_before_it_is_trained(part: Callable[..., LocalRound]) -> None:
     site = trained_by(lambda model, examples, context: [weight.data.zero_() for weight in model.parameters()] and None)
     modes: list[tuple[bool, bool]] = []
 
     @site.evaluate
-    def evaluate(model: Any, examples: Any, context: Context) -> float:
+    def evaluate(model: Any, examples: Any, context: TrainingContext) -> float:
         modes.append((model.training, torch.is_grad_enabled()))
         return 1.0 + float(next(model.parameters()).any())
 
@@ -169,34 +169,36 @@ def test_a_site_may_only_evaluate_whatever_the_algorithm(toy_spec: SpecFactory) 
     assert (result.rounds[1].metrics["site_loss"], result.digest) == (3.0, simulate(spec).digest)
 
 
-def replace(model: Any, examples: Any, context: Context) -> None:
+def replace(model: Any, examples: Any, context: TrainingContext) -> None:
     model.lm_head = torch.nn.Linear(2, 2)
 
 
-def add(model: Any, examples: Any, context: Context) -> None:
+def add(model: Any, examples: Any, context: TrainingContext) -> None:
     model.extra = torch.nn.Parameter(torch.zeros(1))
 
 
-def answer(model: Any, examples: Any, context: Context) -> Any:
+def answer(model: Any, examples: Any, context: TrainingContext) -> Any:
     return {"loss": 1.0}
 
 
 @pytest.mark.parametrize(
     ("function", "message"), [(replace, "another tensor"), (add, "adds none"), (answer, "returns a loss as a number")]
 )
-def test_a_function_that_does_something_else_is_told(part: Callable[..., Part], function: Any, message: str) -> None:
+def test_a_function_that_does_something_else_is_told(
+    part: Callable[..., LocalRound], function: Any, message: str
+) -> None:
     with pytest.raises(TypeError, match=message):
         part(trained_by(function))
 
 
-def test_it_is_refused_where_its_gradients_would_say_what_is_sent(part: Callable[..., Part]) -> None:
+def test_it_is_refused_where_its_gradients_would_say_what_is_sent(part: Callable[..., LocalRound]) -> None:
     with refused("training.unsupported", "it uses the gradient of every local step"):
         part(trained_by(steps), "ferret", allocation="curvature")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_model_or_loss_that_is_no_number_is_not_sent(part: Callable[..., Part], value: float) -> None:
-    def spoil(model: Any, examples: Any, context: Context) -> None:
+def test_a_model_or_loss_that_is_no_number_is_not_sent(part: Callable[..., LocalRound], value: float) -> None:
+    def spoil(model: Any, examples: Any, context: TrainingContext) -> None:
         next(model.parameters()).data.fill_(value)
 
     for site in (trained_by(spoil), trained_by(lambda model, examples, context: value)):
@@ -204,8 +206,8 @@ def test_a_model_or_loss_that_is_no_number_is_not_sent(part: Callable[..., Part]
             part(site)
 
 
-def test_what_was_frozen_is_tuned_again_and_frozen_weights_stay_frozen(part: Callable[..., Part]) -> None:
-    def freeze(model: Any, examples: Any, context: Context) -> None:
+def test_what_was_frozen_is_tuned_again_and_frozen_weights_stay_frozen(part: Callable[..., LocalRound]) -> None:
+    def freeze(model: Any, examples: Any, context: TrainingContext) -> None:
         first, *others = [weight for weight in model.parameters() if weight.requires_grad]
         first.requires_grad_(False)
         for weight in others:
@@ -213,7 +215,7 @@ def test_what_was_frozen_is_tuned_again_and_frozen_weights_stay_frozen(part: Cal
 
     assert part(trained_by(freeze)).sealed.contribution.arrays["update"].any()
 
-    def thaw(model: Any, examples: Any, context: Context) -> None:
+    def thaw(model: Any, examples: Any, context: TrainingContext) -> None:
         for weight in model.parameters():
             weight.requires_grad_(True)
 

@@ -5,21 +5,21 @@ from itertools import islice
 import numpy as np
 import torch
 
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from tests.refusals import refused
 
 
-def shard(count: int) -> Shard:
+def shard(count: int) -> ClientData:
     """Example i is one prompt token and i + 1 response tokens, all of value 10 + i."""
-    return Shard([Encoded([10 + i], [10 + i] * (i + 1)) for i in range(count)], pad_id=3)
+    return ClientData([Encoded([10 + i], [10 + i] * (i + 1)) for i in range(count)], pad_id=3)
 
 
-def drawn(shard: Shard, size: int, seed: int, batches: int) -> list[list[int]]:
+def drawn(shard: ClientData, size: int, seed: int, batches: int) -> list[list[int]]:
     return [batch.input_ids[:, 0].tolist() for batch in islice(shard.batches(size, seed), batches)]
 
 
 def test_a_batch_is_right_padded_and_only_responses_bear_labels() -> None:
-    batch = next(Shard([Encoded([5, 6], [7]), Encoded([5], [8, 9, 1])], pad_id=3).ordered(2))
+    batch = next(ClientData([Encoded([5, 6], [7]), Encoded([5], [8, 9, 1])], pad_id=3).ordered(2))
     assert batch.input_ids.tolist() == [[5, 8, 9, 1], [5, 6, 7, 3]]
     assert batch.attention_mask.tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
     assert batch.labels.tolist() == [[-100, 8, 9, 1], [-100, -100, 7, -100]]
@@ -63,4 +63,4 @@ def test_ordered_gives_every_example_once_longest_first() -> None:
 
 def test_an_empty_shard_says_what_to_change() -> None:
     with refused("partition.invalid", "fewer participants or more data"):
-        Shard([], pad_id=0)
+        ClientData([], pad_id=0)

@@ -9,13 +9,13 @@ import sys
 import torch
 
 from ferret_core.distributed import barrier, process_group
-from ferret_core.distributed.process_group import Team
+from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.protocol.errors import FerretError
 
 barrier.GRACE_SECONDS = 2.0
 
 
-def work(case: str, team: Team) -> str:
+def work(case: str, team: ProcessGroup) -> str:
     last = team.rank == team.size - 1
     team.numbers(1.0)
     match case:
@@ -37,7 +37,7 @@ def work(case: str, team: Team) -> str:
     return "result"
 
 
-def ended(team: Team, case: str) -> str:
+def ended(team: ProcessGroup, case: str) -> str:
     try:
         return barrier.together(team, case, lambda: work(case, team), str)
     except FerretError as error:

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from ferret_core.distributed.environment import Place, from_environment
+from ferret_core.distributed.environment import ProcessRank, from_environment
 from tests.refusals import refused
 
 TOLD = {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 
 
 def test_the_place_that_torchrun_tells() -> None:
-    assert from_environment(TOLD) == Place(rank=1, size=4, local=1)
+    assert from_environment(TOLD) == ProcessRank(rank=1, size=4, local=1)
 
 
 @pytest.mark.parametrize("told", [{}, {"RANK": "0", "WORLD_SIZE": "1"}])

@@ -6,13 +6,18 @@ import pytest
 import torch
 
 from ferret_core.distributed import process_group, sharded_tensor
-from ferret_core.distributed.sharded_tensor import Range, ranges
+from ferret_core.distributed.sharded_tensor import ElementRange, ranges
 
 
 def test_rows_are_cut_as_fsdp_cuts_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_group, "_current", SimpleNamespace(size=4, rank=3))
-    assert ranges(torch.empty(5, 3)) == [Range(0, 6), Range(6, 12), Range(12, 15), Range(15, 15)]
-    assert ranges(torch.empty(8)) == [Range(0, 2), Range(2, 4), Range(4, 6), Range(6, 8)]
+    assert ranges(torch.empty(5, 3)) == [
+        ElementRange(0, 6),
+        ElementRange(6, 12),
+        ElementRange(12, 15),
+        ElementRange(15, 15),
+    ]
+    assert ranges(torch.empty(8)) == [ElementRange(0, 2), ElementRange(2, 4), ElementRange(4, 6), ElementRange(6, 8)]
     for rows in range(1, 20):
         chunks = torch.arange(rows).chunk(4)
         assert [part.length for part in ranges(torch.empty(rows)) if part.length] == [len(chunk) for chunk in chunks]

@@ -6,13 +6,13 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.evaluation.loss import total_loss
 from ferret_core.protocol.errors import FerretError
 from tests.ferret_core.memory_limited_device import small
 from tests.refusals import refused
 
-SHARD = Shard([Encoded([0, 3 + i], [20 + k for k in range(1 + i)] + [1]) for i in range(7)], pad_id=2)
+SHARD = ClientData([Encoded([0, 3 + i], [20 + k for k in range(1 + i)] + [1]) for i in range(7)], pad_id=2)
 
 
 def test_it_is_the_mean_over_tokens_not_over_examples(tiny_model: LlamaForCausalLM) -> None:

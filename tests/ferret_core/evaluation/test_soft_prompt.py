@@ -7,7 +7,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from ferret_core.algorithms import fedit, fedprompt
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.parameters import trainable
 from ferret_core.training.loss import response_loss
@@ -34,7 +34,7 @@ def by_hand(model: Any, prompt: list[int], count: int) -> list[int]:
 
 
 def test_the_loss_is_taken_behind_the_prompt(prompted: Any) -> None:
-    nll, tokens = response_loss(prompted, next(Shard([LONG, SHORT], pad_id=2).ordered(2)))
+    nll, tokens = response_loss(prompted, next(ClientData([LONG, SHORT], pad_id=2).ordered(2)))
     expected = 0.0
     for prompt, response in (LONG, SHORT):
         embeddings = prompted.get_input_embeddings()(torch.tensor([[*prompt, *response]]))

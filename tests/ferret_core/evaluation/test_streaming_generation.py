@@ -15,8 +15,8 @@ from ferret_core.datasets._chat_template import fitting
 from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.streaming_generation import (
-    Heard,
-    Sampling,
+    SamplingOptions,
+    StopWatcher,
     answer,
     load_checkpoint,
     load_exported,
@@ -47,7 +47,7 @@ def test_the_parts_together_are_what_evaluation_generates() -> None:
 
 def test_a_character_of_several_tokens_is_told_whole(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
     parts: list[str] = []
-    heard = Heard(tiny_tokenizer, parts.append)
+    heard = StopWatcher(tiny_tokenizer, parts.append)
     heard.put(torch.tensor([[0, 5]]))
     for token in tiny_tokenizer(" a 你 b", add_special_tokens=False).input_ids:
         heard.put(torch.tensor([token]))
@@ -82,7 +82,7 @@ def test_a_seed_draws_the_same_answer_again_and_leaves_the_random_numbers_of_oth
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    texts = [answer(model, tokenizer, prompt, 20, sampling=Sampling(1.5, seed)).text for seed in (1, 2, 1)]
+    texts = [answer(model, tokenizer, prompt, 20, sampling=SamplingOptions(1.5, seed)).text for seed in (1, 2, 1)]
     assert texts[0] == texts[2] != texts[1]
     assert torch.equal(torch.rand(2), expected)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ferret_core import catalog, discovery
-from ferret_core.experiment.diff import Difference, change_between, differences
+from ferret_core.experiment.diff import Difference, compute_patch, differences
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -54,7 +54,7 @@ WANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", WANTED)
 def test_the_change_is_as_short_as_people_would_write_it(name: str) -> None:
     changes, expected = WANTED[name]
-    assert change_between(resolved(), resolved(**changes)) == expected
+    assert compute_patch(resolved(), resolved(**changes)) == expected
 
 
 @pytest.mark.parametrize("first", ["ferret", "fedkseed", "fedit"])
@@ -63,7 +63,7 @@ def test_the_change_is_as_short_as_people_would_write_it(name: str) -> None:
 def test_the_change_leads_from_any_algorithm_to_any(first: str, second: str) -> None:
     before = resolved(algorithm={"name": first}, seed=5)
     after = resolved(algorithm={"name": second, "local": {"batch_size": 3}})
-    revised = revise(before, change_between(before, after)).document
+    revised = revise(before, compute_patch(before, after)).document
     assert resolved(**revised) == after
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation.projection_noise import ADVISED, MOST
-from ferret_core.experiment.estimate import Plan, document, plan
+from ferret_core.experiment.estimate import Estimate, document, plan
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
@@ -17,7 +17,7 @@ Spec = Callable[..., ExperimentSpec]
 SPEED = 1e12
 
 
-def planned(spec: ExperimentSpec, model: architecture.Outline | None = None) -> Plan:
+def planned(spec: ExperimentSpec, model: architecture.Architecture | None = None) -> Estimate:
     return plan(catalog.resolve(spec), model or architecture.of_folder(spec.model.source), None, 64, SPEED)
 
 
@@ -74,7 +74,7 @@ def test_a_step_too_short_to_learn_is_told(toy_spec: Spec) -> None:
 
 
 def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy_spec: Spec) -> None:
-    def of(**local: object) -> Plan:
+    def of(**local: object) -> Estimate:
         return planned(toy_spec("fedavg", options={"local": local}), architecture.of_llama("llama-1b"))
 
     small, large = of(optimizer="sgd").memory_bytes or 0, of(optimizer="adam").memory_bytes or 0

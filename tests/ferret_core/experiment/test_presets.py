@@ -9,7 +9,7 @@ import pytest
 from ferret_core import catalog
 from ferret_core.aggregation.projection_noise import ADVISED
 from ferret_core.experiment.estimate import plan
-from ferret_core.experiment.presets import PRESETS, chosen
+from ferret_core.experiment.presets import PRESETS, apply_preset
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
 from tests.refusals import refused
@@ -35,7 +35,7 @@ def resolved(tree: dict[str, Any]) -> catalog.ResolvedExperiment:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", ["demo", *SHAPES])
 def test_a_preset_drowns_no_model(name: str, shape: str) -> None:
-    experiment = resolved(chosen(document(), name).document)
+    experiment = resolved(apply_preset(document(), name).document)
     model = architecture.of_folder("ferret_core/sample/model") if shape == "demo" else architecture.of_llama(shape)
     told = plan(experiment, model, None, 256, 1e12)
     assert told.noise is not None
@@ -46,8 +46,8 @@ def test_a_preset_drowns_no_model(name: str, shape: str) -> None:
 @pytest.mark.parametrize("first", NAMES)
 @pytest.mark.parametrize("second", NAMES)
 def test_of_two_presets_only_the_last_is_left(first: str, second: str) -> None:
-    both = chosen(chosen(document(seed=7), first).document, second).document
-    alone = chosen(document(seed=7), second).document
+    both = apply_preset(apply_preset(document(seed=7), first).document, second).document
+    alone = apply_preset(document(seed=7), second).document
     # What "private" says of participants is in place of what was there.
     both["participants"] = alone["participants"]
     assert resolved(both) == resolved(alone)
@@ -55,16 +55,18 @@ def test_of_two_presets_only_the_last_is_left(first: str, second: str) -> None:
 
 def test_what_somebody_chose_stays() -> None:
     began = document(algorithm={"name": "ferret", "basis": "H", "local": {"batch_size": 2}})
-    algorithm = chosen(began, "fast").document["algorithm"]
+    algorithm = apply_preset(began, "fast").document["algorithm"]
     assert algorithm == {"name": "ferret", "basis": "H", "local": {"batch_size": 2, "steps": 5}}
 
 
 def test_another_algorithm_gives_way() -> None:
-    revised = chosen(document(algorithm={"name": "fedprox", "mu": 0.5, "local": {"learning_rate": 1e-3}}), "private")
+    revised = apply_preset(
+        document(algorithm={"name": "fedprox", "mu": 0.5, "local": {"learning_rate": 1e-3}}), "private"
+    )
     assert revised.document["algorithm"]["name"] == "ferret"
     assert revised.dropped == {"algorithm.mu": 0.5}
 
 
 def test_an_unknown_preset_is_refused_with_those_there_are() -> None:
     with refused("catalog.not_found", "choose one of paper, fast, private"):
-        chosen(document(), "quick")
+        apply_preset(document(), "quick")

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ferret_core import catalog
-from ferret_core.experiment.validation import essential, examine
+from ferret_core.experiment.validation import minimal_document, validate
 from ferret_core.protocol.spec import ExperimentSpec
 
 
 def wrong(document: dict[str, Any]) -> dict[str, str]:
-    problem = examine(document).problem
+    problem = validate(document).problem
     assert problem is not None
     assert problem.code == "spec.invalid"
     return {error.field: error.message for error in problem.errors}
@@ -31,7 +31,7 @@ def test_options_are_told_of_before_the_rest_is_complete() -> None:
 
 def test_sections_that_are_right_are_filled_in() -> None:
     local = {"optimizer": "adam", "epochs": 2}
-    draft = examine({"rounds": 0, "algorithm": {"name": "fedavg", "local": local}, "server": {"momentum": 2}})
+    draft = validate({"rounds": 0, "algorithm": {"name": "fedavg", "local": local}, "server": {"momentum": 2}})
     assert draft.experiment is None
     assert draft.filled["algorithm"]["local"]["steps"] is None
     assert draft.filled["evaluation"]["examples"] == 256
@@ -40,7 +40,7 @@ def test_sections_that_are_right_are_filled_in() -> None:
 
 def test_a_right_one_is_resolved(toy_spec: Callable[..., ExperimentSpec]) -> None:
     spec = toy_spec()
-    draft = examine(spec.model_dump(mode="json"))
+    draft = validate(spec.model_dump(mode="json"))
     assert draft.problem is None
     assert draft.experiment == catalog.resolve(spec)
     assert draft.filled == draft.experiment.spec.model_dump(mode="json")
@@ -58,9 +58,9 @@ def test_what_has_to_be_said_is_what_was_said(toy_spec: Callable[..., Experiment
         {"name": "ferret", "local": {"optimizer": "adam", "learning_rate": 0.1, "epochs": 2}},
         {"name": "fedavg", "local": {"optimizer": "normalized", "learning_rate": 0.1}},
     ):
-        whole = examine({**plain, "algorithm": algorithm, "rounds": 12, "round": {"quorum": 0.5}}).filled
-        said = essential(whole)
-        assert examine(said).filled == whole
+        whole = validate({**plain, "algorithm": algorithm, "rounds": 12, "round": {"quorum": 0.5}}).filled
+        said = minimal_document(whole)
+        assert validate(said).filled == whole
         assert said["participants"] == {"edge": 2}
         assert not {"server", "round", "robust", "rounds"} & said.keys()
-    assert essential(whole)["algorithm"] == {"name": "fedavg", "local": {"optimizer": "normalized"}}
+    assert minimal_document(whole)["algorithm"] == {"name": "fedavg", "local": {"optimizer": "normalized"}}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ferret_core.ledger.record import LedgerRecord, Signature
-from ferret_core.ledger.signatures import Keys
+from ferret_core.ledger.signatures import SignatureChecker
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
 from tests.refusals import refused
 
@@ -41,15 +41,17 @@ def record(number: int = 1, *signatures: Signature, **changes: Any) -> LedgerRec
 
 
 def test_signed_and_unsigned_hold_side_by_side() -> None:
-    keys = Keys()
+    keys = SignatureChecker()
     keys.check(record(1, signature("a")))
     keys.check(record(2, signature("a", 2), signature("b", 2)))
-    Keys().check(record())
+    SignatureChecker().check(record())
 
 
 def test_a_refused_contribution_is_signed_too() -> None:
     refused = (("b", "c0" * 32, "too long"),)
-    Keys().check(record(1, signature("a"), signature("b"), contributions=(("a", "c0" * 32),), refused=refused))
+    SignatureChecker().check(
+        record(1, signature("a"), signature("b"), contributions=(("a", "c0" * 32),), refused=refused)
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_a_refused_contribution_is_signed_too() -> None:
     ],
 )
 def test_what_was_meddled_with_shows(tampered: LedgerRecord, said: str) -> None:
-    keys = Keys()
+    keys = SignatureChecker()
     keys.check(record(1, signature("a")))
     with refused("ledger.broken", said):
         keys.check(tampered)

@@ -34,4 +34,4 @@ def test_strided_tensors_and_single_numbers_are_read_as_what_they_show() -> None
 @given(st.integers(0, 5), st.integers(1, 7))
 def test_two_buffers_by_turns_hold_every_chunk_until_the_next_is_asked_for(full: int, last: int) -> None:
     source = torch.randint(256, (full * 7 + last,), dtype=torch.uint8)
-    assert joined(device_to_host.copied_ahead(source.split(7))) == source.numpy().tobytes()
+    assert joined(device_to_host.prefetch_to_host(source.split(7))) == source.numpy().tobytes()

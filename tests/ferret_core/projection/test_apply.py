@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from ferret_core.projection import apply as module
-from ferret_core.projection.apply import apply_, moved_to
+from ferret_core.projection.apply import moved_to, reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.block_views import FLOATS
-from ferret_core.projection.blocks import Held, blocks_of
+from ferret_core.projection.blocks import HeldRange, blocks_of
 from ferret_core.projection.project import Projected, norms, project
 from tests.ferret_core.projection.sample import BLOCKS, COUNTS, as_bytes, every_letter, parameters
 from tests.tiers import slow
@@ -24,7 +24,9 @@ class Collected:
     """A target with one of ``count`` ranges of every parameter: what it is sent must come in order and be all of it."""
 
     def __init__(self, whole: Mapping[str, Tensor], place: int, count: int) -> None:
-        cuts = {name: Held(place * w.numel() // count, (place + 1) * w.numel() // count) for name, w in whole.items()}
+        cuts = {
+            name: HeldRange(place * w.numel() // count, (place + 1) * w.numel() // count) for name, w in whole.items()
+        }
         self.held = {name: held for name, held in cuts.items() if held.begin < held.end}
         self.moved: dict[str, Tensor] = {}
 
@@ -37,8 +39,8 @@ class Collected:
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_without_terms_and_without_blocks_weights_keep_their_bits(dtype: torch.dtype) -> None:
     model = parameters(1, dtype)
-    apply_(model, BLOCKS, basis("G"), [])
-    apply_(model, [], basis("G"), [Projected(1, [])])
+    reconstruct_(model, BLOCKS, basis("G"), [])
+    reconstruct_(model, [], basis("G"), [Projected(1, [])])
     assert as_bytes(list(model.values())) == as_bytes(list(parameters(1, dtype).values()))
     assert norms(model, model, []) == []
     assert project(model, model, [], basis("G"), [], seed=1) == Projected(1, [])
@@ -50,10 +52,10 @@ def test_without_terms_and_without_blocks_weights_keep_their_bits(dtype: torch.d
 def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dtype: torch.dtype) -> None:
     alone, shared = parameters(1, dtype), parameters(1, dtype)
     terms = [project(alone, parameters(n), BLOCKS, basis(letter), COUNTS[letter], seed=n) for n in (2, 3)]
-    apply_(alone, BLOCKS, basis(letter), terms, rounding=8)
+    reconstruct_(alone, BLOCKS, basis(letter), terms, rounding=8)
     for part in (slice(1, 3), slice(0, 1)):
         mine = [term._replace(coordinates=term.coordinates[part]) for term in terms]
-        apply_(shared, BLOCKS[part], basis(letter), mine, rounding=8)
+        reconstruct_(shared, BLOCKS[part], basis(letter), mine, rounding=8)
     assert as_bytes(list(shared.values())) == as_bytes(list(alone.values()))
 
 
@@ -68,8 +70,8 @@ def test_workers_that_share_out_the_elements_get_the_same_weights(letter: str, d
     parts = [Collected(alone, place, 3) for place in range(3)]
     for part in parts:
         with moved_to(part):
-            apply_(alone, blocks, basis(letter), terms, rounding=8)
-    apply_(alone, blocks, basis(letter), terms, rounding=8)
+            reconstruct_(alone, blocks, basis(letter), terms, rounding=8)
+    reconstruct_(alone, blocks, basis(letter), terms, rounding=8)
     for name, weights in alone.items():
         joined = torch.cat([part.moved[name] for part in parts if name in part.moved])
         assert as_bytes([joined]) == as_bytes([weights])
@@ -80,7 +82,7 @@ def test_half_weights_are_rounded_by_the_seed_given(dtype: torch.dtype) -> None:
     first, again, other = (parameters(1, dtype) for _ in range(3))
     terms = [Projected(1, [torch.full((K,), 1e-4) for K in COUNTS["G"]])]
     for model, rounding in ((first, 1), (again, 1), (other, 2)):
-        apply_(model, BLOCKS, basis("G"), terms, rounding)
+        reconstruct_(model, BLOCKS, basis("G"), terms, rounding)
     assert as_bytes([first["matrix"]]) == as_bytes([again["matrix"]]) != as_bytes([other["matrix"]])
 
 
@@ -101,9 +103,9 @@ def test_terms_of_more_coordinates_than_weights_go_in_turns_to_the_same_bits(
     counts = [len(terms) * count for count in K]
     assert any(count > block.size for count, block in zip(counts, BLOCKS, strict=True))
     monkeypatch.setattr(module, "STRETCH", 64)
-    apply_(moved, BLOCKS, basis(letter), terms, 5)
+    reconstruct_(moved, BLOCKS, basis(letter), terms, 5)
     monkeypatch.setattr(module, "_turns", all_at_once)
-    apply_(at_once, BLOCKS, basis(letter), terms, 5)
+    reconstruct_(at_once, BLOCKS, basis(letter), terms, 5)
     assert as_bytes(list(moved.values())) == as_bytes(list(at_once.values()))
 
 
@@ -126,5 +128,5 @@ class Made(Sequence[Tensor]):
 @pytest.mark.parametrize("letter", ["G", "R"])
 def test_coordinates_of_a_block_are_let_go_before_those_of_the_next_but_one(letter: str) -> None:
     sent = Made()
-    apply_(parameters(1), BLOCKS, basis(letter), [Projected(1, sent)])
+    reconstruct_(parameters(1), BLOCKS, basis(letter), [Projected(1, sent)])
     assert sent.most <= 2 < len(BLOCKS)

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from ferret_core.projection import launch_batching
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import cut
 from ferret_core.projection.kernels import named
-from ferret_core.projection.kernels._base import Move, Pair
+from ferret_core.projection.kernels._base import ProjectionInput, UpdateInput
 from ferret_core.projection.kernels.gpu.signed_buckets import Kernel
 from ferret_core.projection.project import Projected, project
 from tests.refusals import refused
@@ -34,11 +34,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     monkeypatch.setenv("FERRET_KERNEL", "gpu")
     seen, project_all, apply_all_ = list[list[int]](), Kernel.project_all, Kernel.apply_all_
 
-    def projecting(self: Kernel, pairs: Sequence[Pair], seed: int) -> list[Tensor]:
+    def projecting(self: Kernel, pairs: Sequence[ProjectionInput], seed: int) -> list[Tensor]:
         seen.append([pair.after.numel() for pair in pairs])
         return project_all(self, pairs, seed)
 
-    def applying(self: Kernel, moves: Sequence[Move], rounding: int = 0) -> None:
+    def applying(self: Kernel, moves: Sequence[UpdateInput], rounding: int = 0) -> None:
         seen.append([move.weights.numel() for move in moves])
         apply_all_(self, moves, rounding)
 
@@ -60,7 +60,7 @@ def test_vectors_are_gathered_up_to_a_number_of_elements(
     sent = project(before, after, BLOCKS, basis("G"), K, seed=5)
     assert calls == expected
     calls.clear()
-    apply_(after, BLOCKS, basis("G"), [sent])
+    reconstruct_(after, BLOCKS, basis("G"), [sent])
     assert calls == expected
     reference, moved = named("reference", basis("G")), weights(2)
     for block, name, gamma in zip(BLOCKS, SIZES, sent.coordinates, strict=True):
@@ -68,7 +68,7 @@ def test_vectors_are_gathered_up_to_a_number_of_elements(
         assert torch.allclose(gamma, alone, rtol=1e-5, atol=1e-4)
     reference_model = moved
     monkeypatch.setenv("FERRET_KERNEL", "reference")
-    apply_(reference_model, BLOCKS, basis("G"), [sent])
+    reconstruct_(reference_model, BLOCKS, basis("G"), [sent])
     assert all(torch.equal(after[name], reference_model[name]) for name in SIZES)
 
 
@@ -77,7 +77,7 @@ def test_a_block_that_is_sent_whole_goes_on_the_identity_alone(calls: list[list[
     after = weights(2)
     sent = project(weights(1), after, blocks, basis("G"), K, seed=5)
     assert torch.equal(sent.coordinates[1], weights(1)["b"] - after["b"])
-    apply_(after, blocks, basis("G"), [sent])
+    reconstruct_(after, blocks, basis("G"), [sent])
     assert calls == [[6000, 5000, 70]] * 2
     assert torch.allclose(after["b"], 2 * weights(2)["b"] - weights(1)["b"], atol=1e-5)
 
@@ -85,7 +85,7 @@ def test_a_block_that_is_sent_whole_goes_on_the_identity_alone(calls: list[list[
 def test_blocks_that_are_not_sent_are_not_looked_at(calls: list[list[int]]) -> None:
     sent = project(weights(1), weights(2), BLOCKS, basis("G"), [9, 0, 0, 3], seed=5)
     assert [len(gamma) for gamma in sent.coordinates] == [9, 0, 0, 3]
-    apply_(weights(2), BLOCKS, basis("G"), [Projected(5, sent.coordinates)])
+    reconstruct_(weights(2), BLOCKS, basis("G"), [Projected(5, sent.coordinates)])
     assert calls[0] == [6000, 70]
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.reference import Kernel
 from ferret_core.projection.signs import sign_bits, sign_bits_at
 
@@ -173,7 +173,7 @@ def test_signed_coordinates_subtract_once_per_term() -> None:
         )
         for i, w in enumerate(weights.tolist())
     ]
-    Kernel(basis("G")).apply_(weights, block, [Term(8, c), Term(9, c2)])
+    Kernel(basis("G")).apply_(weights, block, [ReconstructionTerm(8, c), ReconstructionTerm(9, c2)])
     assert weights.tolist() == expected
 
 

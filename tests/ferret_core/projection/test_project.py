@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from ferret_core.projection import block_views as module
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece, blocks_of
 from ferret_core.projection.coordinate_encoding import PRECISIONS
@@ -34,7 +34,7 @@ def everything(letter: str) -> list[bytes]:
     projected = project(before, after, BLOCKS, basis(letter), COUNTS[letter], seed=11)
     wire = [array.tobytes() for kind in PRECISIONS for array in quantize(projected.coordinates, kind).values()]
     lengths = np.array(norms(before, after, BLOCKS)).tobytes()
-    apply_(before, BLOCKS, basis(letter), [projected, projected._replace(seed=12)])
+    reconstruct_(before, BLOCKS, basis(letter), [projected, projected._replace(seed=12)])
     return [*as_bytes(projected.coordinates), *wire, lengths, *as_bytes(list(before.values()))]
 
 
@@ -53,7 +53,7 @@ def test_the_mean_over_many_seeds_is_the_update(letter: str) -> None:
     blocks, seeds = blocks_of(before), range(200)
     terms = [project(before, after, blocks, basis(letter), [32, 8], seed) for seed in seeds]
     mean = [Projected(item.seed, [gamma / len(seeds) for gamma in item.coordinates]) for item in terms]
-    apply_(model, blocks, basis(letter), mean)
+    reconstruct_(model, blocks, basis(letter), mean)
     for name, tensor in model.items():
         assert float((tensor - after[name]).norm()) < 0.2 * float((before[name] - after[name]).norm())
 
@@ -66,7 +66,7 @@ def test_one_bit_coordinates_keep_the_mean_up_to_K_near_d_on_h_but_not_on_g(lett
     for seed in seeds:
         sent = project(before, after, blocks, basis(letter), [4096], seed)
         (gamma,) = dequantize(quantize(sent.coordinates, "sign"), "sign", [4096])
-        apply_(mean, blocks, basis(letter), [Projected(seed, [-gamma / len(seeds)])])
+        reconstruct_(mean, blocks, basis(letter), [Projected(seed, [-gamma / len(seeds)])])
     assert (float((mean["a"] - update).norm()) > 0.15 * float(update.norm())) == bias
 
 
@@ -75,7 +75,7 @@ def test_a_block_that_is_not_sent_stays_as_it_is() -> None:
     projected = project(before, after, BLOCKS, basis("G"), [0, 9, 0], seed=1)
     assert [len(gamma) for gamma in projected.coordinates] == [0, 9, 0]
     moved = parameters(1)
-    apply_(moved, BLOCKS, basis("G"), [projected])
+    reconstruct_(moved, BLOCKS, basis("G"), [projected])
     assert torch.equal(moved["matrix"], before["matrix"])
     assert not torch.equal(moved["vector"], before["vector"])
 
@@ -86,7 +86,7 @@ def test_trainable_parameters_are_moved_in_place_and_keep_no_graph(letter: str) 
     own = dict(layer.named_parameters())
     after = {name: tensor.detach() - 1 for name, tensor in own.items()}
     projected = project(own, after, blocks_of(own), basis(letter), [600, 20], seed=5)
-    apply_(own, blocks_of(own), basis(letter), [projected])
+    reconstruct_(own, blocks_of(own), basis(letter), [projected])
     for name, tensor in layer.named_parameters():
         assert tensor.requires_grad
         assert tensor.grad_fn is None
@@ -97,7 +97,7 @@ def test_trainable_parameters_are_moved_in_place_and_keep_no_graph(letter: str) 
 def test_one_element_in_one_coordinate_loses_nothing(letter: str) -> None:
     model = {"w": torch.tensor(3.0)}
     projected = project(model, {"w": torch.tensor(1.0)}, blocks_of(model), basis(letter), [1], seed=5)
-    apply_(model, blocks_of(model), basis(letter), [projected])
+    reconstruct_(model, blocks_of(model), basis(letter), [projected])
     assert model["w"].item() == 1.0
 
 
@@ -107,7 +107,7 @@ def test_a_whole_block_is_sent_as_it_is_whatever_the_basis() -> None:
     projected = project(before, after, blocks, basis("T"), [2, 77, 0], seed=3)
     assert torch.equal(projected.coordinates[1], before["vector"] - after["vector"])
     moved = parameters(1)
-    apply_(moved, blocks, basis("T"), [projected])
+    reconstruct_(moved, blocks, basis("T"), [projected])
     assert torch.equal(moved["vector"], before["vector"] - (before["vector"] - after["vector"]))
 
 
@@ -146,8 +146,8 @@ def test_a_block_in_pieces_is_the_same_as_one_tensor(letter: str, data: st.DataO
 
     spread_out, together = spread(block, before), before.clone()
     terms = [whole, whole._replace(seed=5)]
-    apply_(spread_out, [block], basis(letter), terms, rounding=6)
-    apply_({"w": together}, [item], basis(letter), terms, rounding=6)
+    reconstruct_(spread_out, [block], basis(letter), terms, rounding=6)
+    reconstruct_({"w": together}, [item], basis(letter), terms, rounding=6)
     assert as_bytes(list(spread_out.values())) == as_bytes(list(spread(block, together).values()))
 
 
@@ -252,7 +252,7 @@ def applying(
     *, model: dict[str, Tensor] = MODEL, blocks: Sequence[Block] = BLOCKS, rounding: int = 0, **changes: Any
 ) -> Callable[[], object]:
     term = Projected(1, GAMMAS)._replace(**changes)
-    return lambda: apply_(model, blocks, basis("G"), [Projected(1, GAMMAS), term], rounding)
+    return lambda: reconstruct_(model, blocks, basis("G"), [Projected(1, GAMMAS), term], rounding)
 
 
 def last(**changes: Any) -> list[Block]:

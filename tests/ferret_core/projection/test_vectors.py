@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import split
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block, cut
 from ferret_core.projection.byte_budget import coordinates_within
@@ -84,7 +84,7 @@ def model(case: Case) -> Case:
     result: Case = {**case, "terms": terms, "weights": {}}
     for name, dtype in DTYPES.items():
         moved = {block: tensor.to(dtype, copy=True) for block, tensor in before.items()}
-        apply_(moved, found, family, applied, int(case["rounding"], 16))
+        reconstruct_(moved, found, family, applied, int(case["rounding"], 16))
         result["weights"][name] = digest(moved)
         if name == "float32":
             result["ends"] = [[decimal(tensor[i].item()) for i in (0, -1)] for tensor in moved.values()]

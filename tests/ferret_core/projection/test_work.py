@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ferret_core.projection.apply import apply_
+from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis, dense_signs, signed_buckets, truncated_normal
 from ferret_core.projection.blocks import Block, cut
 from ferret_core.projection.project import Projected, project
@@ -47,7 +47,7 @@ def model_of(sizes: Sequence[int]) -> tuple[dict[str, Tensor], list[Block]]:
 def reconstruct(letter: str, sizes: Sequence[int], counts: Sequence[int]) -> None:
     parameters, blocks = model_of(sizes)
     coordinates = [torch.ones(count) for count in counts]
-    apply_(parameters, blocks, basis(letter), [Projected(1, coordinates)])
+    reconstruct_(parameters, blocks, basis(letter), [Projected(1, coordinates)])
 
 
 @pytest.mark.parametrize("L", [1, 2, 8, 64])

@@ -6,7 +6,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.protocol.spec import Choice, ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 
 MINIMAL = {
     "name": "test",
@@ -20,7 +20,7 @@ def test_json_and_back_is_the_same_specification() -> None:
     spec = ExperimentSpec.model_validate(MINIMAL)
     assert ExperimentSpec.model_validate_json(spec.model_dump_json()) == spec
     assert spec.dataset.options == {"train": "a.jsonl"}
-    assert spec.algorithm == Choice(name="ferret")
+    assert spec.algorithm == PluginChoice(name="ferret")
 
 
 @pytest.mark.parametrize(

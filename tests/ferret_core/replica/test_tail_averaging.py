@@ -12,7 +12,7 @@ from ferret_core import catalog
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.replica.tail_averaging import TailMean, begin
 from ferret_core.rounds.early_stopping import better
@@ -45,13 +45,13 @@ def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Sp
     spec = spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
     result = simulate(spec, on_update=entries.append)
     replica, mean, seen = Replica.load(spec), TailMean(spec), list[dict[str, torch.Tensor]]()
-    for record in follow(replica, entries):
+    for record in replay(replica, entries):
         mean.update(replica)
         if record.round >= 2:
             seen.append(weights(replica))
     assert (mean.count, len(seen)) == (3, 3)
     again, other = Replica.load(spec), TailMean(spec)
-    for _ in follow(again, entries):
+    for _ in replay(again, entries):
         other.update(again)
     other.load_into(again)
     again.update_digest()

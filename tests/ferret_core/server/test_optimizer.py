@@ -15,7 +15,7 @@ from ferret_core import catalog
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec, ServerSpec
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.server.optimizer import ServerOptimizer
 from ferret_core.simulate import simulate
@@ -162,5 +162,5 @@ def test_every_optimizer_learns_and_is_replayed_from_the_ledger(
     result = simulate(spec, on_update=ledger.append)
     assert result.rounds[-1].metrics["eval_loss"] < result.rounds[0].metrics["eval_loss"] - 0.1
     replica = Replica.load(spec)
-    assert len(list(follow(replica, ledger))) == 4
+    assert len(list(replay(replica, ledger))) == 4
     assert replica.digest == result.digest

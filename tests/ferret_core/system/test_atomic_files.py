@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.system.atomic_files import create_durably, put_in_place, replacing, room_for, write_durably
+from ferret_core.system.atomic_files import (
+    atomic_write,
+    create_durably,
+    disk_full_as_error,
+    rename_durably,
+    write_durably,
+)
 from tests.refusals import refused
 
 
@@ -31,7 +37,7 @@ def test_a_writer_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) ->
     write_durably(tmp_path / "file", b"old")
 
     def fail() -> None:
-        with replacing(tmp_path / "file") as file:
+        with atomic_write(tmp_path / "file") as file:
             file.write(b"ne")
             raise ZeroDivisionError
 
@@ -105,7 +111,7 @@ def test_folders_that_the_system_cannot_flush_are_left_to_it(tmp_path: Path, mon
 
 def test_a_finished_part_is_renamed_into_a_folder_that_is_made_for_it(tmp_path: Path) -> None:
     (tmp_path / "part").write_bytes(b"whole")
-    put_in_place(tmp_path / "part", tmp_path / "deep" / "file")
+    rename_durably(tmp_path / "part", tmp_path / "deep" / "file")
     assert files(tmp_path) == {"deep/file": b"whole"}
 
 
@@ -119,13 +125,13 @@ def test_a_finished_part_is_renamed_into_a_folder_that_is_made_for_it(tmp_path: 
 def test_every_way_to_say_that_a_disk_is_full_is_understood(error: Exception) -> None:
     with (
         refused("storage.full", "no space left for a picture: free"),
-        room_for("a picture"),
+        disk_full_as_error("a picture"),
     ):
         raise error
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), RuntimeError("error 28"), KeyError("28")])
 def test_other_errors_stay_what_they_are(error: Exception) -> None:
-    with pytest.raises(type(error)) as caught, room_for("a picture"):
+    with pytest.raises(type(error)) as caught, disk_full_as_error("a picture"):
         raise error
     assert caught.value is error

@@ -9,20 +9,20 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 
 
 @pytest.fixture
-def shard() -> Shard:
+def shard() -> ClientData:
     """Six examples, the first with 2 response tokens, each other with 2 more than the one before."""
     examples = [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)]
-    return Shard(examples, pad_id=2)
+    return ClientData(examples, pad_id=2)
 
 
 @pytest.fixture
-def trained(shard: Shard) -> Callable[..., torch.Tensor]:
+def trained(shard: ClientData) -> Callable[..., torch.Tensor]:
     """``trained(model, steps=2)``: all weights of a copy of ``model`` after local training with these options."""
 
     def run(model: LlamaForCausalLM, **options: object) -> torch.Tensor:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._client_data import ClientData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.activation_checkpointing import checkpointing
 from ferret_core.training.config import LocalConfig
@@ -29,7 +29,7 @@ def test_gradients_are_the_same_dropout_included(tiny_model: Any, trained: Train
 
 
 @pytest.mark.parametrize(("checkpointed", "passes"), [(False, 1), (True, 2)])
-def test_layers_are_computed_once_more(tiny_model: Any, shard: Shard, checkpointed: bool, passes: int) -> None:
+def test_layers_are_computed_once_more(tiny_model: Any, shard: ClientData, checkpointed: bool, passes: int) -> None:
     seen: list[nn.Module] = []
     tiny_model.model.layers[0].mlp.register_forward_pre_hook(lambda module, _: seen.append(module))
     config = LocalConfig(steps=1, batch_size=2, accumulation=1, activation_checkpointing=checkpointed)
@@ -38,7 +38,7 @@ def test_layers_are_computed_once_more(tiny_model: Any, shard: Shard, checkpoint
 
 
 @pytest.mark.parametrize("on", [False, True])
-def test_the_model_is_switched_back(tiny_model: Any, shard: Shard, on: bool) -> None:
+def test_the_model_is_switched_back(tiny_model: Any, shard: ClientData, on: bool) -> None:
     if on:
         tiny_model.model.layers[1].gradient_checkpointing = True
         tiny_model.model.layers[1]._gradient_checkpointing_func = lambda function, *rest: function(*rest)

@@ -15,10 +15,10 @@ from torch import nn
 from transformers import LlamaForCausalLM
 
 from ferret_core import catalog
-from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._client_data import ClientData
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
-from ferret_core.training.bfloat16_rounding import Rounding, rounded
+from ferret_core.training.bfloat16_rounding import StochasticRounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 from tests.refusals import refused
@@ -54,7 +54,7 @@ def test_what_is_no_number_stays_so() -> None:
 
 def test_steps_that_bf16_has_no_bits_for_count_on_average() -> None:
     weight = nn.Parameter(torch.ones(10_000, dtype=torch.bfloat16))
-    rounding = Rounding(weight, lambda parameters: torch.optim.SGD(parameters, lr=1e-4), bits())
+    rounding = StochasticRounding(weight, lambda parameters: torch.optim.SGD(parameters, lr=1e-4), bits())
     for _ in range(100):
         weight.grad = torch.ones_like(weight)
         rounding.step()
@@ -64,7 +64,7 @@ def test_steps_that_bf16_has_no_bits_for_count_on_average() -> None:
     assert (nearest - 1e-4).item() == 1.0, "rounded to the nearest, none of them would have counted"
 
 
-def test_a_model_in_bf16_learns_as_one_in_fp32(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_a_model_in_bf16_learns_as_one_in_fp32(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     options = {**PURE, "learning_rate": 0.05, "steps": 20}
     pure, whole = copy.deepcopy(tiny_model).to(torch.bfloat16), copy.deepcopy(tiny_model)
     found = train(pure, shard.batches(2, 5), LocalConfig.model_validate(options), seed=3)

@@ -11,12 +11,14 @@ import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import LocalMetrics, train
 from tests.refusals import refused
 
-SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
+SHARD = ClientData(
+    [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2
+)
 
 
 def run(model: LlamaForCausalLM, seed: int = 0, **options: object) -> LocalMetrics:

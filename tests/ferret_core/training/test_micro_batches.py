@@ -12,13 +12,13 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import IGNORED, Batch, Shard
+from ferret_core.datasets._client_data import IGNORED, Batch, ClientData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.out_of_memory import is_out_of_memory, memory_checked
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import train
 from ferret_core.training.micro_batches import MicroBatches, micro_batches
-from ferret_core.training.zeroth_order import Descent, descend
+from ferret_core.training.zeroth_order import Descent, zeroth_order_steps
 from tests.ferret_core.memory_limited_device import small
 from tests.refusals import refused
 from tests.tiers import slow
@@ -75,7 +75,7 @@ def test_with_dropout_a_step_made_again_depends_on_its_seed_alone(tiny_model: An
 
 
 def test_the_size_that_fits_is_kept_and_said_once(
-    tiny_model: LlamaForCausalLM, shard: Shard, caplog: pytest.LogCaptureFixture
+    tiny_model: LlamaForCausalLM, shard: ClientData, caplog: pytest.LogCaptureFixture
 ) -> None:
     sizes: list[int] = []
     model = small(tiny_model, 2)
@@ -90,7 +90,9 @@ def test_the_size_that_fits_is_kept_and_said_once(
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError(CPU_SAYS), MemoryError()])
-def test_one_sequence_that_does_not_fit_is_said(tiny_model: LlamaForCausalLM, shard: Shard, error: Exception) -> None:
+def test_one_sequence_that_does_not_fit_is_said(
+    tiny_model: LlamaForCausalLM, shard: ClientData, error: Exception
+) -> None:
     before = torch.cat([weight.detach().reshape(-1) for weight in tiny_model.parameters()])
     model = small(tiny_model, 0, error)
     with refused("memory.exhausted", "activation_checkpointing"):
@@ -99,13 +101,13 @@ def test_one_sequence_that_does_not_fit_is_said(tiny_model: LlamaForCausalLM, sh
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_steps_in_the_backward_pass_cannot_be_made_again(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_steps_in_the_backward_pass_cannot_be_made_again(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     config = LocalConfig(optimizer="sgd", in_backward=True, accumulation=1, batch_size=4)
     with refused("memory.exhausted", "batch_size = 4"):
         train(small_going_back(tiny_model, 2), shard.batches(4, 5), config)
 
 
-def test_other_errors_are_left_as_they_are(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_other_errors_are_left_as_they_are(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     broken = small(tiny_model, 0, RuntimeError("device-side assert triggered"))
     with pytest.raises(RuntimeError, match="device-side assert"):
         train(broken, shard.batches(4, 5), LocalConfig(batch_size=4))
@@ -114,11 +116,11 @@ def test_other_errors_are_left_as_they_are(tiny_model: LlamaForCausalLM, shard: 
 
 
 @pytest.mark.parametrize("room", [1, 3])
-def test_forward_passes_see_the_same_slopes(tiny_model: LlamaForCausalLM, shard: Shard, room: int) -> None:
+def test_forward_passes_see_the_same_slopes(tiny_model: LlamaForCausalLM, shard: ClientData, room: int) -> None:
     config = ZerothOrderConfig(learning_rate=1e-3, steps=3, batch_size=6, accumulation=2, epsilon=1e-2)
 
     def run(model: LlamaForCausalLM) -> Descent:
-        return descend(model, shard.batches(6, 5), config, seeds=range(3))
+        return zeroth_order_steps(model, shard.batches(6, 5), config, seeds=range(3))
 
     undisturbed, disturbed = run(copy.deepcopy(tiny_model)), run(small(tiny_model, room))
     torch.testing.assert_close(
@@ -128,14 +130,14 @@ def test_forward_passes_see_the_same_slopes(tiny_model: LlamaForCausalLM, shard:
     assert disturbed.trained.examples == undisturbed.trained.examples == 36
 
 
-def test_one_sequence_that_does_not_fit_forward_is_said(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_one_sequence_that_does_not_fit_forward_is_said(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     config = ZerothOrderConfig(steps=1, batch_size=2)
     with pytest.raises(FerretError) as caught:
-        descend(small(tiny_model, 0), shard.batches(2, 5), config, seeds=range(1))
+        zeroth_order_steps(small(tiny_model, 0), shard.batches(2, 5), config, seeds=range(1))
     assert caught.value.code == "memory.exhausted"
 
 
-def test_parts_have_the_longest_first_and_no_padding_that_all_of_them_share(shard: Shard) -> None:
+def test_parts_have_the_longest_first_and_no_padding_that_all_of_them_share(shard: ClientData) -> None:
     group = list(islice(shard.batches(5, 5), 2))
     parts = list(micro_batches(group, 2))
     assert [len(part.input_ids) for part in parts] == [2] * 5
@@ -145,7 +147,7 @@ def test_parts_have_the_longest_first_and_no_padding_that_all_of_them_share(shar
     assert all(bool((part.labels[part.attention_mask == 0] == IGNORED).all()) for part in parts)
 
 
-def test_a_single_batch_that_fits_is_left_as_it_is(shard: Shard) -> None:
+def test_a_single_batch_that_fits_is_left_as_it_is(shard: ClientData) -> None:
     (batch,) = group = list(islice(shard.batches(5, 5), 1))
     (part,) = micro_batches(group, 5)
     assert part is batch

@@ -10,7 +10,7 @@ import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._client_data import ClientData
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 from tests.refusals import refused
@@ -63,14 +63,14 @@ def test_it_moves_the_weights_as_ordinary_steps_do(
     assert not torch.equal(trained(model, **options, steps=1), ordinary)
 
 
-def test_it_reports_what_ordinary_steps_do(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_it_reports_what_ordinary_steps_do(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     ordinary = train(copy.deepcopy(tiny_model), shard.batches(2, 5), PLAIN)
     assert train(tiny_model, shard.batches(2, 5), IN_BACKWARD) == ordinary
 
 
 @pytest.mark.parametrize(("config", "most"), [(PLAIN, 1.0), (IN_BACKWARD, None)])
 def test_at_most_one_gradient_is_held(
-    tiny_model: LlamaForCausalLM, shard: Shard, config: LocalConfig, most: float | None
+    tiny_model: LlamaForCausalLM, shard: ClientData, config: LocalConfig, most: float | None
 ) -> None:
     """Every time a gradient is complete; ordinary training, beside it, ends up with all of them."""
     sizes = [parameter.nbytes for parameter in tiny_model.parameters()]
@@ -84,7 +84,7 @@ def test_at_most_one_gradient_is_held(
     assert max(held) == (max(sizes) if most is None else most * sum(sizes))
 
 
-def test_afterwards_backward_passes_are_ordinary_again(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_afterwards_backward_passes_are_ordinary_again(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     def interrupt(step: int) -> None:
         raise KeyboardInterrupt
 
@@ -97,7 +97,7 @@ def test_afterwards_backward_passes_are_ordinary_again(tiny_model: LlamaForCausa
     assert torch.equal(tiny_model.model.norm.weight, before)
 
 
-def test_a_loss_that_is_no_number_moves_nothing(tiny_model: Any, shard: Shard) -> None:
+def test_a_loss_that_is_no_number_moves_nothing(tiny_model: Any, shard: ClientData) -> None:
     with torch.no_grad():
         tiny_model.model.layers[0].mlp.up_proj.weight[0, 0] = math.nan
     before = copy.deepcopy(tiny_model.state_dict())
@@ -107,13 +107,13 @@ def test_a_loss_that_is_no_number_moves_nothing(tiny_model: Any, shard: Shard) -
         assert torch.equal(tensor.nan_to_num(), before[name].nan_to_num())
 
 
-def test_a_gradient_that_is_no_number_ends_the_training_too(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_a_gradient_that_is_no_number_ends_the_training_too(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     tiny_model.model.norm.weight.register_hook(lambda gradient: gradient * math.inf)
     with refused("training.non_finite", "step 1 of 3 the loss is", "its gradient's norm", "inf"):
         train(tiny_model, shard.batches(2, 5), IN_BACKWARD)
 
 
-def test_gradients_that_are_never_whole_cannot_be_corrected(tiny_model: LlamaForCausalLM, shard: Shard) -> None:
+def test_gradients_that_are_never_whole_cannot_be_corrected(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
     with refused("spec.invalid", "in_backward = True"):
         train(tiny_model, shard.batches(2, 5), IN_BACKWARD, correct=lambda: None)
 

@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import Shard
+from ferret_core.datasets._client_data import ClientData
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import response_loss
 from ferret_core.training.optimizer_options import OPTIMIZERS
@@ -18,7 +18,7 @@ Trained = Callable[..., torch.Tensor]
 CLASSES = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD"]
 
 
-def by_hand(model: LlamaForCausalLM, shard: Shard, build: Callable[..., torch.optim.Optimizer]) -> torch.Tensor:
+def by_hand(model: LlamaForCausalLM, shard: ClientData, build: Callable[..., torch.optim.Optimizer]) -> torch.Tensor:
     """Two steps of an optimizer that is used as torch documents it."""
     moved = copy.deepcopy(model).train()
     optimizer = build(moved.parameters())
@@ -37,14 +37,16 @@ def test_these_can_be_named() -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_each_steps_as_torchs_own(tiny_model: LlamaForCausalLM, shard: Shard, trained: Trained, name: str) -> None:
+def test_each_steps_as_torchs_own(tiny_model: LlamaForCausalLM, shard: ClientData, trained: Trained, name: str) -> None:
     expected = by_hand(tiny_model, shard, lambda p: getattr(torch.optim, name)(p, lr=0.01, weight_decay=0.1))
     options = {"optimizer": name.lower(), "learning_rate": 0.01, "weight_decay": 0.1}
     found = trained(tiny_model, steps=2, batch_size=4, accumulation=1, **options)
     assert torch.equal(found, expected)
 
 
-def test_one_without_weight_decay_works_without(tiny_model: LlamaForCausalLM, shard: Shard, trained: Trained) -> None:
+def test_one_without_weight_decay_works_without(
+    tiny_model: LlamaForCausalLM, shard: ClientData, trained: Trained
+) -> None:
     found = trained(tiny_model, steps=2, batch_size=4, accumulation=1, optimizer="rprop", learning_rate=0.01)
     assert torch.equal(found, by_hand(tiny_model, shard, lambda p: torch.optim.Rprop(p, lr=0.01)))
 
@@ -67,7 +69,7 @@ def test_one_without_weight_decay_works_without(tiny_model: LlamaForCausalLM, sh
     ],
 )
 def test_its_own_options_reach_it(
-    tiny_model: LlamaForCausalLM, shard: Shard, trained: Trained, options: dict[str, object], build: Callable
+    tiny_model: LlamaForCausalLM, shard: ClientData, trained: Trained, options: dict[str, object], build: Callable
 ) -> None:
     found = trained(tiny_model, steps=2, batch_size=4, accumulation=1, **options)
     assert torch.equal(found, by_hand(tiny_model, shard, build))

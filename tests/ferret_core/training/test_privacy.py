@@ -10,7 +10,7 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training import privacy
-from ferret_core.training.privacy import Discretion, Gaussian, gaussian
+from ferret_core.training.privacy import Gaussian, ReleasePolicy, gaussian
 
 COUNT = 1_000_000
 
@@ -67,6 +67,6 @@ def test_a_vector_without_a_length_is_refused(value: float) -> None:
 
 def test_only_what_is_allowed_is_reported() -> None:
     figures = {"train_loss": 2.0, "sequences": 40.0}
-    assert Discretion().reported(figures) == figures
-    assert Discretion(frozenset({"train_loss"})).reported(figures) == {"train_loss": 2.0}
-    assert (Discretion().counted(7), Discretion(examples=False).counted(7)) == (7, 1)
+    assert ReleasePolicy().reported(figures) == figures
+    assert ReleasePolicy(frozenset({"train_loss"})).reported(figures) == {"train_loss": 2.0}
+    assert (ReleasePolicy().counted(7), ReleasePolicy(examples=False).counted(7)) == (7, 1)

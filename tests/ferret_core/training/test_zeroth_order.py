@@ -12,21 +12,23 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import Encoded, Shard
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.parameters import trainable
 from ferret_core.training.config import ZerothOrderConfig
 from ferret_core.training.loss import response_loss
-from ferret_core.training.zeroth_order import Descent, descend, move_along
+from ferret_core.training.zeroth_order import Descent, move_along, zeroth_order_steps
 from tests.refusals import refused
 
-SHARD = Shard([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2)
+SHARD = ClientData(
+    [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2
+)
 
 
 def run(model: nn.Module, first_seed: int = 0, **options: object) -> Descent:
     """Descends along the directions of seeds first_seed, first_seed + 1 …"""
     config = ZerothOrderConfig.model_validate({"learning_rate": 1e-4, "steps": 3, "epsilon": 1e-3, **options})
     seeds = range(first_seed, first_seed + config.directions)
-    return descend(model, SHARD.batches(config.batch_size, 5), config, seeds)
+    return zeroth_order_steps(model, SHARD.batches(config.batch_size, 5), config, seeds)
 
 
 def weights(model: nn.Module) -> Tensor:
@@ -135,7 +137,7 @@ def test_the_slopes_alone_tell_where_the_walk_ended(tiny_model: LlamaForCausalLM
 def test_a_seed_drawn_twice_counts_twice(tiny_model: LlamaForCausalLM) -> None:
     config = ZerothOrderConfig(learning_rate=0.01, steps=2, epsilon=1e-3)
     start = weights(tiny_model)
-    slopes = descend(tiny_model, SHARD.batches(1, 5), config, [9, 9]).slopes
+    slopes = zeroth_order_steps(tiny_model, SHARD.batches(1, 5), config, [9, 9]).slopes
     expected = start - 0.01 * float(slopes.sum()) * direction(tiny_model, 9)
     torch.testing.assert_close(weights(tiny_model), expected, rtol=0, atol=1e-6)
 
@@ -225,7 +227,7 @@ def test_each_step_is_reported_and_may_end_the_training(tiny_model: LlamaForCaus
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        descend(tiny_model.train(), SHARD.batches(1, 5), ZerothOrderConfig(steps=3), range(3), cancel)
+        zeroth_order_steps(tiny_model.train(), SHARD.batches(1, 5), ZerothOrderConfig(steps=3), range(3), cancel)
     assert seen == [1, 2]
     assert tiny_model.training
 

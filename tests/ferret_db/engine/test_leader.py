@@ -10,9 +10,9 @@ from sqlalchemy import select
 
 from ferret_core.protocol.states import AssignmentState, RoundState
 from ferret_db.database import Database
-from ferret_db.engine.leader import Timekeeper
+from ferret_db.engine.leader import Leader
 from ferret_db.engine.reconcile import reconcile
-from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Service, Worker
+from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, ServiceClock, Worker
 
 HOUR = 3600.0
 TICK = 5.0
@@ -25,7 +25,7 @@ class Process:
 
     def __init__(self, database: Database, who: str) -> None:
         self.database = database
-        self.keeper = Timekeeper(database, who, 3 * TICK, lease_seconds=60, monotonic=lambda: Process.seconds)
+        self.keeper = Leader(database, who, 3 * TICK, lease_seconds=60, monotonic=lambda: Process.seconds)
 
     def sweep(self) -> bool:
         turn = self.keeper.turn()
@@ -45,7 +45,7 @@ def process(database: Database) -> Process:
 def jump(database: Database, seconds: float) -> None:
     """The database's clock jumps: as good as all moments in it lying so much further back."""
     with database.begin() as s:
-        for table in (Assignment, Experiment, OutboxMessage, Round, Service, Worker):
+        for table in (Assignment, Experiment, OutboxMessage, Round, ServiceClock, Worker):
             for row in s.scalars(select(table)):
                 for column in table.__table__.columns:
                     moment = getattr(row, column.name)

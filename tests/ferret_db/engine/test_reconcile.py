@@ -15,7 +15,7 @@ from ferret_db.engine import lifecycle, rounds, task_attempts
 from ferret_db.engine.file_integrity import call_for_repair
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import gauges, outbox
-from ferret_db.repositories.workers import Identity
+from ferret_db.repositories.workers import WorkerIdentity
 from ferret_db.tables import Experiment, OutboxMessage, Round, TaskRun, Worker
 
 Sweep = Callable[..., list[tuple[str, str]]]
@@ -122,7 +122,7 @@ def test_a_message_that_later_ones_overtook_is_lost(lab: Any, sent: Any, sweep: 
     lab.age(OutboxMessage, "sent_at", 60, OutboxMessage.argument == overtaken.id)
     assert sweep() == []
     with lab.database.begin() as s:
-        who = Identity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
+        who = WorkerIdentity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
         task_attempts.begin(s, TaskName.COORDINATE, taken.id, who, strikes=3)
     assert sweep() == [("ferret.coordinate", overtaken.id)]
     assert sweep() == []

@@ -12,7 +12,7 @@ from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.stalls import Stall, stall
 from ferret_db.repositories import experiments, participants, service_clock
-from ferret_db.tables import Assignment, Experiment, Participant, Round, Service, TaskRun, Worker
+from ferret_db.tables import Assignment, Experiment, Participant, Round, ServiceClock, TaskRun, Worker
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_silent_broker(database: Database, lab: Any) -> None:
         service_clock.begin(s, "worker-1")
         service_clock.broker_answers(s, yes=False)
     assert stalled(database, queued) is None  # it may be starting
-    lab.age(Service, "broker_silent_since", 6)
+    lab.age(ServiceClock, "broker_silent_since", 6)
     found = stalled(database, queued)
     assert found is not None
     assert found.code == "broker.missing"

@@ -14,9 +14,9 @@ from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds, task_attempts
 from ferret_db.engine.reconcile import reconcile
-from ferret_db.engine.task_attempts import Subject
+from ferret_db.engine.task_attempts import TaskSubject
 from ferret_db.repositories import events, task_runs, workers
-from ferret_db.repositories.workers import Identity
+from ferret_db.repositories.workers import WorkerIdentity
 from ferret_db.tables import Assignment, Experiment, TaskRun, Worker
 
 FULL = FerretError("storage.full", "no room left")
@@ -32,15 +32,15 @@ class Crew:
         self.sent = sent
         self.hired = 0
 
-    def worker(self) -> Identity:
+    def worker(self) -> WorkerIdentity:
         self.hired += 1
-        return Identity(f"aggregate-host-{self.hired}-00", Queue.AGGREGATE, "host", self.hired, "cpu")
+        return WorkerIdentity(f"aggregate-host-{self.hired}-00", Queue.AGGREGATE, "host", self.hired, "cpu")
 
-    def begin(self, task: TaskName, argument: str, who: Identity | None = None) -> Subject | None:
+    def begin(self, task: TaskName, argument: str, who: WorkerIdentity | None = None) -> TaskSubject | None:
         with self.database.begin() as s:
             return task_attempts.begin(s, task, argument, who or self.worker(), strikes=3)
 
-    def end(self, how: Any, task: TaskName, argument: str, who: Identity, *args: Any, **options: Any) -> None:
+    def end(self, how: Any, task: TaskName, argument: str, who: WorkerIdentity, *args: Any, **options: Any) -> None:
         with self.database.begin() as s:
             how(s, task, argument, who, *args, **options)
 
@@ -81,7 +81,7 @@ def crew(database: Database, lab: Any, sent: list[tuple[str, str]]) -> Crew:
 
 def test_a_task_that_ends_well_leaves_nothing_behind(crew: Crew, lab: Any) -> None:
     experiment, who = lab.start(), crew.worker()
-    assert crew.begin(TaskName.COORDINATE, experiment.id, who) == Subject(experiment.id)
+    assert crew.begin(TaskName.COORDINATE, experiment.id, who) == TaskSubject(experiment.id)
     run = crew.run(TaskName.COORDINATE, experiment.id)
     assert (run.attempts, run.worker, run.experiment_id) == (1, who.id, experiment.id)
     crew.end(task_attempts.done, TaskName.COORDINATE, experiment.id, who)
@@ -92,11 +92,11 @@ def test_what_a_task_is_about(crew: Crew, lab: Any, database: Database) -> None:
     round_ = lab.open(lab.start())
     assignment = lab.assignments(round_)[0]
     subjects = {
-        (TaskName.TRAIN, assignment.id): Subject(round_.experiment_id, 1, "client-0"),
-        (TaskName.AGGREGATE, round_.id): Subject(round_.experiment_id, 1),
-        (TaskName.EVALUATE, round_.id): Subject(round_.experiment_id, 1),
-        (TaskName.EVALUATE, round_.experiment_id): Subject(round_.experiment_id),
-        (TaskName.COORDINATE, round_.experiment_id): Subject(round_.experiment_id),
+        (TaskName.TRAIN, assignment.id): TaskSubject(round_.experiment_id, 1, "client-0"),
+        (TaskName.AGGREGATE, round_.id): TaskSubject(round_.experiment_id, 1),
+        (TaskName.EVALUATE, round_.id): TaskSubject(round_.experiment_id, 1),
+        (TaskName.EVALUATE, round_.experiment_id): TaskSubject(round_.experiment_id),
+        (TaskName.COORDINATE, round_.experiment_id): TaskSubject(round_.experiment_id),
     }
     with database.read() as s:
         assert {key: task_attempts.subject_of(s, *key) for key in subjects} == subjects

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from ferret_core.protocol.states import Awaited
+from ferret_core.protocol.states import WaitReason
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.engine.wait_reason import Waiting, mark, waiting
+from ferret_db.engine.wait_reason import WaitStatus, mark, waiting
 from ferret_db.repositories import experiments, participants, rounds
 from ferret_db.tables import Experiment
 
 
-def told(database: Database, experiment: Experiment) -> Waiting | None:
+def told(database: Database, experiment: Experiment) -> WaitStatus | None:
     with database.read() as s:
         found = experiments.get(s, experiment.id)
         return waiting(s, found, rounds.latest(s, found.id))
@@ -23,7 +23,11 @@ def told(database: Database, experiment: Experiment) -> Waiting | None:
 def test_it_waits_for_others_to_join(database: Database, lab: Any) -> None:
     experiment = lab.start(participants={"edge": 2})
     for number, expected in enumerate(
-        [Waiting(Awaited.PARTICIPANTS, 0, 0, 2), Waiting(Awaited.PARTICIPANTS, 0, 1, 2), Waiting(Awaited.ROUND, 1)]
+        [
+            WaitStatus(WaitReason.PARTICIPANTS, 0, 0, 2),
+            WaitStatus(WaitReason.PARTICIPANTS, 0, 1, 2),
+            WaitStatus(WaitReason.ROUND, 1),
+        ]
     ):
         assert told(database, experiment) == expected
         with database.begin() as s:
@@ -34,23 +38,23 @@ def test_it_waits_for_others_to_join(database: Database, lab: Any) -> None:
 def test_it_waits_for_contributions_the_model_and_the_next_round(database: Database, lab: Any) -> None:
     experiment = lab.start(rounds=2)
     round_ = lab.open(experiment)
-    assert told(database, experiment) == Waiting(Awaited.CONTRIBUTIONS, 1, 0, 3)
+    assert told(database, experiment) == WaitStatus(WaitReason.CONTRIBUTIONS, 1, 0, 3)
     first, *others = lab.assignments(round_)
     lab.deliver(first)
-    assert told(database, experiment) == Waiting(Awaited.CONTRIBUTIONS, 1, 1, 3)
+    assert told(database, experiment) == WaitStatus(WaitReason.CONTRIBUTIONS, 1, 1, 3)
     for assignment in others:
         lab.deliver(assignment)
-    assert told(database, experiment) == Waiting(Awaited.MODEL, 1)
+    assert told(database, experiment) == WaitStatus(WaitReason.MODEL, 1)
     lab.commit(round_)
-    assert told(database, experiment) == Waiting(Awaited.ROUND, 2)
+    assert told(database, experiment) == WaitStatus(WaitReason.ROUND, 2)
     lab.commit(lab.freeze(lab.get(experiment), 2))
-    assert told(database, experiment) == Waiting(Awaited.END, 2)
+    assert told(database, experiment) == WaitStatus(WaitReason.END, 2)
 
 
 def test_of_more_than_are_needed_it_waits_for_those_that_close_the_round(database: Database, lab: Any) -> None:
     experiment = lab.start()
     lab.open(experiment, participants=3, needed=2)
-    assert told(database, experiment) == Waiting(Awaited.CONTRIBUTIONS, 1, 0, 2)
+    assert told(database, experiment) == WaitStatus(WaitReason.CONTRIBUTIONS, 1, 0, 2)
 
 
 @pytest.mark.parametrize("act", ["pause", "cancel"])
@@ -59,7 +63,7 @@ def test_a_pause_is_waited_for_and_an_end_is_not(database: Database, lab: Any, a
     lab.open(experiment)
     with database.begin() as s:
         getattr(lifecycle, act)(s, experiment.id)
-    assert told(database, experiment) == (Waiting(Awaited.RESUMPTION, 1) if act == "pause" else None)
+    assert told(database, experiment) == (WaitStatus(WaitReason.RESUMPTION, 1) if act == "pause" else None)
 
 
 def test_the_mark_changes_with_every_step_and_with_nothing_else(database: Database, lab: Any) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ferret_db.database import Database
 from ferret_db.repositories import metric_series, metrics
-from ferret_db.repositories.metric_series import Window, bucket_size
+from ferret_db.repositories.metric_series import RoundWindow, bucket_size
 from ferret_db.tables import Metric
 
 pytestmark = pytest.mark.about_database
@@ -64,7 +64,7 @@ VALUES = st.one_of(st.floats(-1e6, 1e6), st.just(math.inf), st.just(-math.inf))
 def test_a_point_is_its_rounds_least_mean_and_greatest(
     database: Database, lab: Any, values: dict[int, float], points: int, first: int, span: int
 ) -> None:
-    experiment, window = lab.submit(), Window(first, first + span)
+    experiment, window = lab.submit(), RoundWindow(first, first + span)
     with database.begin() as s:
         s.add_all(
             Metric(experiment_id=experiment.id, name="loss", round=round_, value=value)

@@ -13,7 +13,7 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import experiment_sorting, experiments, metrics, projects, seed_groups, users
 from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilter
-from ferret_db.repositories.seed_groups import Group, Spread
+from ferret_db.repositories.seed_groups import Group, SeedStatistics
 from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT
 from tests.refusals import refused
@@ -55,9 +55,9 @@ def test_runs_that_differ_in_seed_and_name_are_one_group(database: Database, sea
     assert {rounds: sum(group.states.values()) for rounds, group in found.items()} == {2: 3, 3: 2, 4: 1}
     assert found[2].newest.name == "2.2"
     loss = found[2].metrics["eval_loss"]
-    assert loss.last == Spread(3.0, stdev([2, 3, 4]), 3)
-    assert loss.best == Spread(1.5, stdev([2, 1.5, 1]), 3)
-    assert found[4].metrics["eval_loss"].last == Spread(4.0, None, 1)
+    assert loss.last == SeedStatistics(3.0, stdev([2, 3, 4]), 3)
+    assert loss.best == SeedStatistics(1.5, stdev([2, 1.5, 1]), 3)
+    assert found[4].metrics["eval_loss"].last == SeedStatistics(4.0, None, 1)
     assert found[4].metrics["bytes_up"].best is None
 
 
@@ -74,7 +74,7 @@ def test_an_extended_run_changes_its_group(database: Database, lab: Any) -> None
 def test_a_group_is_of_what_matches_the_filters(database: Database, searched: dict[str, str]) -> None:
     (group,) = listed(database, name="2.1")
     assert group.states == {ExperimentState.QUEUED: 1}
-    assert group.metrics["eval_loss"].last == Spread(3.0, None, 1)
+    assert group.metrics["eval_loss"].last == SeedStatistics(3.0, None, 1)
     assert [found.newest.name for found in listed(database, seed_group=group.key)] == ["2.2"]
 
 
@@ -123,7 +123,7 @@ def test_projects_share_no_group_and_members_see_their_own(database: Database, l
     with database.begin() as s:
         projects.add_member(s, "lungs", user_id)
     (group,) = listed(member, "-eval_loss")
-    assert (group.newest.id, group.metrics["eval_loss"].last) == (ids[2], Spread(1.0, None, 1))
+    assert (group.newest.id, group.metrics["eval_loss"].last) == (ids[2], SeedStatistics(1.0, None, 1))
 
 
 def test_a_cursor_of_another_order_is_refused(database: Database, searched: dict[str, str]) -> None:

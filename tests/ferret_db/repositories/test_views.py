@@ -13,7 +13,7 @@ from ferret_db.engine import assignments
 from ferret_db.engine import rounds as engine
 from ferret_db.repositories import artifacts, contributions, events, gauges, ledger, metric_series, metrics, rounds
 from ferret_db.repositories.metrics import MetricSummary
-from ferret_db.repositories.rounds import Bytes
+from ferret_db.repositories.rounds import TrafficTotals
 from ferret_db.tables import Experiment
 from tests.refusals import refused
 
@@ -64,7 +64,7 @@ def test_bytes_are_summed_over_rounds(database: Database, lab: Any, experiment: 
     other = lab.submit()
     with database.read() as s:
         sums = rounds.bytes_by_experiment(s, [experiment.id, other.id])
-    assert sums == {experiment.id: Bytes(up=350, down=900), other.id: Bytes(up=0, down=0)}
+    assert sums == {experiment.id: TrafficTotals(up=350, down=900), other.id: TrafficTotals(up=0, down=0)}
 
 
 def test_assignments_show_with_and_without_contribution(database: Database, experiment: Experiment) -> None:

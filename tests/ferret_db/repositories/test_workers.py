@@ -10,13 +10,13 @@ from sqlalchemy import select
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.repositories import workers
-from ferret_db.repositories.workers import Identity
+from ferret_db.repositories.workers import WorkerIdentity
 from ferret_db.tables import TaskRun, Worker
 
 pytestmark = pytest.mark.about_database
 
-TRAIN = Identity("train-host-7-a1", Queue.TRAIN, "host", 7, "cuda")
-AGGREGATE = Identity("aggregate-host-8-b2", Queue.AGGREGATE, "host", 8, "cpu")
+TRAIN = WorkerIdentity("train-host-7-a1", Queue.TRAIN, "host", 7, "cuda")
+AGGREGATE = WorkerIdentity("aggregate-host-8-b2", Queue.AGGREGATE, "host", 8, "cpu")
 
 
 def rows(database: Database) -> dict[str, Worker]:

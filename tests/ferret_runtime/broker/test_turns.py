@@ -18,11 +18,11 @@ from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, task_attempts
 from ferret_db.repositories import assignments, rounds
-from ferret_db.repositories.workers import Identity
+from ferret_db.repositories.workers import WorkerIdentity
 from ferret_worker import coordinate
 
 pytestmark = pytest.mark.redis
-WORKER = Identity("train-1", Queue.TRAIN, "host", 1, "cpu")
+WORKER = WorkerIdentity("train-1", Queue.TRAIN, "host", 1, "cpu")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import Awaited, ParticipantState
+from ferret_core.protocol.states import ParticipantState, WaitReason
 from ferret_sdk import Participant
 from ferret_sdk.service.progress import Progress, Stage
 from tests.refusals import refused
@@ -27,7 +27,7 @@ def test_it_waits_downloads_nothing_and_goes_on_once_it_is_approved(api, worker,
     while not told:
         time.sleep(0.02)
     time.sleep(1)  # the base model is there by now, and others have nothing to wait for
-    assert {(each.stage, each.awaited) for each in told} == {(Stage.WAIT, Awaited.APPROVAL)}
+    assert {(each.stage, each.awaited) for each in told} == {(Stage.WAIT, WaitReason.APPROVAL)}
     assert not list(run.rounds())
     assert not list(home.rglob("*.safetensors"))
     with pytest.raises(FerretError) as raised:
@@ -52,7 +52,7 @@ def test_a_refusal_ends_it_with_the_reason(api, worker, service, toy_spec, toy_d
     assert raised.value.code == "participant.pending"
 
     def decide(progress: Progress) -> None:
-        if progress.awaited == Awaited.APPROVAL:
+        if progress.awaited == WaitReason.APPROVAL:
             assert run.refuse("site-a", "no contract").state == ParticipantState.REFUSED
 
     with refused("participant.refused", "no contract") as raised:

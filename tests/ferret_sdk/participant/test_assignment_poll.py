@@ -11,7 +11,7 @@ from ferret_core.protocol.signatures import new_key
 from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import assignment_poll
-from ferret_sdk.participant.assignment_poll import LONGEST_HOLD, Polling
+from ferret_sdk.participant.assignment_poll import LONGEST_HOLD, AssignmentPoll
 from ferret_sdk.participant.membership import Membership
 
 WAITING = {"awaited": "participants", "round": 0, "done": 1, "total": 2}
@@ -32,7 +32,7 @@ def cut_off(exchange: Any) -> None:
 
 
 @pytest.fixture
-def asking(server: Any) -> Polling:
+def asking(server: Any) -> AssignmentPoll:
     member = Membership(
         url=server.url,
         experiment="exp_0123456789abcdef",
@@ -43,14 +43,14 @@ def asking(server: Any) -> Polling:
         code="00" * 32,
         key=new_key(),
     )
-    return Polling(Transport(server.url, "token"), member, lambda progress: None, None)
+    return AssignmentPoll(Transport(server.url, "token"), member, lambda progress: None, None)
 
 
 def sent(server: Any, name: str) -> list[str | None]:
     return [request.headers.get(name) for request in server.requests]
 
 
-def test_a_known_answer_is_asked_for_again_by_its_tag_and_held(server: Any, asking: Polling) -> None:
+def test_a_known_answer_is_asked_for_again_by_its_tag_and_held(server: Any, asking: AssignmentPoll) -> None:
     server.script(idle, unchanged)
     first = asking.ask()
     again = asking.ask()
@@ -60,7 +60,7 @@ def test_a_known_answer_is_asked_for_again_by_its_tag_and_held(server: Any, aski
     assert again == first.model_copy(update={"retry_after_seconds": 7.0})
 
 
-def test_a_server_that_knows_no_tags_is_asked_as_ever(server: Any, asking: Polling) -> None:
+def test_a_server_that_knows_no_tags_is_asked_as_ever(server: Any, asking: AssignmentPoll) -> None:
     server.script(lambda exchange: exchange.json(IDLE))
     for _ in range(3):
         assert asking.ask().waiting == read(NextAssignment, IDLE).waiting
@@ -68,14 +68,14 @@ def test_a_server_that_knows_no_tags_is_asked_as_ever(server: Any, asking: Polli
 
 
 @pytest.mark.parametrize("tag", ["", "no quotes", '"' + "x" * 300 + '"'])
-def test_a_tag_that_is_none_is_not_sent_back(server: Any, asking: Polling, tag: str) -> None:
+def test_a_tag_that_is_none_is_not_sent_back(server: Any, asking: AssignmentPoll, tag: str) -> None:
     server.script(lambda exchange: exchange.json(IDLE, ETag=tag))
     asking.ask()
     asking.ask()
     assert sent(server, "if-none-match") == [None] * 2
 
 
-def test_a_proxy_that_ends_silent_connections_gets_shorter_questions(server: Any, asking: Polling) -> None:
+def test_a_proxy_that_ends_silent_connections_gets_shorter_questions(server: Any, asking: AssignmentPoll) -> None:
     server.script(idle, cut_off, idle, unchanged, unchanged)
     for _ in range(4):
         assert asking.ask().waiting == read(NextAssignment, IDLE).waiting
@@ -85,7 +85,7 @@ def test_a_proxy_that_ends_silent_connections_gets_shorter_questions(server: Any
 
 
 def test_a_pause_is_as_long_as_the_server_asks_and_bounded(
-    server: Any, asking: Polling, monkeypatch: pytest.MonkeyPatch
+    server: Any, asking: AssignmentPoll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept = list[float]()
     monkeypatch.setattr(assignment_poll.time, "sleep", slept.append)

@@ -14,7 +14,7 @@ import pytest
 from ferret_core.client import local_round as core
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import Awaited, ExperimentState
+from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_sdk import Participant
 from ferret_sdk.http import retry
 from ferret_sdk.http.answers import read
@@ -183,7 +183,7 @@ def test_a_participant_learns_for_whom_it_waits(api, worker, service, toy_spec, 
     others: list[threading.Thread] = []
 
     def then_the_other(progress: Progress) -> None:
-        if not told and progress.awaited == Awaited.PARTICIPANTS:
+        if not told and progress.awaited == WaitReason.PARTICIPANTS:
             other = Participant.enrol(api.url, service.enrolment(run.id).code, "site-b", home / "b")
             others.append(threading.Thread(target=other.run, args=[examples]))
             others[0].start()
@@ -191,7 +191,7 @@ def test_a_participant_learns_for_whom_it_waits(api, worker, service, toy_spec, 
 
     assert first.run(examples, on_progress=then_the_other) == "completed"
     others[0].join()
-    assert told == [Progress(Stage.WAIT, 0, 1, 2, Awaited.PARTICIPANTS)]
+    assert told == [Progress(Stage.WAIT, 0, 1, 2, WaitReason.PARTICIPANTS)]
 
 
 # Two threads set filters here, the worker's and this one: what one of them ignores may reach the other.

@@ -14,11 +14,11 @@ from dp_accounting.pld import PLDAccountant
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Contribution
-from ferret_core.training.privacy import Discretion, Gaussian
+from ferret_core.training.privacy import Gaussian, ReleasePolicy
 from ferret_sdk import Participant
 from ferret_sdk.http.transport import Answer, Transport
 from ferret_sdk.participant import local_training
-from ferret_sdk.participant.privacy_budget import Budget, Released, Spending, epsilon_of
+from ferret_sdk.participant.privacy_budget import Budget, PrivacySpending, ReleaseCount, epsilon_of
 from ferret_sdk.participant.site_terms import Privacy, Terms
 from ferret_sdk.participant.spool import Spool
 from ferret_sdk.service.progress import RoundReport
@@ -35,7 +35,7 @@ def budget(home: Path, **changes: float) -> Budget:
     return Budget(home, Privacy.model_validate(PRIVACY | changes))
 
 
-def made(site: Budget) -> Discretion:
+def made(site: Budget) -> ReleasePolicy:
     """The discretion of a contribution that was made."""
     discretion = site.discretion()
     assert discretion.protect is not None
@@ -51,7 +51,7 @@ def test_epsilon_is_that_of_another_accountant(released: list[tuple[float, int]]
     accountant = PLDAccountant()
     for multiplier, count in released:
         accountant.compose(dp_accounting.GaussianDpEvent(multiplier / 2), count)
-    spending = Spending(released=tuple(Released(noise_multiplier=z, count=n) for z, n in released))
+    spending = PrivacySpending(released=tuple(ReleaseCount(noise_multiplier=z, count=n) for z, n in released))
     assert epsilon_of(spending.mu, 1e-5) == pytest.approx(accountant.get_epsilon(1e-5), rel=1e-4)
 
 
@@ -85,7 +85,7 @@ def test_contributions_are_counted_to_the_last_that_fits_and_over_restarts(tmp_p
         with pytest.raises(FerretError) as raised:
             use()
         assert (raised.value.code, raised.value.errors[0].field) == ("terms.spent", "epsilon")
-    assert site.spent() == Spending(released=(Released(noise_multiplier=8.0, count=fits),))
+    assert site.spent() == PrivacySpending(released=(ReleaseCount(noise_multiplier=8.0, count=fits),))
     assert budget(tmp_path, epsilon=100.0).left() > 0
     assert budget(tmp_path, epsilon=0.01).left() == 0
     assert budget(tmp_path, noise_multiplier=1.0).left() == 0, "what was spent under other terms counts"
@@ -163,7 +163,7 @@ def test_the_budget_is_spent_before_the_contribution_is_kept_to_be_sent(
     monkeypatch.setattr(local_training, "failpoint", cut)
     with pytest.raises(Cut):
         site.run(toy_data[0])
-    assert site.budget.spent().released == (Released(noise_multiplier=8.0, count=1),)
+    assert site.budget.spent().released == (ReleaseCount(noise_multiplier=8.0, count=1),)
     assert not list(tmp_path.glob("participants/*/*-upload/upload.json"))
 
 
@@ -175,7 +175,7 @@ def test_a_dry_run_spends_nothing_and_is_noised_too(api, worker, join, toy_data)
     assert first.digest != second.digest
     assert first.norm == second.norm
     assert first.norm
-    assert site.budget.spent() == Spending()
+    assert site.budget.spent() == PrivacySpending()
 
 
 def test_what_was_made_before_there_was_a_budget_is_not_sent(

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ferret_sdk.participant.quiet_hours import QuietHours, Window, ends
+from ferret_sdk.participant.quiet_hours import QuietHours, QuietWindow, ends
 
-WINDOW = TypeAdapter[Window](QuietHours)
+WINDOW = TypeAdapter[QuietWindow](QuietHours)
 MONDAY = datetime(2026, 11, 23)
 
 

@@ -13,7 +13,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
 from ferret_sdk.participant import receipts
 from ferret_sdk.participant.membership import Membership
-from ferret_sdk.participant.paths import Places
+from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.receipts import Receipts
 from ferret_sdk.participant.spool import Upload
 from tests.refusals import refused
@@ -27,7 +27,7 @@ class Site:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.folder = Places(home, EXPERIMENT, PARTICIPANT).receipts
+        self.folder = ParticipantPaths(home, EXPERIMENT, PARTICIPANT).receipts
         self.member = Membership(
             url="https://ferret.test",
             experiment=EXPERIMENT,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core.contribution import stored
+from ferret_core.contribution import decode_stored
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.participants import Lease
@@ -40,7 +40,7 @@ from ferret_db.repositories import contributions, participants
 from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.spool import Spool, Upload
-from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.participant.uploader import Uploader
 from ferret_sdk.service.progress import Progress
 from tests.tiers import slow
 
@@ -146,7 +146,7 @@ class World:
         lease = read(Lease, Transport(self.server.url, self.token).get("/participant/assignment")["assignment"])
         pieces = pieces_of({"update": np.linspace(-1, 1, WEIGHTS, dtype=np.float32)}, self._meta(lease.task))
         blob = b"".join(pieces)
-        upload = Upload.of(lease, stored(blob, digest_bytes(blob)), 1.0, new_key())
+        upload = Upload.of(lease, decode_stored(blob, digest_bytes(blob)), 1.0, new_key())
         self.spool.keep(upload, pieces)
         return upload
 
@@ -157,7 +157,7 @@ class World:
     def send(self, watcher: Callable[[Progress], None] = lambda progress: None, url: str | None = None) -> int:
         """What the site does, as often as it takes; the bytes of bodies that were sent."""
         transport = Transport(url or self.server.url, self.token)
-        sending = Sending(transport, self.spool, lambda upload: None)
+        sending = Uploader(transport, self.spool, lambda upload: None)
         sending.watcher = watcher
         waiting = self.spool.waiting()
         assert waiting is not None

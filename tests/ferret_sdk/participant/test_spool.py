@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.contribution import Sealed
+from ferret_core.contribution import SealedContribution
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.signatures import new_key
@@ -27,7 +27,7 @@ META = ContributionMeta(
     metrics={"train_loss": 1.25},
 )
 KEY = new_key()
-SEALED = Sealed((BLOB,), digest_bytes(BLOB), Contribution(META, {}))
+SEALED = SealedContribution((BLOB,), digest_bytes(BLOB), Contribution(META, {}))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ferret_sdk.participant import quiet_hours, terms_enforcement
 from ferret_sdk.participant.quiet_hours import ends
 from ferret_sdk.participant.site_terms import Terms
 from ferret_sdk.participant.terms_enforcement import Enforcement
-from ferret_sdk.participant.usage_counter import Spent, Usage
+from ferret_sdk.participant.usage_counter import Usage, UsageTotals
 from ferret_sdk.service.progress import Progress, RoundReport, Stage
 
 pytestmark = pytest.mark.timeout(90)
@@ -126,7 +126,7 @@ def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch
         site.check_step()
         assert site.usage.read().seconds == 90  # a process that is killed now has lost nothing
         now[0] = 100
-    assert site.usage.read() == Spent(seconds=100, day=quiet_hours.now().date(), seconds_today=100)
+    assert site.usage.read() == UsageTotals(seconds=100, day=quiet_hours.now().date(), seconds_today=100)
     with site.training(MODEL):
         now[0] = 3600
         with pytest.raises(FerretError) as raised:

@@ -12,7 +12,7 @@ import torch
 
 from ferret_cli import hooks_file
 from ferret_core.simulate import simulate
-from ferret_core.training.custom_training import Context
+from ferret_core.training.custom_training import TrainingContext
 
 ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(90)]
@@ -44,7 +44,7 @@ def test_a_lost_lease_ends_the_trainer_at_its_next_step(site: Any, toy_spec: Any
 
     train = site.trains
 
-    def train_until_lost(model: Any, examples: Any, context: Context) -> float:
+    def train_until_lost(model: Any, examples: Any, context: TrainingContext) -> float:
         return train(model, examples, replace(context, step=lost))
 
     site.trains = train_until_lost

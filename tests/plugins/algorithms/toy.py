@@ -17,14 +17,14 @@ import numpy as np
 from ferret_core.algorithms.configs.toy import Config  # pyrefly: ignore[missing-import]
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted, WholeModel
+from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average, rounding_of
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 
-class Algorithm(WholeModel):
+class Algorithm(FullModelMixin):
     """Every weight moves by the mean of the participants' numbers."""
 
     def __init__(self, config: Config) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from ferret_worker.playground.idle_timer import Idle
+from ferret_worker.playground.idle_timer import IdleTimer
 
 
 def test_what_nobody_uses_is_let_go_once() -> None:
     gone = threading.Semaphore(0)
-    idle = Idle(0.01, gone.release)
+    idle = IdleTimer(0.01, gone.release)
     with idle:
         pass
     assert gone.acquire(timeout=30)
@@ -18,7 +18,7 @@ def test_what_nobody_uses_is_let_go_once() -> None:
 
 def test_nothing_is_let_go_during_a_use_or_soon_after_it() -> None:
     gone = threading.Event()
-    idle = Idle(0.05, gone.set)
+    idle = IdleTimer(0.05, gone.set)
     with idle:
         pass
     idle._seconds = 3600.0

@@ -2006,14 +2006,6 @@ export interface components {
             url: string;
         };
         /**
-         * Awaited
-         * @description The event that a participant without an assignment waits for: its approval, others to join before round 1, the
-         *     next round, the others' contributions to the open round, the model of a closed round, the end of a pause, or the
-         *     end.
-         * @enum {string}
-         */
-        Awaited: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
-        /**
          * Backlog
          * @description Work that nobody has taken.
          */
@@ -2226,21 +2218,6 @@ export interface components {
              * @default 1
              */
             keep_best: number;
-        };
-        /**
-         * Choice
-         * @description An algorithm, dataset or partition: its name and its options, in one table.
-         *
-         *     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
-         */
-        Choice: {
-            /**
-             * Name
-             * @description Name of the plug-in; its options are in the same table
-             */
-            name: string;
-        } & {
-            [key: string]: unknown;
         };
         /**
          * CodeGroup
@@ -3166,7 +3143,7 @@ export interface components {
              *       "name": "ferret"
              *     }
              */
-            algorithm: components["schemas"]["Choice"];
+            algorithm: components["schemas"]["PluginChoice"];
             /**
              * @description Checkpoints to save
              * @default {
@@ -3176,7 +3153,7 @@ export interface components {
              */
             checkpoint: components["schemas"]["CheckpointSpec"];
             /** @description The training and the held-out examples */
-            dataset: components["schemas"]["Choice"];
+            dataset: components["schemas"]["PluginChoice"];
             /**
              * @description Measurements after a round
              * @default {
@@ -3206,7 +3183,7 @@ export interface components {
              *       "name": "iid"
              *     }
              */
-            partition: components["schemas"]["Choice"];
+            partition: components["schemas"]["PluginChoice"];
             /**
              * @description Conversion of examples to tokens
              * @default {
@@ -4472,6 +4449,21 @@ export interface components {
             temperature: number;
         };
         /**
+         * PluginChoice
+         * @description An algorithm, dataset or partition: its name and its options, in one table.
+         *
+         *     The options are checked against the plug-in's ``Config`` by :func:`ferret_core.catalog.resolve`.
+         */
+        PluginChoice: {
+            /**
+             * Name
+             * @description Name of the plug-in; its options are in the same table
+             */
+            name: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * Preset
          * @description A named start for a specification.
          */
@@ -5551,12 +5543,20 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * WaitReason
+         * @description The event that a participant without an assignment waits for: its approval, others to join before round 1, the
+         *     next round, the others' contributions to the open round, the model of a closed round, the end of a pause, or the
+         *     end.
+         * @enum {string}
+         */
+        WaitReason: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
+        /**
          * Waiting
          * @description What a participant without an assignment waits for.
          */
         Waiting: {
             /** @description Approval, other participants, the next round, contributions, the model, a resumption, or the end */
-            awaited: components["schemas"]["Awaited"];
+            awaited: components["schemas"]["WaitReason"];
             /**
              * Done
              * @description How many have joined or contributed; 0 if nothing is counted

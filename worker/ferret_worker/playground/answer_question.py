@@ -10,10 +10,10 @@ from functools import lru_cache
 import torch
 
 from ferret_core.datasets._base import Example
-from ferret_core.evaluation.streaming_generation import Sampling, answer, question_ids
+from ferret_core.evaluation.streaming_generation import SamplingOptions, answer, question_ids
 from ferret_core.experiment.federated_data import deal
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.playground import Question, Side
+from ferret_core.protocol.playground import ModelSide, PlaygroundQuestion
 from ferret_core.storage import Storage
 from ferret_core.system import untrusted_files
 from ferret_core.system.device import chosen_device
@@ -22,9 +22,9 @@ from ferret_db.database import Database
 from ferret_db.engine.task_attempts import described
 from ferret_db.repositories import experiments
 from ferret_worker import memory_limit
-from ferret_worker.playground.idle_timer import Idle
-from ferret_worker.playground.model_cache import Models
-from ferret_worker.playground.requester import Asker, Gone
+from ferret_worker.playground.idle_timer import IdleTimer
+from ferret_worker.playground.model_cache import ModelCache
+from ferret_worker.playground.requester import Requester, RequesterGone
 from ferret_worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -43,26 +43,26 @@ class Answering:
             memory_limit.limit(settings.memory_limit)
         self._settings = settings
         self._database = database
-        self._models = Models(database, storage, settings.playground_models, where)
-        self._idle = Idle(settings.playground_idle_seconds, self._models.forget)
+        self._models = ModelCache(database, storage, settings.playground_models, where)
+        self._idle = IdleTimer(settings.playground_idle_seconds, self._models.forget)
         self._held_out = lru_cache(maxsize=1)(self._read_held_out)
 
-    def answer(self, question: Question, asker: Asker) -> None:
+    def answer(self, question: PlaygroundQuestion, asker: Requester) -> None:
         """Sends all messages of the answer to ``question``; the last is ``end`` or ``problem``."""
         try:
-            with self._idle, memory_checked(REMEDY), untrusted_files.within(self._settings.readable):
+            with self._idle, memory_checked(REMEDY), untrusted_files.allowed_roots(self._settings.readable):
                 if question.kind == "example":
                     self._give_example(question, asker)
                 else:
                     for side, number in question.rounds.items():
                         self._ask(side, number, question, asker)
             asker.say("end")
-        except Gone:
+        except RequesterGone:
             raise
         except Exception as error:
             self._tell(error, question, asker)
 
-    def _ask(self, side: Side, number: int, question: Question, asker: Asker) -> None:
+    def _ask(self, side: ModelSide, number: int, question: PlaygroundQuestion, asker: Requester) -> None:
         asker.say("loading", side=side, round=number)
         model, tokenizer, _ = self._models.at(question.experiment, number)
         asker.check()
@@ -80,13 +80,13 @@ class Answering:
             question_ids(tokenizer, question.question, question.input),
             question.max_new_tokens,
             lambda text: asker.say("text", side=side, text=text),
-            sampling=Sampling(question.temperature, question.seed),
+            sampling=SamplingOptions(question.temperature, question.seed),
             on_token=check,
         )
         seconds = time.monotonic() - begun
         asker.say("done", side=side, tokens=said.tokens, seconds=seconds, ended=said.ended)
 
-    def _give_example(self, question: Question, asker: Asker) -> None:
+    def _give_example(self, question: PlaygroundQuestion, asker: Requester) -> None:
         held_out = self._held_out(question.experiment)
         if not held_out:
             raise FerretError("playground.no_example", "write a question of your own")
@@ -100,7 +100,7 @@ class Answering:
             spec = experiments.spec_of(experiments.get(s, experiment_id))
         return deal(spec).held_out
 
-    def _tell(self, error: Exception, question: Question, asker: Asker) -> None:
+    def _tell(self, error: Exception, question: PlaygroundQuestion, asker: Requester) -> None:
         found = described(error)
         if found.code == "internal":
             logger.exception("a question to %s failed", question.experiment)

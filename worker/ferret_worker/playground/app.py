@@ -16,9 +16,9 @@ from ferret_runtime import tracing
 from ferret_runtime.broker import redis_client
 from ferret_worker import celery_process
 from ferret_worker.celery import Request, create_celery, message_headers
-from ferret_worker.playground.requester import Asker, Gone
+from ferret_worker.playground.requester import Requester, RequesterGone
 from ferret_worker.settings import WorkerSettings
-from ferret_worker.worker_heartbeat import Presence, identity
+from ferret_worker.worker_heartbeat import WorkerHeartbeat, identity
 
 if TYPE_CHECKING:
     from ferret_worker.playground.answer_question import Answering
@@ -47,7 +47,7 @@ class Playground:
         self._settings = settings
         self._database = Database(settings.database_url)
         who = identity(Queue.PLAYGROUND, settings.device)
-        self._presence = Presence(self._database, who, settings.gone_seconds / 3)
+        self._presence = WorkerHeartbeat(self._database, who, settings.gone_seconds / 3)
         self._redis = redis_client.connect(settings.broker_url)
         self._stopping = False
 
@@ -71,7 +71,7 @@ class Playground:
 
     def answer(self, question_id: str) -> None:
         """Answers the question ``question_id`` if its requester still waits."""
-        asker = Asker(self._redis, question_id, lambda: self._stopping)
+        asker = Requester(self._redis, question_id, lambda: self._stopping)
         with (
             tracing.received(message_headers()),
             tracing.span("answer", None, "consumer"),
@@ -82,7 +82,7 @@ class Playground:
                 with self._presence.at(TaskName.ANSWER, question.experiment), asker.kept_company():
                     self._presence.say()
                     self._answering.answer(question, asker)
-            except Gone as gone:
+            except RequesterGone as gone:
                 logger.info("the requester has gone: %s", gone)
             except redis.RedisError as error:
                 logger.warning("the answer breaks off, Redis does not answer: %s", error)

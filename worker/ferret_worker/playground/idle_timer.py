@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 
-class Idle:
+class IdleTimer:
     """``with idle:`` is a use. A thread calls ``let_go`` ``seconds`` after the last use, and never during one."""
 
     def __init__(self, seconds: float, let_go: Callable[[], None]) -> None:

@@ -20,14 +20,14 @@ from ferret_db.repositories import artifacts, experiments
 from ferret_db.tables import Artifact
 
 
-class Subject(NamedTuple):
+class ModelKey(NamedTuple):
     """An experiment's specification, and the files of its checkpoints by round."""
 
     spec: ExperimentSpec
     files: dict[int, list[Artifact]]
 
 
-class Models:
+class ModelCache:
     """At most ``most`` models on ``device``. The least recently used one is unloaded before another loads."""
 
     def __init__(self, database: Database, storage: Storage, most: int, device: torch.device) -> None:
@@ -59,16 +59,16 @@ class Models:
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _subject(self, experiment_id: str, round: int) -> Subject:
+    def _subject(self, experiment_id: str, round: int) -> ModelKey:
         with self._database.read() as s:
             experiment = experiments.get(s, experiment_id)
             files = {number: artifacts.of_round(s, experiment_id, number) for number in {0, round}}
         if not files[round]:
             reason = "its checkpoint was deleted: choose another round"
             raise FerretError.of_field("artifact.not_found", "round", round, reason)
-        return Subject(experiments.spec_of(experiment), files)
+        return ModelKey(experiments.spec_of(experiment), files)
 
-    def _load(self, subject: Subject, round: int) -> LoadedModel:
+    def _load(self, subject: ModelKey, round: int) -> LoadedModel:
         with self._folder(subject.files[round]) as folder, self._folder(subject.files[0]) as base:
             loaded = load_checkpoint(folder, base, subject.spec.prompt.template)
         loaded.model.to(self._device)

@@ -13,7 +13,14 @@ from typing import Any
 import redis
 
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_core.protocol.playground import ALIVE_SECONDS, Kind, Question, Word, to_asker, to_worker
+from ferret_core.protocol.playground import (
+    ALIVE_SECONDS,
+    Kind,
+    PlaygroundMessage,
+    PlaygroundQuestion,
+    requester_channel,
+    worker_channel,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -23,11 +30,11 @@ GRACE_SECONDS = 60.0
 """Seconds that work may continue after its requester has gone: loading and a single step cannot be interrupted."""
 
 
-class Gone(Exception):
+class RequesterGone(Exception):
     """Raised when nobody receives the answer."""
 
 
-class Asker:
+class Requester:
     """Receives the messages about the question with this id. Two threads use it: one works, one sends heartbeats."""
 
     def __init__(self, client: redis.Redis, question_id: str, stopping: Callable[[], bool] = lambda: False) -> None:
@@ -39,34 +46,34 @@ class Asker:
         self._lock = threading.Lock()
 
     def say(self, kind: Kind, **data: Any) -> None:
-        """Sends a message. Raises :class:`Gone` if nobody receives it."""
+        """Sends a message. Raises :class:`RequesterGone` if nobody receives it."""
         with self._lock:
-            word = Word(self._number, kind, data)
+            word = PlaygroundMessage(self._number, kind, data)
             self._number += 1
-            heard = self._client.publish(to_asker(self._id), word.encode())
+            heard = self._client.publish(requester_channel(self._id), word.encode())
         if not heard:
             self._gone = True
-            raise Gone(f"{kind} was not heard")
+            raise RequesterGone(f"{kind} was not heard")
 
     def check(self) -> None:
-        """Raises :class:`Gone`, and ``worker.stopping`` once this process was stopped."""
+        """Raises :class:`RequesterGone`, and ``worker.stopping`` once this process was stopped."""
         if self._gone:
-            raise Gone("a sign of life was not heard")
+            raise RequesterGone("a sign of life was not heard")
         if self._stopping():
             raise FerretError("worker.stopping", "the worker that answered is being stopped: ask again")
 
-    def question(self) -> Question:
+    def question(self) -> PlaygroundQuestion:
         """Announces a worker and waits for the question."""
         with self._client.pubsub(ignore_subscribe_messages=True) as channel:
-            channel.subscribe(to_worker(self._id))
+            channel.subscribe(worker_channel(self._id))
             channel.get_message(timeout=QUESTION_SECONDS)  # confirmation of the subscription
             self.say("ready")
             deadline = time.monotonic() + QUESTION_SECONDS
             while (left := deadline - time.monotonic()) > 0:
                 message: Any = channel.get_message(timeout=left)
                 if message is not None:
-                    return Question.model_validate_json(message["data"])
-        raise Gone(f"no question came within {QUESTION_SECONDS:.0f} s")
+                    return PlaygroundQuestion.model_validate_json(message["data"])
+        raise RequesterGone(f"no question came within {QUESTION_SECONDS:.0f} s")
 
     @contextmanager
     def kept_company(self) -> Generator[None]:
@@ -88,7 +95,7 @@ class Asker:
         while not over.wait(ALIVE_SECONDS):
             try:
                 self.say("alive")
-            except Gone:
+            except RequesterGone:
                 if not over.wait(GRACE_SECONDS):
                     logger.error("this process ends, another takes its place: an answer to nobody goes on")
                     os._exit(Exit.FAILURE)

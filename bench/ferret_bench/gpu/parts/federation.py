@@ -20,7 +20,7 @@ from ferret_cli.output import say
 from ferret_cli.requirements_check import require_server
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 
@@ -97,7 +97,7 @@ def _run(shape: str, setup: Setup) -> Found:
     result = simulate(asked, on_update=entries.append, on_round=lambda done: say(f"round {done.number}: {done.digest}"))
     trained = perf_counter()
     replica = Replica.load(asked)
-    for record in follow(replica, entries):
+    for record in replay(replica, entries):
         say(f"round {record.round} on the processor: {record.digest}")
     assert replica.digest == result.digest
     return {

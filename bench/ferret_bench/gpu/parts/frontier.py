@@ -15,7 +15,7 @@ from ferret_bench.gpu.setup import Setup
 from ferret_bench.paper.reruns.studies import study
 from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import Choice
+from ferret_core.protocol.spec import PluginChoice
 
 MODEL = "60M"
 MINUTES, BATCH = 2.0, 64
@@ -63,9 +63,9 @@ def _base(setup: Setup) -> Found:
     return pretrain(MODEL, instructions(setup.official), sample.model_path(), folder, 60 * MINUTES, BATCH)
 
 
-def _tasks(setup: Setup) -> Choice:
+def _tasks(setup: Setup) -> PluginChoice:
     folder = setup.toy_data()
-    return Choice.model_validate(
+    return PluginChoice.model_validate(
         {"name": "jsonl", **{part: str(folder / f"{part}.jsonl") for part in ("train", "test")}}
     )
 

@@ -23,7 +23,7 @@ from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.block_views import STRETCH
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
-from ferret_core.projection.kernels._base import Kernel, Term
+from ferret_core.projection.kernels._base import Kernel, ReconstructionTerm
 
 CONTRACT = "tests/contract/test_kernel.py"
 ONE_TEST = "uncover and gpu-G-6"
@@ -103,7 +103,7 @@ def _alike(letter: str, setup: Setup) -> Found:
     block = Block(7, "w", size.start + size.elements)
     before, after = _vector(size.elements, 1), _vector(size.elements, 2).bfloat16()
     K = size.elements if letter == "I" else size.K
-    terms = [Term(seed, _vector(K, 3 + n) * 1e-2) for n, seed in enumerate(SEEDS)]
+    terms = [ReconstructionTerm(seed, _vector(K, 3 + n) * 1e-2) for n, seed in enumerate(SEEDS)]
     gpu, cpu = named("gpu", family), named("cpu", family)
     moved = _applied(gpu, after, block, terms, size.start, device)
     same = torch.equal(moved, _applied(cpu, after, block, terms, size.start, torch.device("cpu")))
@@ -121,7 +121,7 @@ def _alike(letter: str, setup: Setup) -> Found:
 
 
 def _applied(
-    kernel: Kernel, weights: Tensor, block: Block, terms: Sequence[Term], start: int, device: torch.device
+    kernel: Kernel, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], start: int, device: torch.device
 ) -> Tensor:
     there = [term._replace(coefficients=term.coefficients.to(device)) for term in terms]
     moved = weights.to(device, copy=True)
@@ -139,7 +139,7 @@ def _large(setup: Setup) -> Found:
     weights = torch.empty(elements, dtype=torch.bfloat16, device=device).uniform_(-1, 1)
     places = (0, (elements - width) // 2, elements - width)
     before = {start: weights[start : start + width].cpu() for start in places}
-    term = Term(SEEDS[0], _vector(K, 1))
+    term = ReconstructionTerm(SEEDS[0], _vector(K, 1))
     gpu, cpu = named("gpu", basis("G")), named("cpu", basis("G"))
     gpu.apply_(weights, block, [term._replace(coefficients=term.coefficients.to(device))], rounding=ROUNDING)
     same = list[bool]()

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._philox import keys
 
 
@@ -22,7 +22,7 @@ class Terms(NamedTuple):
     keys: NDArray[np.uint32]
 
 
-def packed(terms: Sequence[Term]) -> Terms | None:
+def packed(terms: Sequence[ReconstructionTerm]) -> Terms | None:
     """Packs the terms with coefficients; returns None without any. A single term is not copied."""
     sent = [term for term in terms if len(term.coefficients)]
     if not sent:

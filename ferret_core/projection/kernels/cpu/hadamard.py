@@ -12,7 +12,7 @@ from numpy import float32, int64, uint32, uint64
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
 from ferret_core.projection.kernels.cpu._signs import ROWS, draw_signs, put_signs
@@ -41,7 +41,7 @@ class Kernel:
         return torch.from_numpy(gamma)
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         sent = packed(terms)
         if sent is None:

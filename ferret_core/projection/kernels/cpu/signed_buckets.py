@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
 from ferret_core.projection.kernels.cpu._signs import MINUS, ROWS, draw_signs, fold, signed
@@ -57,7 +57,7 @@ class Kernel:
         return torch.from_numpy(sums[0] if len(segments) == 1 else np.add.reduce(sums, axis=0))
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         """Applies all terms in one pass: a tile of weights stays in the first-level cache while every term is
         subtracted."""

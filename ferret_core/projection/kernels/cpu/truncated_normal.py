@@ -12,7 +12,7 @@ from numpy import float32, int32, uint32
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._dense import APPLIED, summed
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
@@ -37,7 +37,7 @@ class Kernel:
         return torch.from_numpy(products * float32(1 / (rho * K)))
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         sent = packed(terms)
         if sent is None:

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from ferret_core.projection.bases.signed_buckets import Layout
-from ferret_core.projection.kernels._base import Move
+from ferret_core.projection.kernels._base import UpdateInput
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import aligned, launch, signed, tiles
 from ferret_core.projection.kernels.gpu._launch_table import KINDS, number, own_row, pointer, sent
@@ -37,9 +37,9 @@ Kind = tuple[torch.dtype, int, bool]
 Row = tuple[int, int, int, int]
 
 
-def apply_all_(moves: Sequence[Move], rounding: int) -> None:
+def apply_all_(moves: Sequence[UpdateInput], rounding: int) -> None:
     """Computes w ← w − V·c for each term of each move, in place."""
-    kinds = defaultdict[Kind, list[tuple[Move, list[Row]]]](list)
+    kinds = defaultdict[Kind, list[tuple[UpdateInput, list[Row]]]](list)
     for move in moves:
         terms = _terms(move)
         if terms and move.weights.numel():
@@ -49,7 +49,7 @@ def apply_all_(moves: Sequence[Move], rounding: int) -> None:
         _apply_(members, rounding, KIND=KINDS[dtype], UNIT=unit, ALIGNED=whole)
 
 
-def _terms(move: Move) -> list[Row]:
+def _terms(move: UpdateInput) -> list[Row]:
     """Returns the rows of terms with coefficients; the last entry of a row is the binary logarithm of its granule."""
     size, found = move.block.size, list[Row]()
     for term in move.terms:
@@ -58,7 +58,7 @@ def _terms(move: Move) -> list[Row]:
     return found
 
 
-def _apply_(members: Sequence[tuple[Move, list[Row]]], rounding: int, **options: Any) -> None:
+def _apply_(members: Sequence[tuple[UpdateInput, list[Row]]], rounding: int, **options: Any) -> None:
     """Applies the moves that share one compiled kernel."""
     rows, program, term = list[Sequence[int]](), 0, WIDTH.value * len(members)
     for (weights, block, _, start), terms in members:

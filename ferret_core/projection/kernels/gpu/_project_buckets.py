@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.bases.signed_buckets import Layout
-from ferret_core.projection.kernels._base import Pair
+from ferret_core.projection.kernels._base import ProjectionInput
 from ferret_core.projection.kernels.gpu._launch import aligned, launch, signed, stretches, tiles
 from ferret_core.projection.kernels.gpu._launch_table import KINDS, number, own_row, pointer, sent, starts
 from ferret_core.projection.kernels.gpu._philox import draw_below
@@ -73,7 +73,7 @@ class _Part(NamedTuple):
         return *work, len(self.granules), parts * self.K, self.K
 
 
-def project_all(pairs: Sequence[Pair], seed: int) -> list[Tensor]:
+def project_all(pairs: Sequence[ProjectionInput], seed: int) -> list[Tensor]:
     """Returns the contribution of each pair to its block's γ, fp32 (K,)."""
     found: list[list[Tensor]] = [[] for _ in pairs]
     for batch in _batches(pairs):
@@ -86,7 +86,7 @@ def project_all(pairs: Sequence[Pair], seed: int) -> list[Tensor]:
     ]
 
 
-def _batches(pairs: Sequence[Pair]) -> Iterator[list[_Part]]:
+def _batches(pairs: Sequence[ProjectionInput]) -> Iterator[list[_Part]]:
     """Yields the pairs in parts, in batches of up to 2²² granules."""
     batch, held = list[_Part](), 0
     for part in _parts(pairs):
@@ -99,7 +99,7 @@ def _batches(pairs: Sequence[Pair]) -> Iterator[list[_Part]]:
         yield batch
 
 
-def _parts(pairs: Sequence[Pair]) -> Iterator[_Part]:
+def _parts(pairs: Sequence[ProjectionInput]) -> Iterator[_Part]:
     for number_of_pair, (before, after, block, K, start) in enumerate(pairs):
         granule, count = Layout.of(block.size, K).granule, after.numel()
         for first, last in stretches(start, count, GRANULES * granule):

@@ -9,7 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
 from ferret_core.projection.kernels.gpu._launch_table import sent
@@ -22,7 +22,7 @@ def subtract(
     kernel: Any,
     weights: Tensor,
     block: Block,
-    terms: Sequence[Term],
+    terms: Sequence[ReconstructionTerm],
     start: int,
     rounding: int,
     *more: Any,
@@ -37,7 +37,7 @@ def subtract(
         launch(kernel, number, weights, *arguments, **constants)
 
 
-def row_of(term: Term, fourth: int = 0) -> tuple[int, int, int, int]:
+def row_of(term: ReconstructionTerm, fourth: int = 0) -> tuple[int, int, int, int]:
     """Returns (seed, address of the coefficients, K, ``fourth``) of a term."""
     return signed(term.seed), term.coefficients.data_ptr(), term.coefficients.numel(), fourth
 

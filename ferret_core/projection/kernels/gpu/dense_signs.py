@@ -9,7 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._signs import flip, sign_bits
@@ -26,7 +26,7 @@ class Kernel:
         return project(_times, before, after, block, K, seed, start, ()) * (1 / K)
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         subtract(subtract_columns, weights, block, terms, start, rounding, (), TIMES=_times)
 

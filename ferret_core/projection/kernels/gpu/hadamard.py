@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
 from ferret_core.projection.kernels.gpu._philox import draw_below
@@ -46,7 +46,7 @@ class Kernel:
         return gamma
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         chunks = tiles(start, len(weights))
         placed = torch.zeros(min(chunks, RESIDENT), TILE.value, device=weights.device)

@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._terms import nth, subtract
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
 from ferret_core.projection.kernels.gpu._value import Value
@@ -25,7 +25,7 @@ class Kernel:
         return gamma
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         subtract(_subtract, weights, block, terms, start, rounding)
 

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
 from ferret_core.projection.kernels.gpu._jit import jit
 from ferret_core.projection.kernels.gpu._philox import draw
@@ -31,7 +31,7 @@ class Kernel:
         return project(_times, before, after, block, K, seed, start, _constants(block.size)) * (1 / (rho * K))
 
     def apply_(
-        self, weights: Tensor, block: Block, terms: Sequence[Term], *, start: int = 0, rounding: int = 0
+        self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
         constants = _constants(block.size)
         subtract(subtract_columns, weights, block, terms, start, rounding, constants, TIMES=_times)

@@ -13,7 +13,7 @@ from ferret_core import catalog
 from ferret_core.aggregation.statistics.schema import UpdateStatistics, blocks_of
 from ferret_core.algorithms._base import Client, LocalUpdate
 from ferret_core.algorithms._dense import dense_update
-from ferret_core.client.local_round import Part, contribute
+from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.contribution import seal
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.protocol.spec import ExperimentSpec
@@ -66,7 +66,7 @@ def truth_of(toy_spec: Spec) -> Callable[..., Truth]:
         spec = catalog.resolve(toy_spec(algorithm, options=options, rounds=1)).spec
         updates: dict[str, Vector] = {}
 
-        def watched(replica: Replica, client: Client) -> Part:
+        def watched(replica: Replica, client: Client) -> LocalRound:
             with working_copy(replica.model) as before:
                 assert replica.experiment.traits.first_order is not None
                 client.train(replica.model, replica.experiment.traits.first_order)
@@ -182,7 +182,7 @@ def test_one_participant_alone_has_nobody_to_agree_with(toy_spec: Spec) -> None:
 
 
 def test_who_is_left_out_of_the_round_is_left_out_of_what_is_told(toy_spec: Spec) -> None:
-    def loud(replica: Replica, client: Client) -> Part:
+    def loud(replica: Replica, client: Client) -> LocalRound:
         part = contribute(replica, client)
         if client.task.participant != "client-002":
             return part

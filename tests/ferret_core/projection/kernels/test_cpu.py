@@ -16,7 +16,7 @@ import torch
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named, reference
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu import norm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._threads import ranges, share_out, stretches_of_tiles, tiles_of
@@ -85,7 +85,7 @@ def test_tiles_of_many_tasks_are_each_moved_once() -> None:
     start, size = 1001, 1_300_000
     weights = torch.zeros(size)
     block = Block(3, "w", start + size)
-    named("cpu", basis("G")).apply_(weights, block, [Term(5, torch.ones(50_000))], start=start)
+    named("cpu", basis("G")).apply_(weights, block, [ReconstructionTerm(5, torch.ones(50_000))], start=start)
     assert torch.equal(weights.abs(), torch.ones(size))
 
 

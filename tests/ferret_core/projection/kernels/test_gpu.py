@@ -14,7 +14,7 @@ from ferret_core.projection.bases import basis
 from ferret_core.projection.bases.hadamard import Sample
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named, reference, squared_norm
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 # The interpreter accepts what a compiler refuses, so everything is compiled as well, for a GPU that need not be there.
@@ -29,7 +29,7 @@ from triton.runtime.jit import JITFunction
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
-from ferret_core.projection.kernels._base import Term
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu import norm as on_gpu
 
 
@@ -61,12 +61,13 @@ for position, letter in enumerate(letters()):
     block, count = Block(3, "w", 5001), 1 if start else 5000
     weights = torch.zeros(count, dtype=torch.float16 if start else torch.bfloat16)
     kernel.project(weights.float(), weights, block, 5001, 2**64 - 1, start=start)
-    kernel.apply_(weights, block, [Term(2**64 - 1, torch.zeros(5001)), Term(7, torch.zeros(5001))], start=start)
+    terms = [ReconstructionTerm(seed, torch.zeros(5001)) for seed in (2**64 - 1, 7)]
+    kernel.apply_(weights, block, terms, start=start)
 many, block = named("gpu", basis("G")), Block(3, "w", 1 << 15)
 for dtype, K in ((torch.bfloat16, 4), (torch.float32, 1 << 10)):
     weights = torch.zeros(block.size, dtype=dtype)
     many.project(weights, weights.clone(), block, K, 7)
-    many.apply_(weights, block, [Term(7, torch.zeros(K))])
+    many.apply_(weights, block, [ReconstructionTerm(7, torch.zeros(K))])
 on_gpu.squared_norm(torch.zeros(5000), torch.zeros(5000, dtype=torch.bfloat16))
 """
 KERNELS = {
@@ -109,7 +110,7 @@ def test_a_stratum_may_be_longer_than_31_bits() -> None:
     start = int(place) - int(place) % 4096
     weights, unit = torch.zeros(4096), torch.ones(1)
     found = weights.to(DEVICE, copy=True)
-    named("gpu", basis("H")).apply_(found, block, [Term(9, unit.to(DEVICE))], start=start)
-    named("reference", basis("H")).apply_(weights, block, [Term(9, unit)], start=start)
+    named("gpu", basis("H")).apply_(found, block, [ReconstructionTerm(9, unit.to(DEVICE))], start=start)
+    named("reference", basis("H")).apply_(weights, block, [ReconstructionTerm(9, unit)], start=start)
     assert weights.abs().sum() == 64
     assert torch.equal(found.cpu(), weights)

@@ -18,7 +18,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.mapped.replica import MappedReplica
-from ferret_core.replica.replay import follow
+from ferret_core.replica.replay import replay
 from ferret_core.simulate import SimulationResult
 from tests.digests import digest_of
 from tests.refusals import refused
@@ -54,7 +54,7 @@ def test_following_the_ledger_in_files_gives_the_digests_of_memory(
     spec = small(toy_spec, ALGORITHMS[name])
     result, entries = simulated(spec)
     replica = MappedReplica(spec, stored(spec), tmp_path / "mapped", processes=2)
-    assert [record.digest for record in follow(replica, entries)] == [entry.record.digest for entry in entries]
+    assert [record.digest for record in replay(replica, entries)] == [entry.record.digest for entry in entries]
     assert replica.digest == result.digest
 
 
@@ -67,7 +67,7 @@ def test_so_does_every_type_of_weights_and_number_of_processes(
     spec = small(toy_spec, dtype=dtype)
     result, entries = simulated(spec)
     replica = MappedReplica(spec, stored(spec), tmp_path / "mapped", processes)
-    list(follow(replica, entries))
+    list(replay(replica, entries))
     assert replica.digest == result.digest
 
 

@@ -5,11 +5,11 @@ import torch
 from torch import nn
 from transformers import LlamaForCausalLM
 
-from ferret_core.distributed.sharded_tensor import Range
+from ferret_core.distributed.sharded_tensor import ElementRange
 from ferret_core.replica.sharded.shard import check_cover, layers_of, outline, require_plain
 from tests.refusals import refused
 
-EXPECTED = [Range(0, 6), Range(6, 10)]
+EXPECTED = [ElementRange(0, 6), ElementRange(6, 10)]
 
 
 def test_the_layers_are_what_the_authors_do_not_split(tiny_model: LlamaForCausalLM) -> None:

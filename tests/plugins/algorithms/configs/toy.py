@@ -7,19 +7,19 @@ import math
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import Size, check_layouts, size_of
+from ferret_core.algorithms.configs._base import ContributionSize, check_layouts, size_of
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.coordinate_encoding import Layout
-from ferret_core.protocol.spec import RoundTask, Strict
+from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.config import LOCAL, LocalConfig
 
 SENT = {"mean": Layout(np.dtype(np.float32), (1,))}
 
 
-class Config(Strict):
+class Config(StrictModel):
     """The toy's options."""
 
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
@@ -27,7 +27,7 @@ class Config(Strict):
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, SENT)
 
-    def size(self, shapes: Shapes) -> Size:
+    def size(self, shapes: Shapes) -> ContributionSize:
         return size_of(SENT)
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
