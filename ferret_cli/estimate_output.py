@@ -39,8 +39,8 @@ def lines(plan: Estimate) -> Iterator[str]:
 
 
 def digest_of(model: ModelSpec) -> str:
-    """The digest of the base model with all its files, for which it is loaded; ``setup.missing`` without the packages
-    for training."""
+    """The digest of the base model with all its files, for which it is loaded; ``dependency.missing`` without the
+    packages for training."""
     require_training()
 
     from ferret_core.models.load import digest_of, load

@@ -32,13 +32,13 @@ class Extensible(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """The command of this name, None if nobody knows it; ``setup.missing`` if it is Ferret's and not installed."""
+    """The command of this name, None if nobody knows it; ``dependency.missing`` if it is Ferret's and not installed."""
     if entry := _installed().get(name):
         command = typer.main.get_command(entry.load())
         command.name = name
         return command
     if name in INSTALL:
-        raise FerretError("setup.missing", f"ferret {name} is not installed; install it with: {INSTALL[name]}")
+        raise FerretError("dependency.missing", f"ferret {name} is not installed; install it with: {INSTALL[name]}")
     return None
 
 

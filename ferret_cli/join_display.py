@@ -48,7 +48,7 @@ NEXT_STEPS = {
     "consent.missing": "read what is said above; if this site consents, run the same command with --yes",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
     "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
-    "terms.spent": "if this site agrees to more, change its terms (site.toml) and run the same command again",
+    "terms.limit_reached": "if this site agrees to more, change its terms (site.toml) and run the same command again",
     "training.unsupported": "take part without --site, or tell the person who invited you",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
 }

@@ -20,9 +20,9 @@ def missing(modules: Iterable[str]) -> list[str]:
 
 
 def require_modules(modules: Iterable[str], install: str) -> None:
-    """``setup.missing`` with the command to install unless all ``modules`` are there."""
+    """``dependency.missing`` with the command to install unless all ``modules`` are there."""
     if absent := missing(modules):
-        raise FerretError("setup.missing", f"{', '.join(absent)} is not installed; install it with: {install}")
+        raise FerretError("dependency.missing", f"{', '.join(absent)} is not installed; install it with: {install}")
 
 
 def require_server() -> None:

@@ -37,7 +37,7 @@ from ferret_core.server.norm_clipping import out_of_bounds
 from ferret_core.system.device import chosen_device, place
 from ferret_core.training.custom_training import CustomTraining
 
-UNDONE = frozenset({"quorum.missed", "round.exploded"})
+UNDONE = frozenset({"quorum.missed", "round.diverged"})
 """Errors of an attempt at a round that leave the model unchanged, so that another may follow."""
 
 

@@ -27,10 +27,10 @@ STEP_INSTRUCTIONS = 100_000
 
 
 def require(settings: ServiceSettings) -> None:
-    """Raises ``database.damaged`` or ``database.lost`` if the database cannot be used.
+    """Raises ``database.damaged`` or ``database.missing`` if the database cannot be used.
 
-    A database without tables next to a storage with files is ``database.lost``. Starting with an empty one would hide
-    that experiments are gone, and garbage collection would delete their files.
+    A database without tables next to a storage with files is ``database.missing``. Starting with an empty one would
+    hide that experiments are gone, and garbage collection would delete their files.
 
     The check of a large SQLite file ends after 20 seconds with the findings so far. PostgreSQL checks its pages itself.
     """
@@ -41,7 +41,7 @@ def require(settings: ServiceSettings) -> None:
             _check(path)
     if not _has_tables(url, settings.database_url) and _has_files(settings):
         detail = f"{url.render_as_string()} is empty or missing, but {settings.storage_url} holds files of experiments"
-        raise FerretError("database.lost", f"{detail}; {RESTORE}, or move the storage away to start empty")
+        raise FerretError("database.missing", f"{detail}; {RESTORE}, or move the storage away to start empty")
 
 
 def read_everywhere(s: Session) -> None:

@@ -46,7 +46,7 @@ def prepare(home: Path) -> Broker:
     program = find_program()
     if program is None:
         raise FerretError(
-            "setup.missing", f"no broker: neither {' nor '.join(PROGRAMS)} is installed; install one: {INSTALL}"
+            "dependency.missing", f"no broker: neither {' nor '.join(PROGRAMS)} is installed; install one: {INSTALL}"
         )
     # One folder per program: Redis and Valkey do not read each other's files.
     folder = home / "broker" / program.name

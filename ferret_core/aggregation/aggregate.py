@@ -53,7 +53,7 @@ def aggregate_round(
     that are signed, and go into the record.
 
     Raises ``noise.too_large``, before anything is moved, where random directions would add too much noise. Raises
-    ``round.exploded`` where fewer than half of the contributions are left, or where the round breaks the model and no
+    ``round.diverged`` where fewer than half of the contributions are left, or where the round breaks the model and no
     culprit is found. The replica is then back at its base, and ``refused``, among the error's members, says by
     participant why its contribution was rejected.
     """

@@ -89,7 +89,7 @@ class CandidateBuilder:
     def accept(self, selection: Selection, candidate: Candidate) -> None:
         """The candidate, at which the replica stands, is the round's model.
 
-        Raises ``round.exploded``, with the replica at its base, where it is broken.
+        Raises ``round.diverged``, with the replica at its base, where it is broken.
         """
         if candidate.broken is not None:
             self.roll_back()

@@ -15,7 +15,7 @@ def reject_culprits(
     """The selection without the culprits and its candidate, at which the replica stands; what is given where that is
     sound, or where no culprits are found.
 
-    Raises ``round.exploded``, with the replica at its base, where fewer than half of the contributions are left.
+    Raises ``round.diverged``, with the replica at its base, where fewer than half of the contributions are left.
     """
     if candidate.broken is None:
         return selection, candidate

@@ -63,7 +63,7 @@ class Selection:
         }
 
     def require_majority(self) -> None:
-        """Raises ``round.exploded`` where fewer than half of the contributions count."""
+        """Raises ``round.diverged`` where fewer than half of the contributions count."""
         left, total = len(self.accepted), len(self.summaries)
         if 2 * left < total:
             why = next(iter(self.rejected.values()))
@@ -72,7 +72,7 @@ class Selection:
     def exploded(self, reason: str) -> FerretError:
         """The error of a round that is rolled back."""
         return FerretError(
-            "round.exploded",
+            "round.diverged",
             f"round {self.round} was undone: {reason}; lower server.learning_rate or the local learning rate if "
             "no participant is to blame",
             members={"refused": dict(self.rejected)},

@@ -88,7 +88,7 @@ def _peft() -> Any:
         import peft
     except ImportError as error:
         message = f"{error.name} is not installed: pip install {error.name}, or choose another algorithm"
-        raise FerretError("setup.missing", message) from error
+        raise FerretError("dependency.missing", message) from error
     return peft
 
 

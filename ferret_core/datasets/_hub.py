@@ -1,7 +1,7 @@
 """Files of a dataset on the Hugging Face hub, or on the mirror in ``HF_ENDPOINT``.
 
 Each is downloaded once into the hub's own cache. All functions raise ``dataset.invalid`` about ``dataset.hub``, and
-``setup.missing`` without the packages of the extra ``hub``.
+``dependency.missing`` without the packages of the extra ``hub``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _from_hub(repository: str, wanted: str) -> Generator[None]:
         yield
     except ImportError as error:
         message = f"{error.name} is not installed: pip install {error.name}, or give local files"
-        raise FerretError("setup.missing", message) from error
+        raise FerretError("dependency.missing", message) from error
     except Exception as error:  # httpx, httpx2, OSError or ValueError, depending on the hub library's version
         why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise _invalid(repository, f"{wanted} cannot be downloaded ({why}): give local files") from error

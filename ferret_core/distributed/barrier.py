@@ -1,4 +1,4 @@
-"""The common outcome of a piece of work for a whole team, or ``team.broken``.
+"""The common outcome of a piece of work for a whole team, or ``process_group.failed``.
 
 An error that all processes raise, such as a loss that is not finite, leaves the team intact. An error in a single
 process leaves the others waiting for it. That process writes its error to the team's store, waits briefly for others
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from torch import distributed
 
-from ferret_core.distributed.errors import team_broken, typed
+from ferret_core.distributed.errors import process_group_failed, typed
 from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.protocol.errors import FerretError
 
@@ -30,14 +30,14 @@ FINE = "fine"
 def together(team: ProcessGroup, work: str, do: Callable[[], R], fingerprint: Callable[[R], str]) -> R:
     """Calls ``do()`` on all processes for the same ``work``, a name that is used once.
 
-    An exception that all of them raise is raised unchanged. Raises ``team.broken``, after which the team is unusable,
-    if a process has ended, has another error than the others, or a result with another ``fingerprint``.
+    An exception that all of them raise is raised unchanged. Raises ``process_group.failed``, after which the team is
+    unusable, if a process has ended, has another error than the others, or a result with another ``fingerprint``.
     """
     try:
         with typed():
             result = do()
     except Exception as error:
-        if isinstance(error, FerretError) and error.code == "team.broken":
+        if isinstance(error, FerretError) and error.code == "process_group.failed":
             raise _with_news(team, work, error) from error
         _settle(team, work, _told(error), GRACE_SECONDS)
         raise
@@ -54,10 +54,10 @@ def _settle(team: ProcessGroup, work: str, own: str, seconds: float) -> None:
         said = [_text(team.store.get(key)) for key in keys]
         _forget(team, work)
     except (distributed.DistError, RuntimeError) as error:
-        raise team_broken(f"process {team.rank} is alone with its result, {own!r}") from error
+        raise process_group_failed(f"process {team.rank} is alone with its result, {own!r}") from error
     for rank, text in enumerate(said):
         if _head(text) != _head(said[0]):
-            raise team_broken(f"process {rank} ended with {text!r} and process 0 with {said[0]!r}")
+            raise process_group_failed(f"process {rank} ended with {text!r} and process 0 with {said[0]!r}")
 
 
 def _forget(team: ProcessGroup, work: str) -> None:
@@ -74,7 +74,7 @@ def _with_news(team: ProcessGroup, work: str, error: FerretError) -> FerretError
     while time.monotonic() < deadline:
         for rank in range(team.size):
             if (text := _said(team, work, rank)) is not None and not text.startswith(FINE):
-                return team_broken(f"process {rank} has failed alone, {text}")
+                return process_group_failed(f"process {rank} has failed alone, {text}")
         time.sleep(0.1)
     return error
 

@@ -14,20 +14,23 @@ _SIGNS = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer
 REMEDY = "nothing was stored; start the whole team again, with torchrun --max-restarts by itself"
 
 
-def team_broken(reason: str) -> FerretError:
-    """Creates ``team.broken`` with ``reason`` and the next step. The process cannot do more work with this team."""
-    return FerretError("team.broken", f"{reason}: {REMEDY}")
+def process_group_failed(reason: str) -> FerretError:
+    """Creates ``process_group.failed`` with ``reason`` and the next step. The process cannot do more work with this
+    team."""
+    return FerretError("process_group.failed", f"{reason}: {REMEDY}")
 
 
 @contextmanager
 def typed() -> Generator[None]:
-    """Converts torch's exceptions about ended or late processes to ``team.broken``."""
+    """Converts torch's exceptions about ended or late processes to ``process_group.failed``."""
     try:
         yield
     except RuntimeError as error:
         if not is_of_group(error):
             raise
-        raise team_broken(f"another process of the team is gone or did not answer in time ({_first(error)})") from error
+        raise process_group_failed(
+            f"another process of the team is gone or did not answer in time ({_first(error)})"
+        ) from error
 
 
 def is_of_group(error: BaseException) -> bool:

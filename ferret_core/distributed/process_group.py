@@ -17,7 +17,7 @@ from torch import Tensor, distributed
 
 from ferret_core.distributed import environment
 from ferret_core.distributed.environment import ProcessRank
-from ferret_core.distributed.errors import team_broken, typed
+from ferret_core.distributed.errors import process_group_failed, typed
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 
 SETTING = "FERRET_TEAM_SECONDS"
@@ -97,14 +97,16 @@ class ProcessGroup:
         """Returns the ``text`` of every process, by rank: as bytes, because torch's own functions for objects unpickle
         them.
 
-        Raises ``team.broken`` if a process sends more than ``MAX_TEXT_BYTES`` or invalid UTF-8.
+        Raises ``process_group.failed`` if a process sends more than ``MAX_TEXT_BYTES`` or invalid UTF-8.
         """
         sent = text.encode()
         own = torch.tensor([len(sent)], dtype=torch.int64, device=self.device)
         lengths = [int(each) for each in self._gathered(own)]
         for rank, length in enumerate(lengths):
             if not 0 <= length <= MAX_TEXT_BYTES:
-                raise team_broken(f"process {rank} sends a text of {length} bytes; the maximum is {MAX_TEXT_BYTES}")
+                raise process_group_failed(
+                    f"process {rank} sends a text of {length} bytes; the maximum is {MAX_TEXT_BYTES}"
+                )
         padded = bytearray(sent.ljust(max(1, *lengths), b"\0"))
         found = self._gathered(torch.frombuffer(padded, dtype=torch.uint8).to(self.device))
         return [_decoded(rank, each[:length]) for rank, (each, length) in enumerate(zip(found, lengths, strict=True))]
@@ -112,16 +114,16 @@ class ProcessGroup:
     def values(self, value: V, kind: TypeAdapter[V]) -> list[V]:
         """Returns the ``value`` of every process, by rank: as JSON of this ``kind``.
 
-        Raises ``team.broken`` like :meth:`texts`, and if a process sends another kind of JSON.
+        Raises ``process_group.failed`` like :meth:`texts`, and if a process sends another kind of JSON.
         """
         return [_parsed(rank, text, kind) for rank, text in enumerate(self.texts(kind.dump_json(value).decode()))]
 
     def same(self, what: str, text: str) -> None:
-        """Raises ``team.broken`` unless all processes have the same ``text`` for ``what``."""
+        """Raises ``process_group.failed`` unless all processes have the same ``text`` for ``what``."""
         found = self.texts(text)
         for rank, other in enumerate(found):
             if other != found[0]:
-                raise team_broken(
+                raise process_group_failed(
                     f"process {rank} has another {what} than process 0: {other[:80]}, not {found[0][:80]}"
                 )
 
@@ -136,14 +138,14 @@ def _decoded(rank: int, sent: Tensor) -> str:
     try:
         return sent.cpu().numpy().tobytes().decode()
     except UnicodeDecodeError as error:
-        raise team_broken(f"process {rank} sends a text that is not UTF-8") from error
+        raise process_group_failed(f"process {rank} sends a text that is not UTF-8") from error
 
 
 def _parsed(rank: int, text: str, kind: TypeAdapter[V]) -> V:
     try:
         return kind.validate_json(text)
     except ValidationError as error:
-        raise team_broken(f"process {rank} sends JSON of another kind") from error
+        raise process_group_failed(f"process {rank} sends JSON of another kind") from error
 
 
 def current() -> ProcessGroup | None:
@@ -162,7 +164,7 @@ def started(device: str) -> Generator[ProcessGroup | None]:
     """Joins the team in the environment during the ``with`` block; yields None without a team.
 
     ``device``, "cpu" or "cuda", is the models' device. Raises ``settings.invalid`` for an invalid environment, and
-    ``team.broken`` if the others do not join.
+    ``process_group.failed`` if the others do not join.
     """
     global _current
     where = environment.from_environment()
@@ -208,7 +210,7 @@ def _start(where: ProcessRank, device: str) -> ProcessGroup:
         return ProcessGroup(where, PrefixStore("ferret", store), device, seconds)
     except (RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise team_broken(
+        raise process_group_failed(
             f"{environment.SIZE} = {where.size} processes have not come within {seconds:g} s ({reason})"
         ) from error
 
@@ -253,5 +255,5 @@ def as_first(team: ProcessGroup, check: Callable[[], None]) -> None:
     if told is not None:
         code, detail = told
         if code not in PROBLEMS:
-            raise team_broken("process 0 sends an error that does not exist")
+            raise process_group_failed("process 0 sends an error that does not exist")
         raise FerretError(code, detail)

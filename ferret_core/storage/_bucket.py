@@ -64,7 +64,7 @@ class Bucket:
             from boto3.session import Session
             from botocore.config import Config
         except ModuleNotFoundError as error:
-            raise FerretError("setup.missing", f"boto3 is not installed; s3:// needs it: {INSTALL}") from error
+            raise FerretError("dependency.missing", f"boto3 is not installed; s3:// needs it: {INSTALL}") from error
         store = self.store
         by_path = store.endpoint is not None if store.path_style is None else store.path_style
         config = Config(

@@ -238,7 +238,7 @@ def undo(s: Session, round_id: str, error: FerretError) -> None:
     refused = dict(error.members.get("refused", {}))
     _refuse(s, round_, refused)
     data = {"detail": error.detail, "contributors": contributors, "refused": refused}
-    events.add(s, experiment.id, "round.undone", round=round_.number, data=data)
+    events.add(s, experiment.id, "round.rolled_back", round=round_.number, data=data)
     _miss(s, experiment, round_, error)
 
 

@@ -222,7 +222,7 @@ def _bury(s: Session, run: TaskRun, subject: TaskSubject) -> None:
         run = task_runs.get(s, run.task, run.argument) or run
     if experiment.state.finished or not _still_due(s, run, subject):
         return
-    error = FerretError("task.dead", str((run.error or {}).get("detail")))
+    error = FerretError("task.given_up", str((run.error or {}).get("detail")))
     match run.task:
         case TaskName.TRAIN:
             _reject(s, run.argument, error)
@@ -251,7 +251,7 @@ def _cause(run: TaskRun) -> FerretError:
     last = f"the last time: {run.error['detail']}" if run.error else "each time its worker disappeared"
     name = run.task.removeprefix("ferret.")
     return FerretError(
-        "task.dead",
+        "task.given_up",
         f"{name} of {run.argument} was started {run.attempts} times and never succeeded, {last}; look for "
         f"{run.argument} in the workers' logs, fix the cause and clone the experiment",
     )

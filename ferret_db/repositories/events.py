@@ -30,7 +30,7 @@ EventType = Literal[
     "round.frozen",
     "round.committed",
     "round.evaluated",
-    "round.undone",
+    "round.rolled_back",
     "round.abandoned",
     "contribution.accepted",
     "contribution.rejected",

@@ -62,7 +62,7 @@ class RoundTrace(NamedTuple):
 def start(service: str) -> None:
     """Starts sending this process's spans, under the name ``service``, if the environment sets an endpoint.
 
-    Raises ``setup.missing`` without the packages, and ``settings.invalid``.
+    Raises ``dependency.missing`` without the packages, and ``settings.invalid``.
     """
     global _running
     variable = _environment.endpoint_variable()
@@ -72,7 +72,7 @@ def start(service: str) -> None:
         from ferret_runtime.tracing._recorder import Recorder
     except ModuleNotFoundError as error:
         detail = f"{variable} is set, but OpenTelemetry is not installed: {INSTALL}, or unset the variable"
-        raise FerretError("setup.missing", detail) from error
+        raise FerretError("dependency.missing", detail) from error
     _running = Recorder.opened(service)
 
 

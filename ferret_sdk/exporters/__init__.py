@@ -32,8 +32,8 @@ def export_metrics(
     """Writes every missing round, follows the experiment to its end, and returns how many rounds were written.
 
     ``folder`` is the tool's folder, if not the usual one. ``project`` is what the tool groups runs by. Parameters are
-    the specification with dotted names. Raises ``setup.missing`` if the tool is not installed, and ``export.failed`` if
-    it refuses something; written rounds stay.
+    the specification with dotted names. Raises ``dependency.missing`` if the tool is not installed, and
+    ``export.failed`` if it refuses something; written rounds stay.
     """
     with reported(to):
         destination: Destination = import_module(f"{__name__}.{to}").open_destination(

@@ -33,12 +33,12 @@ class Destination(Protocol):
 
 
 def required(module: str, package: str) -> Any:
-    """Imports the tool's ``module``. Raises ``setup.missing``, naming the ``package``, if it is not installed."""
+    """Imports the tool's ``module``. Raises ``dependency.missing``, naming the ``package``, if it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
         message = f"{error.name or module} is not installed: pip install '{package}'"
-        raise FerretError("setup.missing", message) from error
+        raise FerretError("dependency.missing", message) from error
 
 
 @contextmanager

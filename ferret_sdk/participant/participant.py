@@ -171,7 +171,7 @@ class Participant:
 
         Raises ``dataset.invalid`` before any request, ``participant.in_use`` while another process on this machine runs
         this participant, ``training.unsupported`` if the experiment's algorithm does not support the site's functions,
-        and ``terms.refused`` and ``terms.spent`` once the site's terms leave nothing to do.
+        and ``terms.refused`` and ``terms.limit_reached`` once the site's terms leave nothing to do.
         """
         mine = read_examples(examples, fields)
         self._site, self._consent = site, consent

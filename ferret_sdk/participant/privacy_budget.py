@@ -99,13 +99,13 @@ class Budget:
         return max(fits, 0)
 
     def require(self) -> None:
-        """Raises ``terms.spent`` unless one more contribution fits."""
+        """Raises ``terms.limit_reached`` unless one more contribution fits."""
         self._require(self.spent())
 
     def spend(self) -> None:
         """Records one contribution durably, before its first example is used: a failed attempt costs as much.
 
-        Raises ``terms.spent`` if it does not fit.
+        Raises ``terms.limit_reached`` if it does not fit.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with in_turn(self._path.with_suffix(".lock"), lambda: None):
@@ -127,14 +127,14 @@ class Budget:
         after = self.epsilon(spent.and_one(self.privacy.noise_multiplier))
         if after > self.privacy.epsilon:
             message = f"would be the site's ε after another contribution, its budget is {self.privacy.epsilon:g}"
-            raise FerretError.of_field("terms.spent", "epsilon", round(after, 4), message)
+            raise FerretError.of_field("terms.limit_reached", "epsilon", round(after, 4), message)
 
     def _within(self, squared: float) -> bool:
         return epsilon_of(math.sqrt(squared), self.privacy.delta) <= self.privacy.epsilon
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """Returns ε at ``delta`` of a ``mu``-GDP mechanism. Raises ``setup.missing`` without dp-accounting."""
+    """Returns ε at ``delta`` of a ``mu``-GDP mechanism. Raises ``dependency.missing`` without dp-accounting."""
     require_accounting()
     import dp_accounting
 
@@ -142,7 +142,7 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 
 def require_accounting() -> None:
-    """Raises ``setup.missing`` without the package that computes ε."""
+    """Raises ``dependency.missing`` without the package that computes ε."""
     if find_spec("dp_accounting") is None:
         detail = "a privacy budget needs dp-accounting: pip install 'ferret-participant[train,privacy]'"
-        raise FerretError("setup.missing", detail)
+        raise FerretError("dependency.missing", detail)

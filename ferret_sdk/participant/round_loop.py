@@ -29,7 +29,7 @@ FINAL = frozenset(
         "server.unexpected",
         "model.invalid",
         "terms.refused",
-        "terms.spent",
+        "terms.limit_reached",
         "training.unsupported",
         "consent.missing",
     }
@@ -106,7 +106,7 @@ class RoundLoop:
         try:
             self._enforcement.require_sending(upload.size, private=upload.private)
         except FerretError as error:
-            if error.code in FINAL | {"terms.round_refused"}:
+            if error.code in FINAL | {"terms.round_not_allowed"}:
                 self._spool.clear()
             raise
         with carrying(upload.round, upload.digest):

@@ -92,8 +92,8 @@ class Enforcement:
     def require_round(self, task: RoundTask, experiment: ResolvedExperiment, shapes: Shapes, examples: int) -> None:
         """Raises, before an example is used, unless the round complies with the terms.
 
-        The errors are ``terms.refused``, ``terms.round_refused``, ``terms.spent`` and ``terms.paused``. ``examples`` is
-        the number that the site has.
+        The errors are ``terms.refused``, ``terms.round_not_allowed``, ``terms.limit_reached`` and
+        ``terms.quiet_hours``. ``examples`` is the number that the site has.
         """
         self._require_work(experiment, examples)
         self._require_exposure(Exposure.of(experiment, shapes, examples))
@@ -132,7 +132,7 @@ class Enforcement:
 
     def spend(self) -> None:
         """Counts a contribution against the privacy budget before the first example is used, or raises
-        ``terms.spent``.
+        ``terms.limit_reached``.
         """
         if self.budget is not None:
             self.budget.spend()
@@ -140,7 +140,8 @@ class Enforcement:
     def require_contribution(
         self, sealed: SealedContribution, experiment: ResolvedExperiment, shapes: Shapes, made: ReleasePolicy
     ) -> None:
-        """Raises ``terms.refused`` or ``terms.spent``, after training, unless the contribution complies with the terms.
+        """Raises ``terms.refused`` or ``terms.limit_reached``, after training, unless the contribution complies with
+        the terms.
 
         The checks are its size, its coordinates, and, under a privacy budget, that it was noised once.
         """
@@ -152,13 +153,18 @@ class Enforcement:
             self.budget.require_noised(made)
 
     def check_step(self) -> None:
-        """Raises, before each local step, ``terms.paused`` or ``terms.spent``, and ``terms.refused`` for its memory."""
+        """Raises, before each local step, ``terms.quiet_hours`` or ``terms.limit_reached``, and ``terms.refused`` for
+        its memory."""
         self._clock.note()
         limit = self.terms.limits.hours
         if limit is not None and self.usage.read().seconds + self._clock.unnoted >= limit * HOUR:
-            raise FerretError.of_field("terms.spent", "hours", limit, "is what this site gives to training in all")
+            raise FerretError.of_field(
+                "terms.limit_reached", "hours", limit, "is what this site gives to training in all"
+            )
         if self._resting() is not None:
-            raise FerretError("terms.paused", "quiet hours of this site have begun, or its hours for today are over")
+            raise FerretError(
+                "terms.quiet_hours", "quiet hours of this site have begun, or its hours for today are over"
+            )
         self._require_memory(resident_memory() or 0)
 
     def reported(self, error: Exception, *, used_examples: bool) -> FerretError | None:
@@ -174,22 +180,24 @@ class Enforcement:
             failure = FerretError(error.code, text)
         if self.budget is None or not used_examples:
             return failure
-        if failure.code == "terms.paused":
+        if failure.code == "terms.quiet_hours":
             return None
         return FerretError("participant.failed", PROBLEMS["participant.failed"].title)
 
     def require_sending(self, size: int, *, private: bool) -> None:
         """Checks a contribution of ``size`` bytes before it is sent, and counts its bytes.
 
-        Raises ``terms.paused``, ``terms.refused``, ``terms.spent``, and ``terms.round_refused`` for one that was made
-        before the site had a privacy budget.
+        Raises ``terms.quiet_hours``, ``terms.refused``, ``terms.limit_reached``, and ``terms.round_not_allowed`` for
+        one that was made before the site had a privacy budget.
         """
         if self.budget is not None and not private:
             raise FerretError(
-                "terms.round_refused", "this contribution was made without the noise that the site now adds"
+                "terms.round_not_allowed", "this contribution was made without the noise that the site now adds"
             )
         if quiet_hours.ends(self.terms.allow.quiet_hours, quiet_hours.now()) is not None:
-            raise FerretError("terms.paused", "quiet hours of this site have begun: the contribution is sent later")
+            raise FerretError(
+                "terms.quiet_hours", "quiet hours of this site have begun: the contribution is sent later"
+            )
         self.require_size(size)
         self.usage.sent(size)
 
@@ -236,7 +244,7 @@ class Enforcement:
         least = sampling.quorum(spec, sampling.sample_size(spec, task.population)) - spec.participants.simulated
         if wanted > 1 and least < wanted:
             message = f"is the fewest the round may end with, this site demands {wanted}: raise round.quorum or wait"
-            raise FerretError.of_field("terms.round_refused", "participants", max(least, 0), message)
+            raise FerretError.of_field("terms.round_not_allowed", "participants", max(least, 0), message)
 
     def _require_memory(self, size: float) -> None:
         limit = self.terms.limits.memory_gb
@@ -244,13 +252,13 @@ class Enforcement:
             raise _refused("memory", f"{size / GIGABYTE:.2f} GB", f"this site gives {limit:g} GB to training")
 
     def require_size(self, size: int) -> None:
-        """Raises ``terms.refused`` or ``terms.spent`` for a contribution of ``size`` bytes."""
+        """Raises ``terms.refused`` or ``terms.limit_reached`` for a contribution of ``size`` bytes."""
         limits = self.terms.limits
         if limits.bytes_per_round is not None and size > limits.bytes_per_round:
             raise _refused("contribution", f"{size} bytes", f"this site sends at most {limits.bytes_per_round}")
         if limits.bytes is not None and (after := self.usage.read().bytes + size) > limits.bytes:
             message = f"would be sent in all, this site sends at most {limits.bytes}"
-            raise FerretError.of_field("terms.spent", "bytes", after, message)
+            raise FerretError.of_field("terms.limit_reached", "bytes", after, message)
 
     def _resting(self) -> datetime | None:
         """Returns when work may continue, or None if it may now."""

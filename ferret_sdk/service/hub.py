@@ -85,7 +85,7 @@ def _told(target: Target) -> Generator[None]:
     except FerretError:
         raise
     except ImportError as error:
-        raise FerretError("setup.missing", f"{error.name} is not installed: {EXTRA}") from error
+        raise FerretError("dependency.missing", f"{error.name} is not installed: {EXTRA}") from error
     except Exception as error:  # the library does not wrap the exceptions of its dependencies
         raise _translated(target.repository, error) from error
 

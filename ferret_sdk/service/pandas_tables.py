@@ -45,6 +45,6 @@ def _frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
         import pandas
     except ImportError as error:
         message = "pandas is not installed: pip install 'ferret-participant[notebook]', or read Run.metrics()"
-        raise FerretError("setup.missing", message) from error
+        raise FerretError("dependency.missing", message) from error
     table = pandas.DataFrame(list(rows))
     return table if table.empty else table.set_index("round")

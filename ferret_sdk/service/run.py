@@ -162,7 +162,7 @@ class Run:
     def to_pandas(self, what: Literal["metrics", "rounds"] = "metrics") -> DataFrame:
         """Returns a table with one row per round: the metrics, or the rounds with their states and bytes.
 
-        Raises ``setup.missing`` if pandas is not installed.
+        Raises ``dependency.missing`` if pandas is not installed.
         """
         return pandas_tables.of_metrics(self.metrics()) if what == "metrics" else pandas_tables.of_rounds(self.rounds())
 
@@ -377,7 +377,7 @@ class Run:
         to ``folder``, or to a temporary one. A ``folder`` with an earlier export is sent as it is, including an edited
         card. The repository is created if it is missing, private unless ``public``; so is ``branch`` (default: the main
         one). A repeated call sends what is missing. Raises ``hub.refused``, ``hub.conflict``, ``hub.unreachable``,
-        ``artifact.not_found`` and ``setup.missing``.
+        ``artifact.not_found`` and ``dependency.missing``.
         """
         files, target = self.checkpoint(round), hub.Target(repository, branch, public)
         hub.make(target)  # before a download that may take long

@@ -76,7 +76,7 @@ def test_ferrets_own_commands_that_are_not_installed_say_how_to_install_them(ins
     install("bench" if name == "paper" else "paper", "ferret_of_a_folder_that_was_moved.commands:app")
     error = CliRunner().invoke(app, [name, "--help"]).exception
     assert isinstance(error, FerretError)
-    assert error.code == "setup.missing"
+    assert error.code == "dependency.missing"
     assert "pip install" in error.detail
 
 

@@ -81,7 +81,7 @@ def test_a_lost_database_is_not_begun_anew(settings: ServiceSettings, file: Path
         file.write_bytes(b"")
     else:
         file.unlink()
-    assert refused(settings).code == "database.lost"
+    assert refused(settings).code == "database.missing"
     assert not file.exists() or file.stat().st_size == 0
 
 
@@ -91,7 +91,7 @@ def test_an_empty_postgresql_beside_files_is_lost(
 ) -> None:
     with postgresql() as url:
         other = ServiceSettings(home=settings.home, database_url=url)
-        assert refused(other).code == "database.lost"
+        assert refused(other).code == "database.missing"
         integrity.require(ServiceSettings(home=tmp_path / "another", database_url=url))
 
 

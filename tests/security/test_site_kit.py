@@ -216,7 +216,7 @@ def test_hours_end_a_step_that_does_not_end(attack, algorithm: str) -> None:
         server.experiment["spec"]["algorithm"] = {"name": algorithm, "local": {"steps": 1, **many}}
 
     _, error, _ = attack(endless, "[limits]\nsteps = 50\nhours = 0.001\n", RECORDS[0])
-    assert (error.code, error.errors[0].field) == ("terms.spent", "hours")
+    assert (error.code, error.errors[0].field) == ("terms.limit_reached", "hours")
 
 
 def test_a_participant_keeps_to_the_base_model_that_it_began_with(attack, base_spec, tiny_model_dir, tmp_path) -> None:

@@ -16,10 +16,10 @@ def test_what_a_hostile_process_sends_is_a_typed_error_and_never_run(tmp_path: P
     first, second = process_groups.run(2, MEMBER, str(tmp_path / "mark"), more={"FERRET_TEAM_SECONDS": "20"})
     assert not (tmp_path / "mark").exists()
     assert [line.partition(": nothing was stored")[0] for line in first.said.splitlines()] == [
-        "team.broken: process 1 sends a text that is not UTF-8",
-        f"team.broken: process 1 sends a text of {1 << 60} bytes; the maximum is {1 << 20}",
-        "team.broken: process 1 sends a text of -1 bytes; the maximum is 1048576",
-        "team.broken: process 1 sends a text that is not UTF-8",
-        "team.broken: process 1 sends JSON of another kind",
-        "team.broken: process 1 sends JSON of another kind",
+        "process_group.failed: process 1 sends a text that is not UTF-8",
+        f"process_group.failed: process 1 sends a text of {1 << 60} bytes; the maximum is {1 << 20}",
+        "process_group.failed: process 1 sends a text of -1 bytes; the maximum is 1048576",
+        "process_group.failed: process 1 sends a text that is not UTF-8",
+        "process_group.failed: process 1 sends JSON of another kind",
+        "process_group.failed: process 1 sends JSON of another kind",
     ], first.errors + second.errors

@@ -169,12 +169,12 @@ def test_an_undone_round_is_tried_again_without_who_broke_it(
     service: Service, frozen: str, meanwhile: Any, plain_spec: SpecFactory
 ) -> None:
     broken = {"refused": {"client-002": "the round breaks the model with it"}}
-    meanwhile(raising(FerretError("round.exploded", "round 1 was undone", members=broken)))
+    meanwhile(raising(FerretError("round.diverged", "round 1 was undone", members=broken)))
     aggregate(service.context, frozen)
     experiment = experiment_of(service, frozen)
     assert (experiment.state, experiment.round) == (ExperimentState.RUNNING, 0)
     with service.database.read() as s:
-        (undone,) = (item for item in events.after(s, experiment.id, 0, 100) if item.type == "round.undone")
+        (undone,) = (item for item in events.after(s, experiment.id, 0, 100) if item.type == "round.rolled_back")
         assert undone.data["refused"] == broken["refused"]
         assert undone.data["contributors"] == ["client-001", "client-002", "client-003"]
         rejected = [row for row in assignments.of_round(s, frozen) if row.state == AssignmentState.REJECTED]
@@ -190,15 +190,15 @@ def test_a_round_is_undone_no_more_often_than_it_has_attempts(
     service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def explode(*_: Any) -> None:
-        raise FerretError("round.exploded", "round 1 was undone")
+        raise FerretError("round.diverged", "round 1 was undone")
 
     monkeypatch.setattr(aggregation, "aggregate_round", explode)
     experiment_id = service.submit(plain_spec(rounds=2))
     service.run()
     experiment = service.experiment(experiment_id)
-    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "round.exploded")
+    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "round.diverged")
     with service.database.read() as s:
-        undone = [item for item in events.after(s, experiment_id, 0, 100) if item.type == "round.undone"]
+        undone = [item for item in events.after(s, experiment_id, 0, 100) if item.type == "round.rolled_back"]
     assert len(undone) == 3
 
 

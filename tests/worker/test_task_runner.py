@@ -70,7 +70,7 @@ def test_a_bug_is_tried_three_times_and_told(
     assert "Traceback" in caplog.text
     service.perform(TaskName.COORDINATE, experiment_id)
     error = service.experiment(experiment_id).error
-    assert error["code"] == "task.dead"
+    assert error["code"] == "task.given_up"
     assert "KeyError: 'w'" in error["detail"]
 
 
@@ -103,7 +103,7 @@ def test_a_task_that_kills_its_workers_is_dead_and_the_rest_goes_on(
     with service.database.read() as s:
         found = {round_.participant: round_ for round_ in assignments.of_round(s, rounds.latest(s, experiment_id).id)}
     assert found["client-002"].state == AssignmentState.REJECTED
-    assert found["client-002"].error["code"] == "task.dead"
+    assert found["client-002"].error["code"] == "task.given_up"
     assert [item.state for item in found.values()].count(AssignmentState.ACCEPTED) == 2
 
 

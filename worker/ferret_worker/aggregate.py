@@ -67,7 +67,7 @@ def aggregate(context: WorkerState, round_id: str) -> None:
 
 def _end_by(context: WorkerState, error: FerretError, frozen: list[tables.Contribution]) -> Callable[..., None]:
     """Returns the transition for an error: the round is undone or given up, or the experiment fails."""
-    if error.code == "round.exploded":
+    if error.code == "round.diverged":
         return round_engine.undo
     return round_engine.give_up if _is_lost(context.storage, frozen) else _fail
 

@@ -34,7 +34,8 @@ def train_locally(context: WorkerState, task: RoundTask, check: Check) -> LocalR
 def train_in_group(context: WorkerState, team: ProcessGroup, work: str, task: RoundTask, check: Check) -> LocalRound:
     """Trains in all processes of ``team``, for ``work``, a unique name. ``check`` is the first process'.
 
-    A team repairs nothing: if a file is damaged, the first process requests a repair. Raises ``team.broken`` too.
+    A team repairs nothing: if a file is damaged, the first process requests a repair. Raises ``process_group.failed``
+    too.
     """
 
     def do() -> LocalRound:

@@ -73,7 +73,7 @@ def _run(
             # A returned assignment has its message already.
             return partial(task_attempts.released, again=error.code == "worker.stopping" and task != TaskName.TRAIN)
         logger.warning("%s failed: %s", argument, error.detail)
-        context.team_lost = error.code == "team.broken"
+        context.team_lost = error.code == "process_group.failed"
         return _failed(error)
     except Exception as error:
         logger.exception("%s failed", argument)

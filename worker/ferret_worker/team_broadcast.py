@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pydantic import ValidationError
 from torch import distributed
 
-from ferret_core.distributed.errors import team_broken
+from ferret_core.distributed.errors import process_group_failed
 from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.protocol.spec import RoundTask, StrictModel
 
@@ -31,12 +31,13 @@ class TeamBroadcaster:
         self._number = 0
 
     def announce(self, task: RoundTask) -> str:
-        """Starts ``task`` on the others and returns the work's name. Raises ``team.broken`` without a store."""
+        """Starts ``task`` on the others and returns the work's name. Raises ``process_group.failed`` without a
+        store."""
         work = TeamTask(name=f"{self._number}", task=task)
         try:
             self._tell(work.model_dump_json())
         except (distributed.DistError, RuntimeError) as error:
-            raise team_broken("the team's store is gone") from error
+            raise process_group_failed("the team's store is gone") from error
         return work.name
 
     def end(self) -> None:
@@ -56,7 +57,7 @@ class TeamBroadcaster:
 def heard(team: ProcessGroup, number: int, stopping: Callable[[], bool]) -> TeamTask | None:
     """Waits for the work with this ``number`` and returns it. Returns None at the end, and once ``stopping()``.
 
-    Raises ``team.broken`` if the store has vanished with its process, or holds something else.
+    Raises ``process_group.failed`` if the store has vanished with its process, or holds something else.
     """
     try:
         while not team.store.check([_key(number)]):
@@ -65,7 +66,7 @@ def heard(team: ProcessGroup, number: int, stopping: Callable[[], bool]) -> Team
             time.sleep(LOOK_SECONDS)
         told = team.store.get(_key(number))
     except (distributed.DistError, RuntimeError) as error:
-        raise team_broken("the first process is gone") from error
+        raise process_group_failed("the first process is gone") from error
     return None if told == END.encode() else _parsed(told)
 
 
@@ -73,7 +74,7 @@ def _parsed(told: bytes) -> TeamTask:
     try:
         return TeamTask.model_validate_json(told)
     except ValidationError as error:
-        raise team_broken("the team's store holds an invalid announcement") from error
+        raise process_group_failed("the team's store holds an invalid announcement") from error
 
 
 def _key(number: int) -> str:

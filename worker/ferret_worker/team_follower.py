@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def follow(settings: WorkerSettings, team: ProcessGroup) -> None:
     """Works until the first process ends, or until a signal between two pieces of work.
 
-    During a piece of work, the first process decides whether to continue. Raises ``team.broken``.
+    During a piece of work, the first process decides whether to continue. Raises ``process_group.failed``.
     """
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -50,6 +50,6 @@ def _take_part(context: WorkerState, team: ProcessGroup, work: TeamTask) -> None
         with untrusted_files.allowed_roots(context.settings.readable):
             train_in_group(context, team, work.name, work.task, lambda step: None)
     except FerretError as error:
-        if error.code == "team.broken":
+        if error.code == "process_group.failed":
             raise
         logger.info("%s: %s", work.task.participant, error.detail)

@@ -40,7 +40,7 @@ def train(context: WorkerState, assignment_id: str) -> None:
         _end(context, assignment, error)
 
 
-GIVEN_BACK = frozenset({"worker.stopping", "team.broken"})
+GIVEN_BACK = frozenset({"worker.stopping", "process_group.failed"})
 """Ends of a training after which another worker may start immediately; also a damaged file, which no team repairs."""
 
 

@@ -48,5 +48,5 @@ def load(settings: ApiSettings) -> AdminToken:
     path.chmod(0o600)
     token = path.read_text().strip()
     if not token:
-        raise FerretError("setup.missing", f"{path} is empty: delete it, and the next start writes a new token")
+        raise FerretError("dependency.missing", f"{path} is empty: delete it, and the next start writes a new token")
     return AdminToken(token)

@@ -17,10 +17,10 @@ SIZE = {"width": 1440, "height": 900}
 
 @contextmanager
 def started() -> Generator[Browser]:
-    """Starts Chromium. Raises ``setup.missing`` without it."""
+    """Starts Chromium. Raises ``dependency.missing`` without it."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
-        raise FerretError("setup.missing", "no Chromium on PATH; install it with: apt-get install chromium")
+        raise FerretError("dependency.missing", "no Chromium on PATH; install it with: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield browser

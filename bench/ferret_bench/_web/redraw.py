@@ -27,9 +27,9 @@ def milliseconds(browser: Browser, kind: str, sizes: tuple[int, int], times: int
 
 
 def _built(folder: Path) -> Path:
-    """Builds the page. Raises ``setup.missing`` outside a checkout with a buildable dashboard."""
+    """Builds the page. Raises ``dependency.missing`` outside a checkout with a buildable dashboard."""
     if not (WEB / "node_modules").is_dir():
-        raise FerretError("setup.missing", f"{WEB} has no node_modules; in a checkout run: make web")
+        raise FerretError("dependency.missing", f"{WEB} has no node_modules; in a checkout run: make web")
     command = [
         "npx",
         "vite",

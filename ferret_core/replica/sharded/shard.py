@@ -9,7 +9,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import nn
 
-from ferret_core.distributed.errors import team_broken
+from ferret_core.distributed.errors import process_group_failed
 from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.distributed.sharded_tensor import ElementRange, local, ranges
 from ferret_core.protocol.digest import canonical_json, digest_bytes
@@ -36,8 +36,8 @@ def cut(model: nn.Module, team: ProcessGroup) -> None:
 
 
 def require_one_model(model: nn.Module, team: ProcessGroup) -> None:
-    """Raises ``team.broken`` if the processes have sharded different models, or if their shards do not cover it.
-    Collective."""
+    """Raises ``process_group.failed`` if the processes have sharded different models, or if their shards do not cover
+    it. Collective."""
     team.same("model", outline(model))
     require_cover(model, team)
 
@@ -71,19 +71,19 @@ def outline(model: nn.Module) -> str:
 
 
 def require_cover(model: nn.Module, team: ProcessGroup) -> None:
-    """Raises ``team.broken`` unless the shards of all processes cover each parameter exactly once."""
+    """Raises ``process_group.failed`` unless the shards of all processes cover each parameter exactly once."""
     parameters = dict(model.named_parameters())
     sizes = team.values([local(parameter).numel() for parameter in parameters.values()], _SIZES)
     for rank, of_rank in enumerate(sizes):
         if len(of_rank) != len(parameters):
-            raise team_broken(f"process {rank} holds {len(of_rank)} parameters, not {len(parameters)}")
+            raise process_group_failed(f"process {rank} holds {len(of_rank)} parameters, not {len(parameters)}")
     for number, (name, parameter) in enumerate(parameters.items()):
         check_cover(name, ranges(parameter), [of_rank[number] for of_rank in sizes])
 
 
 def check_cover(name: str, expected: Sequence[ElementRange], sizes: Sequence[int]) -> None:
-    """Raises ``team.broken`` unless each process holds the number of elements of the parameter ``name`` in its
+    """Raises ``process_group.failed`` unless each process holds the number of elements of the parameter ``name`` in its
     range."""
     for rank, (part, size) in enumerate(zip(expected, sizes, strict=True)):
         if size != part.length:
-            raise team_broken(f"of {name} process {rank} holds {size} elements, not {part.length}")
+            raise process_group_failed(f"of {name} process {rank} holds {size} elements, not {part.length}")

@@ -58,7 +58,7 @@ def test_a_token_can_come_from_a_secret_file(
 
 def test_an_empty_file_is_named(make_settings: Make, home: Path) -> None:
     (home / "admin.token").write_text("\n")
-    with refused("setup.missing", "is empty: delete it"):
+    with refused("dependency.missing", "is empty: delete it"):
         admin_token.load(make_settings(admin_token=None))
 
 

@@ -93,7 +93,7 @@ main()
     command = [sys.executable, program, "paper", "reconstruction", "--out", tmp_path / "figures", "--json"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 1
-    assert json.loads(done.stdout)["code"] == "setup.missing"
+    assert json.loads(done.stdout)["code"] == "dependency.missing"
     assert "matplotlib is not installed" in done.stderr
     assert "[train,draw]" in done.stderr
     assert not (tmp_path / "figures").exists()

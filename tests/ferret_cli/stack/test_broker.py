@@ -52,7 +52,7 @@ def test_it_answers_those_who_know_the_password(started, tmp_path):
 def test_without_any_the_commands_to_install_one_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(broker, "WHEEL", "a_wheel_that_is_not_there")
-    with refused("setup.missing", "apt-get install"):
+    with refused("dependency.missing", "apt-get install"):
         broker.prepare(tmp_path)
 
 

@@ -340,7 +340,7 @@ main()
     command = [sys.executable, program, "tune", tune_file(), "--json"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 1
-    assert json.loads(done.stdout)["code"] == "setup.missing"
+    assert json.loads(done.stdout)["code"] == "dependency.missing"
     assert "optuna is not installed" in done.stderr
     assert "[train,tune]" in done.stderr
 

@@ -78,5 +78,5 @@ def test_who_is_rejected_is_told_what_the_round_was_like_with_it() -> None:
 def test_culprits_who_are_more_than_half_end_the_round() -> None:
     harm = {"a": 0.1, "b": 5.0, "c": 5.0, "d": 5.0, "e": 0.1}
     builder: Any = Builder(harm)
-    with refused("round.exploded", "only 2 of 5 contributions"):
+    with refused("round.diverged", "only 2 of 5 contributions"):
         reject_culprits(builder, selection(harm), builder.build(selection(harm)))

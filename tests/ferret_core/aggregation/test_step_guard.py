@@ -79,7 +79,7 @@ def test_a_rate_too_high_diverges_without_the_guard_and_not_with_it(toy_spec: Sp
     changes: dict[str, Any] = {"options": options, "rounds": 8, "round": {"attempts": 1}}
     with pytest.raises(FerretError) as caught:
         simulate(guarded(toy_spec, server={"step": "fixed"}, **changes))
-    assert caught.value.code == "round.exploded"
+    assert caught.value.code == "round.diverged"
     rounds = simulate(guarded(toy_spec, **changes)).rounds
     before, after = rounds[0].metrics["eval_loss"], rounds[-1].metrics["eval_loss"]
     assert after < before

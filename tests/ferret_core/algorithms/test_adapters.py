@@ -202,5 +202,5 @@ def test_layers_with_adapters_can_be_checkpointed(name: str, toy_spec: SpecFacto
 
 def test_without_peft_the_error_names_it(name: str, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
-    with refused("setup.missing", "pip install peft"):
+    with refused("dependency.missing", "pip install peft"):
         replica_of(toy_spec(name))

@@ -76,7 +76,7 @@ def test_half_a_source_or_two_are_refused(options: dict[str, str]) -> None:
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with refused("setup.missing", "pyarrow is not installed: pip install pyarrow"):
+    with refused("dependency.missing", "pyarrow is not installed: pip install pyarrow"):
         Dataset(Config()).train()
 
 

@@ -31,9 +31,11 @@ def test_what_all_meet_is_raised_as_it_is_and_what_differs_is_named() -> None:
         assert (fine, again) == ("result", "result")
         assert failed.startswith("training.non_finite: the loss of process")
         assert results.startswith(
-            "team.broken: process 1 ended with 'fine result 1' and process 0 with 'fine result 0'"
+            "process_group.failed: process 1 ended with 'fine result 1' and process 0 with 'fine result 0'"
         )
-        assert models.startswith("team.broken: process 1 has another model than process 0: digest 1, not digest 0")
+        assert models.startswith(
+            "process_group.failed: process 1 has another model than process 0: digest 1, not digest 0"
+        )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_what_happens_to_one_breaks_the_team_and_says_why(case: str, told: str) 
     found = said(case)
     assert len(found) == (2 if case == "one fails" else 1)
     for (line,) in found:
-        assert line.startswith("team.broken: ")
+        assert line.startswith("process_group.failed: ")
         assert told in line
         assert "torchrun --max-restarts" in line
 
@@ -58,13 +60,13 @@ def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
     first = process_groups.wait(processes[:1])[0]
     processes[1].kill()
     process_groups.wait(processes[1:])
-    assert first.said.startswith("team.broken: ")
+    assert first.said.startswith("process_group.failed: ")
 
 
 @pytest.mark.slow
 def test_fewer_processes_than_announced_are_a_typed_error() -> None:
     ((alone,),) = said("fine", ranks=range(1), FERRET_TEAM_SECONDS="2")
-    assert alone.startswith("team.broken: WORLD_SIZE = 2 processes have not come within 2 s")
+    assert alone.startswith("process_group.failed: WORLD_SIZE = 2 processes have not come within 2 s")
 
 
 def test_the_setting_is_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,7 +291,7 @@ def test_without_credentials_the_variables_are_named(bucket: Any, monkeypatch: p
 
 def test_without_the_library_the_command_that_installs_it_is_said(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3.session", None)
-    with refused("setup.missing", "pip install"):
+    with refused("dependency.missing", "pip install"):
         open_storage(*bucket()).clock()
 
 

@@ -115,9 +115,9 @@ def test_a_poison_task_is_dead_after_three_workers_and_fails_its_experiment(
     assert crew.begin(task, argument) is None
     run = crew.run(task, argument)
     assert run.dead_at is not None
-    assert (run.error["code"], run.attempts) == ("task.dead", 3)
+    assert (run.error["code"], run.attempts) == ("task.given_up", 3)
     experiment = crew.experiment(round_.experiment_id)
-    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "task.dead")
+    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "task.given_up")
     assert "3 times" in experiment.error["detail"]
     assert "disappeared" in experiment.error["detail"]
     assert argument in experiment.error["detail"]
@@ -130,7 +130,7 @@ def test_a_poison_training_is_rejected_and_the_round_goes_on(crew: Crew, lab: An
     crew.die_at(TaskName.TRAIN, poison.id)
     assert crew.begin(TaskName.TRAIN, poison.id) is None
     rejected = lab.get(poison)
-    assert (rejected.state, rejected.error["code"]) == (AssignmentState.REJECTED, "task.dead")
+    assert (rejected.state, rejected.error["code"]) == (AssignmentState.REJECTED, "task.given_up")
     for other in others:
         lab.deliver(other)
     assert lab.get(round_).state == RoundState.FROZEN
@@ -170,7 +170,7 @@ def test_a_poison_evaluation_is_left_out(crew: Crew, lab: Any) -> None:
         (event,) = [
             event for event in events.after(s, round_.experiment_id, 0, 100) if event.type == "evaluation.failed"
         ]
-    assert (event.round, event.data["code"]) == (1, "task.dead")
+    assert (event.round, event.data["code"]) == (1, "task.given_up")
     assert crew.begin(TaskName.EVALUATE, round_.id) is None  # and once is enough
     with crew.database.read() as s:
         assert [later.type for later in events.after(s, round_.experiment_id, event.seq, 100)] == []
@@ -180,7 +180,7 @@ def test_the_base_models_poison_evaluation_fails_the_experiment(crew: Crew, lab:
     experiment = lab.start()
     crew.die_at(TaskName.EVALUATE, experiment.id)
     crew.begin(TaskName.EVALUATE, experiment.id)
-    assert lab.get(experiment).error["code"] == "task.dead"
+    assert lab.get(experiment).error["code"] == "task.given_up"
 
 
 def test_what_was_done_after_all_does_no_harm(crew: Crew, lab: Any) -> None:

@@ -17,7 +17,7 @@ def test_a_tool_that_is_not_installed_is_named_with_the_command(
     for name in [tool, *(name for name in sys.modules if name.startswith(f"{tool}."))]:
         monkeypatch.setitem(sys.modules, name, None)
     package = "trackio" if tool == "trackio" else f"ferret-participant[{tool}]"
-    with refused("setup.missing", f"pip install '{package}'"):
+    with refused("dependency.missing", f"pip install '{package}'"):
         export_metrics(run, tool)
 
 

@@ -84,7 +84,7 @@ def test_contributions_are_counted_to_the_last_that_fits_and_over_restarts(tmp_p
     for use in (site.require, site.spend):
         with pytest.raises(FerretError) as raised:
             use()
-        assert (raised.value.code, raised.value.errors[0].field) == ("terms.spent", "epsilon")
+        assert (raised.value.code, raised.value.errors[0].field) == ("terms.limit_reached", "epsilon")
     assert site.spent() == PrivacySpending(released=(ReleaseCount(noise_multiplier=8.0, count=fits),))
     assert budget(tmp_path, epsilon=100.0).left() > 0
     assert budget(tmp_path, epsilon=0.01).left() == 0
@@ -138,7 +138,7 @@ def test_under_a_budget_nothing_but_the_noised_vector_leaves(api, worker, join, 
     reports: list[RoundReport] = []
     with pytest.raises(FerretError) as raised:
         site.run(toy_data[0], on_round=reports.append)
-    assert raised.value.code == "terms.spent"
+    assert raised.value.code == "terms.limit_reached"
     assert [report.error for report in reports] == [None] * fits
     assert all(report.loss is None for report in reports)
     for blob, headers in sent:
@@ -146,7 +146,7 @@ def test_under_a_budget_nothing_but_the_noised_vector_leaves(api, worker, join, 
         assert (meta.examples, meta.metrics, headers["Ferret-Seconds"]) == (1, {}, "0.000")
     mine = [found for found in run.contributions() if found.participant == "site-a"]
     assert [found.state for found in mine] == ["accepted"] * fits + ["rejected"]
-    assert mine[-1].error["code"] == "terms.spent"
+    assert mine[-1].error["code"] == "terms.limit_reached"
     assert site.budget.left() == 0
 
 
@@ -215,4 +215,4 @@ def test_without_the_package_that_computes_it_no_code_is_spent(api, service, toy
     monkeypatch.setattr(privacy_budget, "find_spec", lambda name: None)
     with pytest.raises(FerretError) as raised:
         Participant.enrol(api.url, "a-code", "site-a", tmp_path, terms=Terms.model_validate({"privacy": PRIVACY}))
-    assert (raised.value.code, "[train,privacy]" in raised.value.detail) == ("setup.missing", True)
+    assert (raised.value.code, "[train,privacy]" in raised.value.detail) == ("dependency.missing", True)

@@ -102,10 +102,10 @@ def test_a_model_is_allowed_by_name_revision_and_digest(held, spec) -> None:
         ({"limits": {"memory_gb": 1e-5}}, "terms.refused", "memory"),
         ({"limits": {"memory_gb": 1e-3}}, "terms.refused", "memory"),  # this process has more
         ({"limits": {"bytes_per_round": 10}}, "terms.refused", "contribution"),
-        ({"limits": {"bytes": 10}}, "terms.spent", "bytes"),
+        ({"limits": {"bytes": 10}}, "terms.limit_reached", "bytes"),
         ({"limits": {"sequences": 7}}, "terms.refused", "sequences"),
         ({"limits": {"share": 0.2}}, "terms.refused", "share"),
-        ({"allow": {"participants": 3}}, "terms.round_refused", "participants"),
+        ({"allow": {"participants": 3}}, "terms.round_not_allowed", "participants"),
         ({"allow": {"examples": 61}}, "terms.refused", "examples"),
     ],
 )
@@ -131,7 +131,7 @@ def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch
         now[0] = 3600
         with pytest.raises(FerretError) as raised:
             MODEL(torch.zeros(1, 1))  # in mid-step
-    assert raised.value.code == "terms.spent"
+    assert raised.value.code == "terms.limit_reached"
 
 
 def test_simulated_clients_are_no_company(held, toy_spec) -> None:
@@ -169,10 +169,10 @@ def test_quiet_hours_are_waited_for_and_interrupt_training(held, spec, clock) ->
         clock[0] = NOON
         with pytest.raises(FerretError) as raised:
             site.check_step()
-    assert raised.value.code == "terms.paused"
+    assert raised.value.code == "terms.quiet_hours"
     with pytest.raises(FerretError) as raised:
         site.require_sending(100, private=False)
-    assert (raised.value.code, site.usage.read().bytes) == ("terms.paused", 0)
+    assert (raised.value.code, site.usage.read().bytes) == ("terms.quiet_hours", 0)
 
 
 def test_the_hours_of_a_day_begin_anew_at_midnight(held, clock) -> None:
@@ -223,7 +223,7 @@ def test_bytes_in_all_end_the_participation_after_the_rounds_they_last_for(api, 
     _, site = join(rounds=3, limits={"bytes": 2 * size + 100, "bytes_per_round": size + 100})
     with pytest.raises(FerretError) as raised:
         site.run(toy_data[0], on_round=reports.append)
-    assert raised.value.code == "terms.spent"
+    assert raised.value.code == "terms.limit_reached"
     assert [report.round for report in reports] == [1, 2]
 
 
@@ -242,7 +242,7 @@ def test_what_was_made_before_quiet_hours_is_sent_after_them(
     monkeypatch.setattr(site._spool, "keep", then_quiet)
     reports: list[RoundReport] = []
     assert site.run(toy_data[0], on_round=reports.append) == "completed"
-    assert [report.error and report.error.code for report in reports] == ["terms.paused", None]
+    assert [report.error and report.error.code for report in reports] == ["terms.quiet_hours", None]
     (mine,) = [found for found in run.contributions() if found.participant == "site-a"]
     assert (mine.state, mine.digest) == ("accepted", made[0])
     assert len(made) == 1

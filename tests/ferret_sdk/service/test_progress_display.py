@@ -141,5 +141,5 @@ def test_without_pandas_the_package_to_install_is_named(
     run = run_of(server, experiment)
     server.answer = lambda exchange: exchange.json(documents.metric_series())
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with refused("setup.missing", "'ferret-participant[notebook]'"):
+    with refused("dependency.missing", "'ferret-participant[notebook]'"):
         run.to_pandas()

@@ -93,7 +93,7 @@ def test_a_poison_task_is_dead_after_three_workers_and_the_rest_goes_on(fleet: F
     experiment = fleet.until_finished(fleet.submit(plain_spec(rounds=1, round={"quorum": 0.5})))
     assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
     found = {round_.participant: round_ for round_ in of_round(fleet, experiment.id)}
-    assert (found["client-002"].state, found["client-002"].error["code"]) == (AssignmentState.REJECTED, "task.dead")
+    assert (found["client-002"].state, found["client-002"].error["code"]) == (AssignmentState.REJECTED, "task.given_up")
     with fleet.database.read() as s:
         run = task_runs.get(s, TaskName.TRAIN, found["client-002"].id)
     assert run is not None

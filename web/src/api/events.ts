@@ -20,7 +20,7 @@ const STALE = {
   'round.committed': ['show', 'rounds', 'participation', 'metrics'],
   'round.evaluated': ['show', 'rounds', 'metrics'],
   'round.abandoned': ['rounds', 'contributions', 'participation'],
-  'round.undone': ['rounds', 'contributions', 'participation'],
+  'round.rolled_back': ['rounds', 'contributions', 'participation'],
   'contribution.accepted': ['rounds', 'contributions', 'participation'],
   'contribution.rejected': ['rounds', 'contributions', 'participation', 'rejections'],
   'evaluation.failed': ['show', 'rounds'],

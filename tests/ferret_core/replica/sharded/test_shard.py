@@ -20,7 +20,7 @@ def test_the_layers_are_what_the_authors_do_not_split(tiny_model: LlamaForCausal
 
 def test_shards_that_do_not_make_up_the_model_break_the_team() -> None:
     check_cover("a.weight", EXPECTED, [6, 4])
-    with refused("team.broken", "a.weight process 1 holds 3 elements, not 4"):
+    with refused("process_group.failed", "a.weight process 1 holds 3 elements, not 4"):
         check_cover("a.weight", EXPECTED, [6, 3])
 
 

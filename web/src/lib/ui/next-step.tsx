@@ -44,7 +44,7 @@ const NEXT_STEPS: Record<string, string> = {
   'storage.refused': 'Run “ferret doctor” on the server: it shows which permission the bucket lacks.',
   'storage.taken': 'Give the service a folder or a prefix of its own: FERRET_STORAGE_URL.',
   'storage.unreachable': 'Run “ferret doctor” on the server; work continues once the bucket answers.',
-  'task.dead': 'Fix the cause named above, then clone the experiment to run it again.',
+  'task.given_up': 'Fix the cause named above, then clone the experiment to run it again.',
   'user.disabled': 'Ask an administrator of the server to enable the account.',
   'training.non_finite': 'Lower the local learning rate or turn on gradient clipping, then submit again.',
 }

@@ -41,7 +41,7 @@ const TEXTS: Record<EventType, (event: Event) => string> = {
   'round.committed': (event) => [`Model ${shortDigest(word(event, 'digest'))}`, ...metrics(event)].join(' · '),
   'round.evaluated': (event) => metrics(event).join(' · '),
   'round.abandoned': failure,
-  'round.undone': failure,
+  'round.rolled_back': failure,
   'contribution.accepted': (event) => `From ${word(event, 'participant')}`,
   'contribution.rejected': (event) => `From ${word(event, 'participant')}: ${failure(event)}`,
   'evaluation.failed': failure,
