@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ferret_core.ledger.record import LedgerRecord, contributions_digest
@@ -16,8 +15,8 @@ from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.wire import Contribution as Sent
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_db.engine.file_integrity import DAMAGE
-from ferret_db.repositories import contributions, ledger
-from ferret_db.tables import Contribution, Experiment, Round
+from ferret_db.repositories import contributions, experiments, ledger, rounds
+from ferret_db.tables import Contribution
 
 
 class Inconsistency(NamedTuple):
@@ -34,8 +33,7 @@ def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> I
 
     A missing or damaged file contradicts nothing: :func:`ferret_db.engine.file_integrity.damaged` reports it.
     """
-    query = select(Experiment.id)
-    for experiment in s.scalars(query if experiment_id is None else query.where(Experiment.id == experiment_id)):
+    for experiment in [experiment_id] if experiment_id else experiments.ids(s):
         for row in contributions.of_experiment(s, experiment):
             yield from (
                 Inconsistency(experiment, row.round, row.participant, reason) for reason in _against_file(row, storage)
@@ -57,8 +55,7 @@ def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
 
 def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
     """Compares the accepted sets with the hash of each frozen set, and with the ledger."""
-    rounds = s.scalars(select(Round).where(Round.experiment_id == experiment_id, Round.frozen_digest.is_not(None)))
-    for round_ in rounds.all():
+    for round_ in rounds.frozen(s, experiment_id):
         rows = {row.participant: row.digest for row in contributions.of_round(s, round_.id)}
         if round_.state == RoundState.COMMITTED:
             record = LedgerRecord.model_validate(ledger.get(s, experiment_id, round_.number).record)

@@ -109,6 +109,11 @@ def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = Fa
     return s.scalars(query, execution_options=_FRESH).all()
 
 
+def ids(s: Session) -> Sequence[str]:
+    """Returns the id of every experiment."""
+    return s.scalars(select(Experiment.id)).all()
+
+
 def unfinished(s: Session) -> list[Experiment]:
     """Returns all unfinished experiments, oldest first."""
     query = select(Experiment).where(Experiment.state.in_(_UNFINISHED))

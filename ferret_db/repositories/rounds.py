@@ -72,6 +72,12 @@ def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[
     return {experiment.id: (experiment, round_) for experiment, round_ in found}
 
 
+def frozen(s: Session, experiment_id: str) -> Sequence[Round]:
+    """Returns the experiment's rounds whose accepted set was frozen."""
+    found = select(Round).where(Round.experiment_id == experiment_id, Round.frozen_digest.is_not(None))
+    return s.scalars(found).all()
+
+
 def next_attempt(s: Session, experiment_id: str, number: int) -> int:
     """Returns the number of the round's next attempt; the first is 1."""
     last = latest(s, experiment_id, number)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ferret_api.context import Context
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.system import ComponentStatus, Readiness
-from ferret_db import integrity, migrate
+from ferret_db import clock, integrity, migrate
 from ferret_db.engine import installation
 
 
@@ -27,7 +26,7 @@ def look(context: Context) -> Readiness:
 
 def _reach(context: Context) -> None:
     with context.database.read() as s:
-        s.execute(select(1))
+        clock.now(s)
 
 
 def _read(context: Context) -> None:
