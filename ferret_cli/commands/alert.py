@@ -1,4 +1,4 @@
-"""``ferret alert …``: messages, by webhook or e-mail, about what happens to a project's experiments."""
+"""``ferret alert …``: messages, by webhook or e-mail, about events of a project's experiments."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from ferret_sdk.service.alerts import Alerts
     from ferret_sdk.service.service import Service
 
-app = typer.Typer(
-    help="Messages, by webhook or e-mail, about what happens to a project's experiments.", no_args_is_help=True
-)
+app = typer.Typer(help="Messages, by webhook or e-mail, about events of a project's experiments.", no_args_is_help=True)
 
 WAIT_SECONDS = 20.0
-"""More than the first attempt takes."""
+"""Longer than the first attempt takes."""
 
 OfProject = Annotated[
     str | None,
-    typer.Option("--project", help="Project whose experiments it is about; not needed if you see only one."),
+    typer.Option("--project", help="Project to watch; not needed if you see only one."),
 ]
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="Id of the alert, as ferret alert list shows it.")]
 
@@ -48,7 +46,7 @@ def add(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Add an alert. The key of a webhook's signatures is printed on stdout, only this once."""
+    """Add an alert. The signing key of a webhook is printed on stdout, only once."""
     from ferret_cli import resolve_experiment
     from ferret_cli.output import emit, say
     from ferret_core.protocol.alerts import AlertKind
@@ -77,7 +75,7 @@ def list_alerts(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List the alerts, and how the last message of each fared."""
+    """List the alerts, with the result of each one's last message."""
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 
@@ -126,7 +124,7 @@ def send_test(
 
 
 def _tried(alerts: Alerts, project: str, id: str, sent: Delivery) -> Delivery:
-    """The delivery once it was tried, or as it is after :data:`WAIT_SECONDS`."""
+    """Returns the delivery after its first attempt, or its state after :data:`WAIT_SECONDS`."""
     deadline = time.monotonic() + WAIT_SECONDS
     while sent.state == "waiting" and not sent.error and time.monotonic() < deadline:
         time.sleep(0.5)
@@ -142,7 +140,7 @@ def disable(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Switch an alert off, also for messages that wait to be sent. The alert and its key are kept."""
+    """Disable an alert and drop its queued messages. The alert and its key are kept."""
     _switch(id, project, url, insecure_http, json, enabled=False)
 
 
@@ -154,7 +152,7 @@ def enable(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Switch an alert on again, for what happens from now on."""
+    """Enable an alert again, for events from now on."""
     _switch(id, project, url, insecure_http, json, enabled=True)
 
 
@@ -173,7 +171,7 @@ def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, 
 def remove(
     id: AlertId, project: OfProject = None, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
-    """Remove an alert, with the messages that wait to be sent."""
+    """Remove an alert, with its queued messages."""
     from ferret_cli.output import say
     from ferret_sdk.service.service import Service
 
@@ -183,7 +181,9 @@ def remove(
 
 
 def _project_of(service: Service, project: str | None) -> str:
-    """The project that was named, or the only one that the caller sees; ``request.invalid`` if there are several."""
+    """Returns the named project, or the only one that the caller sees; raises ``request.invalid`` if there are
+    several.
+    """
     from ferret_core.protocol.errors import FerretError
 
     if project is not None:

@@ -1,10 +1,10 @@
 """Aggregation: moves the model one round on by the contributions that pass the filters and guards.
 
-filter     contributions with a norm far beyond the round's are clipped or rejected; if the specification asks for
-           it, contributions with a direction different from the others' are rejected too
+filter     contributions far beyond the round's norm are clipped or rejected; if the specification requests it,
+           contributions with a direction different from the others' are rejected too
 candidate  the rest is aggregated into an update, which gives the candidate for the next model
-guard      a candidate that breaks the model is rolled back and rebuilt without the culprits; a step that raises the loss
-           too far is halved
+guard      a candidate that breaks the model is rolled back and rebuilt without the culprits; a step that raises the
+           loss too far is halved
 record     the candidate becomes the model, with its record in the ledger and the statistics of its update
 """
 

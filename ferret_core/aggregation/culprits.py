@@ -1,4 +1,4 @@
-"""Culprits: participants without whom a broken round is sound, searched by leave-one-out."""
+"""Culprits: participants that break a round, searched by leave-one-out."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def reject_culprits(
 
 
 def find_culprits(builder: CandidateBuilder, selection: Selection) -> list[str]:
-    """Finds the participants whose absence lowers the loss most, until the round is sound; tries the longest updates
-    first.
+    """Returns the participants to exclude, each with the largest drop of the loss, until the round is sound. The longest
+    updates are tried first.
 
     The replica is at its base before and after.
     """

@@ -43,7 +43,7 @@ class Selection:
 
     @property
     def norms(self) -> list[Norms]:
-        """Returns the contributions that count."""
+        """Norms of the contributions that count."""
         return [each.norms for each in self.accepted]
 
     def reject(self, reasons: Mapping[str, str]) -> Selection:

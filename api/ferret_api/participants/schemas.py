@@ -49,7 +49,7 @@ class AssignmentFailure(
         "examples": [{"fence": 1, "code": "dataset.invalid", "detail": "line 7 has no field instruction"}]
     },
 ):
-    """Reason for which a participant cannot do its assignment."""
+    """Failure report of a participant that cannot do its assignment."""
 
     fence: Fence
     code: Annotated[str, AfterValidator(_known)] = Field(description="Code of the problem, e.g. `dataset.invalid`")

@@ -174,7 +174,7 @@ def _lengths(block: Block, gamma: Array, family: str, kind: Kind) -> tuple[float
 
 
 def _stretches(size: int, share: float, places: np.random.Generator) -> list[tuple[int, int]]:
-    """Returns starts and lengths that cover ``share`` of a block's elements, one at a random place of each equal part."""
+    """Returns starts and lengths that cover ``share`` of a block's elements, one at a random place per equal part."""
     wanted = max(1, math.ceil(share * size))
     count = -(-wanted // STRETCH)
     length = -(-wanted // count)

@@ -49,7 +49,7 @@ def of_shared(noise: Array, squares: Array, K: Array) -> ReconstructionError | N
 def _mean_cosine(
     pulls: Mapping[str, float], cosines: Cosines | None, compared: Sequence[str]
 ) -> tuple[float, float, float]:
-    """Minimum, expected value, maximum."""
+    """Returns the minimum, the expected value and the maximum."""
     if len(pulls) < 2:
         return 0.0, 0.0, 0.0
     chosen = np.array([pulls[name] for name in compared])

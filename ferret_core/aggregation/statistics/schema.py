@@ -95,7 +95,7 @@ def root_mean_squares(squares: Array, parts: Sequence[BlockGroup]) -> list[float
 
 
 def sums(values: Array, parts: Sequence[BlockGroup]) -> list[float]:
-    """Returns the mean by part of ``values``, fp64 (blocks,)."""
+    """Returns the sum by part of ``values``, fp64 (blocks,)."""
     return shortened(_sums(values, parts))
 
 

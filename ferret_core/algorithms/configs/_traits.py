@@ -34,15 +34,15 @@ class Projecting(Protocol):
     def bytes_per_round(self) -> int | None: ...
 
     def cut(self, shapes: Shapes) -> Sequence[Block]:
-        """The blocks, in the order of the norms' parts."""
+        """Returns the blocks, in the order of the norms' parts."""
         ...
 
     def total(self, blocks: Sequence[Block]) -> int:
-        """K over all of them."""
+        """Returns K over all blocks."""
         ...
 
     def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> Sequence[int]:
-        """K_l of every block for an update with these norms."""
+        """Returns K_l of every block for an update with these norms."""
         ...
 
     def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
@@ -95,5 +95,5 @@ class Traits(NamedTuple):
 
     @property
     def local(self) -> LocalConfig | ZerothOrderConfig | None:
-        """Returns the local training within a round; None for an algorithm without local steps."""
+        """The local training within a round; None for an algorithm without local steps."""
         return self.first_order or self.zeroth_order

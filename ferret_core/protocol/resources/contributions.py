@@ -27,7 +27,7 @@ class Contribution(Resource):
     examples: int | None = Field(description="Examples trained on")
     metrics: dict[Line, float] = Field(description="The participant's own metrics, e.g. its training loss")
     seconds: float | None = Field(description="Seconds of local training and projection")
-    factor: float | None = Field(description="Factor by which clipping scaled the update; null without clipping")
+    factor: float | None = Field(description="Scale factor of clipping; null without clipping")
     error: Failure | None
     created_at: datetime
 

@@ -54,9 +54,7 @@ class DraftValidation(Resource):
     """Result of validating and estimating a specification."""
 
     filled: Json = Field(description="The specification with all defaults; a section with an invalid value is omitted")
-    problem: Failure | None = Field(
-        description=("Problem for which the specification would be refused; null if it is valid")
-    )
+    problem: Failure | None = Field(description=("Reason for refusing the specification; null if it is valid"))
     plan: Estimate | None
     unplanned: Failure | None = Field(description="Reason for a missing estimate of a valid specification")
     change: Json | None = Field(

@@ -184,18 +184,14 @@ class ListedExperiment(Resource):
     name: Line
     tags: list[Line]
     state: ExperimentState
-    stalled: Line | None = Field(
-        description=("Code of the reason for which a queued or running experiment cannot make progress")
-    )
+    stalled: Line | None = Field(description=("Code of the reason for a stalled experiment; null otherwise"))
     algorithm: Line
     dataset: Line
     rounds: RoundNumber = Field(description="Planned number of rounds")
     round: RoundNumber = Field(description="Last committed round; 0 before the first")
     participants: Count
     seed: int
-    seed_group: Line = Field(
-        description="Equal for all experiments of the project whose specifications differ only in name and seed"
-    )
+    seed_group: Line = Field(description="Equal for all experiments of the project that differ only in name and seed")
     K: int | None = Field(description="The algorithm's option `K`, if set")
     bytes_per_round: int | None = Field(description="The algorithm's option, if set")
     learning_rate: float | None = Field(description="The local learning rate, if the algorithm has one")

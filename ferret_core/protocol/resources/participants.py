@@ -51,7 +51,7 @@ class Lease(Resource):
 
 
 class Waiting(Resource):
-    """Reason for which a participant has no assignment."""
+    """Reason for a missing assignment."""
 
     awaited: Awaited = Field(
         description=(

@@ -41,7 +41,7 @@ class UpdateNoise(Resource):
     advised_percent: float = Field(description="Highest recommended value")
     most_percent: float = Field(description="Limit above which a round is refused, unless `algorithm.guard` is off")
     advice: list[Line] = Field(
-        description=("Changes, each of which lowers the noise to the recommended value; empty if it is lower already")
+        description=("Alternative changes that lower the noise to the recommended value; empty if it is lower already")
     )
 
 
