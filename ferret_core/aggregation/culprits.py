@@ -27,8 +27,8 @@ def reject_culprits(
 
 
 def find_culprits(builder: CandidateBuilder, selection: Selection) -> list[str]:
-    """Returns the participants to exclude, each with the largest drop of the loss, until the round is sound. The longest
-    updates are tried first.
+    """Returns the participants to exclude, each with the largest drop of the loss, until the round is sound.
+    The longest updates are tried first.
 
     The replica is at its base before and after.
     """
