@@ -31,21 +31,21 @@ NEXT_STEPS = {
     "server.unreachable": "check the address you were given and this machine's network; then ask who runs the server",
     "server.unexpected": "check the address; if it is right, tell the person who runs the server",
     "enrolment.invalid": "ask the person who invited you for a new code",
-    "enrolment.other_server": "run the same command with the address that you are told: this has not used the code",
+    "enrolment.other_server": "run the same command with the address that you were given: this has not used the code",
     "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
     "enrolment.used": "tell the person who invited you, and ask for a new code",
     "participant.pending": "ask the person who invited you to approve this site, and run the same command again",
     "participant.refused": "ask the person who invited you why, and for a new code if that was a mistake",
     "participant.revoked": "nothing more is sent from here; ask the person who invited you",
     "experiment.conflict": "the experiment is over; ask the person who invited you",
-    "certificate.invalid": "tell the person who runs the server what is said above",
-    "proxy.refused": "show the person who runs your network what is said above",
+    "certificate.invalid": "tell the person who runs the server the message above",
+    "proxy.refused": "show the person who runs your network the message above",
     "model.invalid": "name the folder of the experiment's own base model with --base, or leave it out to download it",
     "storage.full": "free some space on this machine, and run the same command again",
     "receipt.invalid": "keep the file, and compare it with a backup; the next ferret join makes receipts again",
     "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
     "secret.exposed": "close the file, and ask the person who invited you for a new code if somebody may have read it",
-    "consent.missing": "read what is said above; if this site consents, run the same command with --yes",
+    "consent.missing": "read the message above; if this site consents, run the same command with --yes",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
     "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
     "terms.spent": "if this site agrees to more, change its terms (site.toml) and run the same command again",
@@ -145,7 +145,7 @@ def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: S
 def readers(exposure: Exposure) -> Iterator[str]:
     """Yields the readers of each kind of data, before anything is trained."""
     update = "each of your contributions on its own" if exposure.separate else "the mean of a round's contributions"
-    yield f"A contribution is computed from {exposure.examples} examples. It tells whether a text was among them."
+    yield f"A contribution is computed from {exposure.examples} examples. It can reveal that a text was among them."
     yield "The server and the people who run it read each of your contributions on its own."
     yield f"The other participants of the experiment read {update}."
     yield f"The members of the experiment's project read {update}, once a round has enough participants."
@@ -211,7 +211,7 @@ def words(progress: Progress) -> str:
             return f"round {number}: sending {f'{size(done)} of ' if done else ''}{size(total)}"
         case Stage.OUTAGE:
             since = f", for {done:.0f} s now" if done >= 1 else ""
-            return f"the server does not answer{since}; it is asked again"
+            return f"the server does not answer{since}; retrying"
         case Stage.REST:
             return f"nothing is done before {_clock(total)}, by this site's own terms"
         case Stage.WAIT:
@@ -235,7 +235,7 @@ def _waiting(progress: Progress) -> str:
     number, count = progress.round, f"{progress.done:.0f} of {progress.total:.0f}"
     match progress.awaited:
         case Awaited.APPROVAL:
-            return "waiting to be approved by whoever runs the experiment; it then goes on by itself"
+            return "waiting for approval by the experiment's researchers; it then continues by itself"
         case Awaited.PARTICIPANTS:
             return f"waiting for other participants: {count} have joined"
         case Awaited.CONTRIBUTIONS:

@@ -145,10 +145,10 @@ def requested(name: str, arguments: Sequence[str]) -> Service:
     The enrolment code must come from a file, which is read once to check that it holds one.
     """
     if not NAME.fullmatch(name):
-        message = "is no name for a service: use at most 63 small letters, digits and hyphens"
+        message = "is not a valid service name: use at most 63 small letters, digits and hyphens"
         raise FerretError.of_field("request.invalid", "NAME", name, message)
     if any(argument == "--code" or argument.startswith("--code=") for argument in arguments):
-        detail = "a service file is no place for an enrolment code: write it to a file, and give --code-file FILE"
+        detail = "a service file must not hold an enrolment code: write it to a file, and give --code-file FILE"
         raise FerretError("request.invalid", detail)
     file = _value("--code-file", arguments)
     if file is None:

@@ -85,7 +85,7 @@ def _read(option: str, file: Path) -> str:
         with file.open(encoding="utf-8") as opened:
             return opened.read(LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        reason = error.strerror if isinstance(error, OSError) else "is not text"
         raise FerretError.of_field("request.invalid", option, str(file), f"cannot be read: {reason}") from error
 
 

@@ -127,7 +127,7 @@ OWN_TRAINING = (
     Rule(
         "algorithm.name",
         lambda it: it.traits.first_order is None,
-        "it sends what the loss is along directions of its own",
+        "it sends the loss along its own random directions",
     ),
     Rule(
         "algorithm.name",

@@ -36,7 +36,7 @@ class Member(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Member:
         found = super().frombuf(buf, encoding, errors)
         if found.type not in KINDS:
-            raise tarfile.ReadError(f"{found.name!r} does not belong in a backup: it is no regular file")
+            raise tarfile.ReadError(f"{found.name!r} does not belong in a backup: it is not a regular file")
         if found.type in EXTENSIONS and found.size > HEADER_BYTES:
             raise tarfile.ReadError(f"it has a header of {found.size} bytes")
         return found

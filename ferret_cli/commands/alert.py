@@ -60,7 +60,7 @@ def add(
     of = only.project if only else _project_of(service, project)
     made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only.id if only else None)
     about = made.experiment_id or made.project
-    say(f"{made.address} is told of {about}; try it: ferret alert test {made.id} --project {made.project}")
+    say(f"{made.address} receives messages about {about}; try it: ferret alert test {made.id} --project {made.project}")
     if json:
         emit(made)
     elif made.secret:
@@ -162,7 +162,7 @@ def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, 
 
     service = Service(url, insecure_http=insecure_http)
     changed = service.alerts.switch(_project_of(service, project), id, enabled=enabled)
-    say(f"{changed.address} is told " + ("again" if enabled else "nothing, until you enable it"))
+    say(f"{changed.address} receives " + ("messages again" if enabled else "nothing until you enable it"))
     if json:
         emit(changed)
 

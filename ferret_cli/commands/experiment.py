@@ -173,7 +173,7 @@ def extend(
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if run.experiment.stopped:
-        say(f"{run.id} had {run.experiment.stopped.detail}; its patience begins anew")
+        say(f"{run.id} had {run.experiment.stopped.detail}; its patience is reset")
     run.extend(rounds)
     say(f"{run.id} is {run.state.value} after {run.experiment.round} of {run.experiment.rounds} rounds")
     if json:

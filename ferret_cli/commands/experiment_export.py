@@ -66,7 +66,7 @@ def export(
     from ferret_sdk.service.service import Service
 
     if average and (best or push is not None):
-        raise typer.BadParameter("stands alone, or with --round", param_hint="--average")
+        raise typer.BadParameter("can be combined only with --round", param_hint="--average")
     if best and round is not None:
         raise typer.BadParameter("give one of the two", param_hint="--round and --best")
     if push is None and (branch is not None or public):

@@ -41,7 +41,7 @@ def enrol(
     valid = "valid" if count == 1 else f"{count} codes, each valid"
     until = f"{codes[-1].expires_at:%Y-%m-%d %H:%M}"
     command = codes[-1].command
-    say(f"{valid} for one participant until {until} UTC, who runs this, and gives the code when asked:\n  {command}")
+    say(f"{valid} for one participant until {until} UTC, who runs this and enters the code:\n  {command}")
     if not json:
         print(*(code.code for code in codes), sep="\n")
     elif count == 1:
@@ -197,7 +197,7 @@ def revoke_code(
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if code is None:
         count = run.revoke_codes(group)
-        say(f"{count} codes of {group} are revoked: nobody can join with them any more")
+        say(f"{count} codes of {group} are revoked and can no longer be used to join")
         if json:
             emit({"revoked": count})
         return
@@ -205,6 +205,6 @@ def revoke_code(
     if revoked.used_at:
         say(f"{revoked.id} was used already, by {revoked.used_by}: ferret experiment revoke removes a participant")
     else:
-        say(f"nobody can join with {revoked.id} any more")
+        say(f"{revoked.id} can no longer be used to join")
     if json:
         emit(revoked)

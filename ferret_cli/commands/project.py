@@ -130,7 +130,7 @@ def remove_member(
     service = Service(url, insecure_http=insecure_http)
     for user in [service.people.user(name) for name in users]:
         service.projects.remove_member(project, user)
-        say(f"{user.name} is no member of {project} any more")
+        say(f"{user.name} is no longer a member of {project}")
 
 
 @app.command("allow")

@@ -19,7 +19,7 @@ app = typer.Typer(help="A site that takes part: its own data and machine.", no_a
 
 
 TERMS = """\
-# What this site agrees to, whatever a server asks for. docs/site-terms.md explains every line.
+# What this site agrees to, for any request of a server. docs/site-terms.md explains every line.
 
 [allow]
 algorithms = ["ferret"]
@@ -104,7 +104,7 @@ def install(
     """Write a service file that runs `ferret join` with the arguments after `--`, from this folder, also after a
     restart.
 
-    Give the code by --code-file: a service file is no place for it. Nothing is started.
+    Give the code by --code-file: it must not be in the service file. Nothing is started.
     """
     from ferret_cli.os_service import KINDS, place, requested, start, usual, write
     from ferret_cli.output import say

@@ -66,7 +66,7 @@ class Supervisor:
             child = watched.child
             if child.crashed:
                 said = child.last_lines() or "  | (nothing)"
-                detail = f"{child.name} ended with {_ending(child)} at start; {child.log} says:\n{said}"
+                detail = f"{child.name} ended with {_ending(child)} at start; last lines of {child.log}:\n{said}"
                 raise FerretError("internal", detail)
 
     def supervise(self) -> None:
@@ -110,7 +110,9 @@ class Supervisor:
         watched.restart_at, watched.kill_at = now + pause, None
         child = watched.child
         _reset(child)
-        self._say(f"{child.name} ended with {_ending(child)}; starting it again in {pause:.0f} s; {child.log} says:")
+        self._say(
+            f"{child.name} ended with {_ending(child)}; starting it again in {pause:.0f} s; last lines of {child.log}:"
+        )
         self._say(child.last_lines(5))
 
     def stop(self) -> None:

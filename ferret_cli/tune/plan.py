@@ -25,7 +25,7 @@ OF_TRIALS: Tree = {"evaluation": {"split": "validation"}, "checkpoint": {"every"
 """Defaults of trials: the test split stays unseen, and models are not kept."""
 FIXED = {
     "name": "names the experiment",
-    "evaluation": "says how trials are measured, which must be alike for all",
+    "evaluation": "sets the measurement of trials, which must be the same for all",
 }
 
 
@@ -96,9 +96,7 @@ def read(
     tree = spec_input.document(file, assignments, unset, absolute_paths=absolute_paths)
     table = tree.pop(TABLE, None)
     if not isinstance(table, dict):
-        message = (
-            f"says nothing of what to tune: add [{TABLE}] with algorithm.local.learning_rate = {{ log = [1e-5, 1e-2] }}"
-        )
+        message = f"has no values to tune: add [{TABLE}] with algorithm.local.learning_rate = {{ log = [1e-5, 1e-2] }}"
         raise FerretError.of_field("spec.invalid", "FILE", str(file), message)
     plan = _plan(tree, cast(Tree, table))
     specs = [_valid(plan, part) for part in corners(plan.space)]

@@ -187,7 +187,7 @@ def _parsed(value: Any, path: str, *, bare: bool) -> Any:
     if not isinstance(value, dict):
         if bare:
             return value
-        raise _wrong(path, value, f"is no range: write one of {FORMS}")
+        raise _wrong(path, value, f"is not a range: write one of {FORMS}")
     table = cast(Tree, value)
     kinds = [kind for kind in (*RANGES, CHOICE) if kind in table]
     if not kinds:
@@ -202,11 +202,11 @@ def _range(kind: str, table: Tree, path: str) -> Range:
     _only(table, {kind, POINTS}, path)
     low, high = _ends(table[kind], f"{path}.{kind}", whole=whole)
     if log and low <= 0:
-        message = f"must lie above 0, as factors do: use {'int' if whole else 'uniform'}, or another lower end"
+        message = f"must be above 0, as factors do: use {'int' if whole else 'uniform'}, or another lower end"
         raise _wrong(f"{path}.{kind}", [low, high], message)
     points = table.get(POINTS)
     if points is not None and (type(points) is not int or not 2 <= points <= MOST_TRIALS):
-        raise _wrong(f"{path}.{POINTS}", points, f"is no number of points: give 2 to {MOST_TRIALS}")
+        raise _wrong(f"{path}.{POINTS}", points, f"is not a number of points: give 2 to {MOST_TRIALS}")
     return Range(low, high, log, whole, points)
 
 
@@ -214,7 +214,7 @@ def _ends(ends: Any, field: str, *, whole: bool) -> tuple[float, float]:
     allowed = (int,) if whole else (int, float)
     given = cast(Sequence[Any], ends) if isinstance(ends, list) else ()
     if len(given) != 2 or not all(type(end) in allowed and math.isfinite(end) for end in given):
-        raise _wrong(field, ends, f"is no range: give its two ends, {'whole ' if whole else ''}numbers")
+        raise _wrong(field, ends, f"is not a range: give its two ends, {'whole ' if whole else ''}numbers")
     low, high = given
     if low == high:
         raise _wrong(field, ends, "is an empty range: give two different ends, or set the value itself")
@@ -227,7 +227,7 @@ def _choice(table: Tree, path: str) -> Choice:
     _only(table, {CHOICE, UNSET}, path)
     field, given = f"{path}.{CHOICE}", table[CHOICE]
     if not isinstance(given, list | dict):
-        raise _wrong(field, given, "is no choice: give an array of values, or a table that names them")
+        raise _wrong(field, given, "is not a choice: give an array of values, or a table that names them")
     if isinstance(given, dict):
         labelled = list(cast(Tree, given).items())
     else:
@@ -262,7 +262,7 @@ def _label(option: Any) -> str:
 
 def _only(table: Tree, known: set[str], path: str) -> None:
     if other := sorted(table.keys() - known):
-        message = f"does not belong beside {', '.join(sorted(known & table.keys()))}: take it out"
+        message = f"cannot be combined with {', '.join(sorted(known & table.keys()))}: take it out"
         raise _wrong(f"{path}.{other[0]}", table[other[0]], message)
 
 

@@ -158,7 +158,7 @@ def _storage(path: Path) -> RDBStorage:
         return RDBStorage(f"sqlite:///{path.resolve()}")
     except Exception as error:
         reason = str(error).partition("\n")[0]
-        message = f"is no study that this version can read ({reason}): choose another folder with --out"
+        message = f"is not a study that this version can read ({reason}): choose another folder with --out"
         raise FerretError.of_field("request.invalid", "--out", str(path), message) from error
 
 
