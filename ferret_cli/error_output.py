@@ -1,4 +1,4 @@
-"""Shows an error: what is wrong, which field and value, and what to do next. Never a traceback."""
+"""Output of an error: the fault, its field and value, and the next step. Never a traceback."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def debugging() -> bool:
 
 
 def require_completed(run: Run) -> None:
-    """Ends the command as the experiment ended. Its document has been printed and holds the error, so only stderr
-    says it again."""
+    """Ends the command with the experiment's result. Its document with the error is on stdout already, so the error
+    goes to stderr only.
+    """
     try:
         run.require_completed()
     except FerretError as error:
@@ -32,7 +33,7 @@ def require_completed(run: Run) -> None:
 
 @contextmanager
 def advising(steps: Mapping[str, str]) -> Generator[None]:
-    """Ends the command with an error of the ``with`` block, and with next steps for those who run this command."""
+    """Ends the command with an error of the ``with`` block, and with next steps for the operator of this command."""
     try:
         yield
     except FerretError as error:
@@ -49,7 +50,7 @@ def show(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
 
 
 def tell(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
-    """Prints ``error`` on stderr and returns the exit code that it stands for."""
+    """Prints ``error`` on stderr and returns its exit code."""
     from rich.text import Text
 
     say(Text.assemble(("error: ", "bold red"), (error.problem.title, "bold")))
@@ -65,5 +66,5 @@ def tell(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
 
 
 def of_exception(error: Exception) -> FerretError:
-    """What was not foreseen, as an error that asks for ``--debug``."""
+    """Returns an unforeseen exception as an error that advises ``--debug``."""
     return FerretError("internal", f"{type(error).__name__}: {error}")

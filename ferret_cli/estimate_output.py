@@ -1,4 +1,4 @@
-"""A plan in words, and how fast this machine multiplies."""
+"""A plan in words, and the measured speed of this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKENS = 256
 
 
 def lines(plan: Estimate) -> Iterator[str]:
-    """What there is to know, one fact to a line."""
+    """Returns the facts of the plan, one per line."""
     yield f"weights tuned         {plan.d:,}"
     if plan.K is not None:
         yield f"coordinates           {plan.K:,} (one for {plan.d / plan.K:,.0f} weights)"
@@ -39,8 +39,9 @@ def lines(plan: Estimate) -> Iterator[str]:
 
 
 def digest_of(model: ModelSpec) -> str:
-    """The digest of the base model with all its files, for which it is loaded; ``dependency.missing`` without the
-    packages for training."""
+    """Returns the digest of the base model over all its files, after loading it; raises ``setup.missing`` without the
+    packages for training.
+    """
     require_training()
 
     from ferret_core.models.load import digest_of, load
@@ -49,7 +50,7 @@ def digest_of(model: ModelSpec) -> str:
 
 
 def summary(spec: ExperimentSpec) -> list[str]:
-    """A plan in short, with its advice, for a specification whose model lies in a folder here; else nothing."""
+    """Returns a short plan with its advice, for a specification with its model in a local folder; else nothing."""
     try:
         plan = make(catalog.resolve(spec), architecture.of_folder(spec.model.source), None, TOKENS, 1.0)
     except FerretError:

@@ -101,7 +101,7 @@ def metrics_rows(experiment: Experiment) -> Iterator[Row]:
 
 
 def cost_rows(rounds: Sequence[Round]) -> Iterator[Row]:
-    """The median of each cost over the rounds: the first compiles kernels, and would spoil a mean."""
+    """Returns the median of each cost over the rounds: the first compiles kernels, and would spoil a mean."""
     for name in names_of("cost"):
         values = [value for done in rounds if (value := _cost(done, name)) is not None]
         if values:
@@ -152,7 +152,7 @@ def _code_state(code: EnrolmentInfo, now: datetime) -> str:
 
 
 def label_rows(rounds: Sequence[Round]) -> Iterator[Row]:
-    """Loss and Rouge-L of each label of the held-out data, in the last round that was evaluated."""
+    """Returns loss and Rouge-L of each label of the held-out data, in the last evaluated round."""
     found = next((done.metrics for done in reversed(rounds) if "eval_loss" in done.metrics), {})
     prefix = "eval_loss/"
     for label in sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix)):
@@ -169,7 +169,7 @@ def round_rows(rounds: Sequence[Round]) -> Iterator[Row]:
 
 
 def _cost(done: Round, name: str) -> float | None:
-    """One round's cost for one participant; byte counts are kept as sums over all."""
+    """Returns one round's cost per participant; byte counts are stored as sums over all."""
     value = done.metrics.get(name)
     if value is None or name not in {"bytes_up", "bytes_down"}:
         return value
@@ -177,7 +177,7 @@ def _cost(done: Round, name: str) -> float | None:
 
 
 def _mean(group: ExperimentGroup, name: str) -> str | None:
-    """``1.9000 ± 0.1200`` over the group's last values."""
+    """Returns ``1.9000 ± 0.1200`` over the group's last values."""
     found = group.metrics.get(name)
     return None if found is None else _spread(name, found.last)
 

@@ -1,7 +1,6 @@
-"""Commands that other distributions bring: entry points of the group ``ferret.commands``, each a ``typer.Typer``.
+"""Commands from other distributions: entry points of the group ``ferret.commands``, each a ``typer.Typer``.
 
-They are looked for only when a command is not one of the command line's own, and for ``ferret --help``, which lists
-those that are installed.
+They are searched only for unknown commands, and for ``ferret --help``, which lists the installed ones.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from ferret_core.protocol.errors import FerretError
 
 GROUP = "ferret.commands"
 INSTALL = dict.fromkeys(("bench", "paper"), "pip install . ./bench (in a checkout of Ferret)")
-"""How to install what brings a command of Ferret's own."""
+"""Installation commands of Ferret's own extensions."""
 
 
 class Extensible(TyperGroup):
-    """A group whose commands may come from other distributions."""
+    """A group that also finds commands of other distributions."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *sorted(_installed())]
@@ -32,7 +31,7 @@ class Extensible(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """The command of this name, None if nobody knows it; ``dependency.missing`` if it is Ferret's and not installed."""
+    """Returns the command of this name, None if unknown; raises ``setup.missing`` if it is Ferret's but missing."""
     if entry := _installed().get(name):
         command = typer.main.get_command(entry.load())
         command.name = name
@@ -44,6 +43,6 @@ def _command(name: str) -> Any:
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    """By name. An entry whose package is gone, as after a checkout was moved, does not count."""
+    """Returns the entries by name. An entry without its package, as after moving a checkout, is skipped."""
     found = entry_points(group=GROUP)
     return {entry.name: entry for entry in found if not missing([entry.module.partition(".")[0]])}

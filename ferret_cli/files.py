@@ -1,4 +1,4 @@
-"""What commands write for people: a folder checked before the work, whole files, and CSV."""
+"""Output files of commands: folders checked before the work, atomic writes, and CSV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Row = dict[str, str | float | None]
 
 
 def writable(folder: Path, field: str) -> Path:
-    """Makes the folder if it is missing and returns it; ``request.invalid`` about ``field`` if that is impossible."""
+    """Creates the folder if it is missing and returns it; raises ``request.invalid`` about ``field`` if that is
+    impossible.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -24,7 +26,7 @@ def writable(folder: Path, field: str) -> Path:
 
 
 def write(path: Path, content: bytes) -> Path:
-    """Writes a draft beside ``path`` and renames it: an interrupted write leaves the old file, or none."""
+    """Writes a draft next to ``path`` and renames it: an interrupted write leaves the old file, or no file."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.write_bytes(content)
@@ -34,7 +36,7 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """A header and one line per row; numbers with all their digits, empty for None. Nothing if there are no rows."""
+    """Returns a header and one line per row, numbers with all their digits, None as empty; empty without rows."""
     if not rows:
         return ""
     text = io.StringIO(newline="")

@@ -15,9 +15,9 @@ NAME = "ferret_site"
 
 
 def load(path: Path) -> Site:
-    """The one :class:`Site` that the file defines; ``request.invalid`` says what keeps it from being read.
+    """Returns the one :class:`Site` that the file defines; raises ``request.invalid`` with the reason if that fails.
 
-    The file is run, with its folder among those that modules are imported from.
+    The file is executed, with its folder on the import path.
     """
     sites = {id(value): value for value in vars(_run(path)).values() if isinstance(value, Site)}
     if len(sites) != 1:

@@ -1,4 +1,4 @@
-"""``ferret join`` in the terminal: what it shows while it takes part, and what ``--dry-run`` prints."""
+"""Terminal output of ``ferret join``: its progress, and the output of ``--dry-run``."""
 
 from __future__ import annotations
 
@@ -31,36 +31,37 @@ NEXT_STEPS = {
     "server.unreachable": "check the address you were given and this machine's network; then ask who runs the server",
     "server.unexpected": "check the address; if it is right, tell the person who runs the server",
     "enrolment.invalid": "ask the person who invited you for a new code",
-    "enrolment.other_server": "run the same command with the address that you are told: this has not used the code",
+    "enrolment.other_server": "run the same command with the address that you were given: this has not used the code",
     "dataset.invalid": "correct your file, or say with --field what it calls instruction, input and output",
     "enrolment.used": "tell the person who invited you, and ask for a new code",
     "participant.pending": "ask the person who invited you to approve this site, and run the same command again",
     "participant.refused": "ask the person who invited you why, and for a new code if that was a mistake",
     "participant.revoked": "nothing more is sent from here; ask the person who invited you",
     "experiment.conflict": "the experiment is over; ask the person who invited you",
-    "certificate.invalid": "tell the person who runs the server what is said above",
-    "proxy.refused": "show the person who runs your network what is said above",
+    "certificate.invalid": "tell the person who runs the server the message above",
+    "proxy.refused": "show the person who runs your network the message above",
     "model.invalid": "name the folder of the experiment's own base model with --base, or leave it out to download it",
     "storage.full": "free some space on this machine, and run the same command again",
     "receipt.invalid": "keep the file, and compare it with a backup; the next ferret join makes receipts again",
     "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
     "secret.exposed": "close the file, and ask the person who invited you for a new code if somebody may have read it",
-    "consent.missing": "read what is said above; if this site consents, run the same command with --yes",
+    "consent.missing": "read the message above; if this site consents, run the same command with --yes",
     "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
     "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
     "terms.limit_reached": "if this site agrees to more, change its terms (site.toml) and run the same command again",
     "training.unsupported": "take part without --site, or tell the person who invited you",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
 }
-"""For a site, which cannot do what is advised to those who run a server."""
+"""Next steps for a site, which cannot follow advice for operators of a server."""
 
 Say = Callable[[str], None]
 Paused = Callable[[], AbstractContextManager[None]]
 
 
 class JoinOptions(NamedTuple):
-    """The options of ``ferret join``: what the ``data`` call their ``fields``, the functions of a ``site``;
-    ``give_up_after`` is in seconds, ``consented`` says that people need not be asked any more."""
+    """The options of ``ferret join``: the ``data`` with the names of their ``fields``, and the functions of a
+    ``site``; ``give_up_after`` is in seconds, and ``consented`` skips the question for consent.
+    """
 
     data: Path
     fields: Mapping[str, str] = {}
@@ -72,7 +73,7 @@ class JoinOptions(NamedTuple):
 
 
 def begin() -> None:
-    """Shows from now on that this process works, where somebody watches it, and writes for its owner alone."""
+    """Signals from now on that this process works, if it is watched, and restricts new files to their owner."""
     restrict_home(ClientSettings().home.expanduser())
     if path := os.environ.get("FERRET_HEARTBEAT"):
         Heartbeat(Path(path)).start()
@@ -142,9 +143,9 @@ def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: S
 
 
 def readers(exposure: Exposure) -> Iterator[str]:
-    """Says who will be able to read what, before anything is trained."""
+    """Yields the readers of each kind of data, before anything is trained."""
     update = "each of your contributions on its own" if exposure.separate else "the mean of a round's contributions"
-    yield f"A contribution is computed from {exposure.examples} examples. It tells whether a text was among them."
+    yield f"A contribution is computed from {exposure.examples} examples. It can reveal that a text was among them."
     yield "The server and the people who run it read each of your contributions on its own."
     yield f"The other participants of the experiment read {update}."
     yield f"The members of the experiment's project read {update}, once a round has enough participants."
@@ -152,10 +153,11 @@ def readers(exposure: Exposure) -> Iterator[str]:
 
 @contextmanager
 def watching(json: bool) -> Generator[tuple[Watcher, Say, Paused]]:
-    """Shows a participant's progress, and gives a way to print what stays and one to stop meanwhile for a question.
+    """Shows a participant's progress, and yields functions that print a permanent line and that pause the display for
+    a question.
 
-    On a terminal progress is one line that changes, elsewhere a line for each new stage. A changing line would catch
-    what goes to stdout, so JSON has none.
+    On a terminal progress is one line that changes, elsewhere a line for each new stage. A changing line would mix with
+    stdout, so JSON has no progress.
     """
     console = stderr()
     if json or not console.is_terminal:
@@ -178,7 +180,7 @@ def watching(json: bool) -> Generator[tuple[Watcher, Say, Paused]]:
 
 
 class Lines:
-    """Says each stage once, what is waited for whenever it changes, and each time that the server does not answer."""
+    """Prints each stage once, each change of a wait's reason, and each failure to reach the server."""
 
     def __init__(self) -> None:
         self._last: tuple[object, ...] = ()
@@ -193,7 +195,7 @@ class Lines:
 
 
 def words(progress: Progress) -> str:
-    """Progress in one line."""
+    """Returns the progress in one line."""
     number, done, total = progress.round, progress.done, progress.total
     match progress.stage:
         case Stage.TURN:
@@ -209,7 +211,7 @@ def words(progress: Progress) -> str:
             return f"round {number}: sending {f'{size(done)} of ' if done else ''}{size(total)}"
         case Stage.OUTAGE:
             since = f", for {done:.0f} s now" if done >= 1 else ""
-            return f"the server does not answer{since}; it is asked again"
+            return f"the server does not answer{since}; retrying"
         case Stage.REST:
             return f"nothing is done before {_clock(total)}, by this site's own terms"
         case Stage.WAIT:
@@ -217,12 +219,12 @@ def words(progress: Progress) -> str:
 
 
 def _clock(seconds: float) -> str:
-    """The local time in ``seconds`` from now, to the minute."""
+    """Returns the local time in ``seconds`` from now, to the minute."""
     return f"{datetime.now() + timedelta(seconds=seconds + 30):%a %H:%M}"
 
 
 def budget_in_words(budget: Budget) -> str:
-    """What is spent of a site's privacy budget and what is left of it."""
+    """Returns the spent and the remaining part of a site's privacy budget."""
     terms, spent = budget.privacy, budget.epsilon(budget.spent())
     return (
         f"ε = {spent:.2f} of {terms.epsilon:g} is spent at δ = {terms.delta:g}; {budget.left()} more contributions fit"
@@ -250,7 +252,7 @@ def _waiting(progress: Progress) -> str:
 
 @contextmanager
 def _warnings() -> Generator[None]:
-    """Warnings on stderr as it is now, for the length of a ``with`` block."""
+    """Prints warnings on the current stderr within a ``with`` block."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Shown("%(message)s"))
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""Replays an experiment's ledger on a downloaded base model: to verify it, or to have any round's model."""
+"""Replay of an experiment's ledger on a downloaded base model, to verify it or to rebuild any round's model."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WEIGHTS = ".safetensors"
 
 
 def verified_records(run: Run) -> Iterator[LedgerRecord]:
-    """Each record that holds, as soon as it is known to; where a checkpoint was written, its weights do too.
+    """Yields each verified record at once; in rounds with a checkpoint, its weights are verified too.
 
-    Raises ``ledger.broken`` at the first that does not, and at the end if the ledger leads to another model than
-    the experiment's.
+    Raises ``ledger.broken`` at the first mismatch, and at the end if the ledger leads to another model than the
+    experiment's.
     """
     from ferret_core.replica.replay import replay
 
@@ -46,7 +46,7 @@ def replay(
     """Writes the model of round ``number``, 0 being the base model, as a checkpoint into the new or empty ``folder``,
     with card and chat template; with ``average`` the mean of the models of the last rounds up to it.
 
-    ``on_record`` is told of every round that holds. Raises ``ledger.broken`` at the first that does not, and
+    ``on_record`` is called with every verified round. Raises ``ledger.broken`` at the first mismatch, and
     ``round.not_found`` for a round that is not committed, or that is before the mean begins.
     """
     from ferret_core.replica import checkpoint
@@ -75,13 +75,15 @@ def replay(
 
 @contextmanager
 def _base(run: Run) -> Generator[Replica]:
-    """A replica at round 0; the files it was loaded from stay for the length of the block."""
+    """Yields a replica at round 0; its source files stay until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="ferret-replay-") as folder:
         yield load_base(run, Path(folder))
 
 
 def _recorded_weights(run: Run) -> dict[int, dict[str, str]]:
-    """The digests of weight files by round and name. Files of other libraries may differ in all but the weights."""
+    """Returns the digests of weight files by round and name. Other library versions may write all files but the
+    weights differently.
+    """
     found: dict[int, dict[str, str]] = {}
     for file in run.artifacts():
         if file.name.endswith(WEIGHTS):

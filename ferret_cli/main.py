@@ -99,8 +99,8 @@ def root(
 
 
 def main() -> None:
-    """Runs the command line; leaves with the exit code that the error's code stands for."""
-    # Read when torch is imported, here or in a child: threads that wait in a loop starve each other on a busy machine.
+    """Runs the command line; exits with the error's exit code."""
+    # Set before torch is imported, here or in a child: threads that wait in a loop starve each other on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()

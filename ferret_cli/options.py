@@ -23,7 +23,7 @@ InsecureHttp = Annotated[
     typer.Option(
         "--insecure-http",
         envvar="FERRET_INSECURE_HTTP",
-        help="Allow plain http to another machine: anybody on the way reads the token and can change the answers.",
+        help="Allow plain http to another machine: others on the network can read the token and change the answers.",
     ),
 ]
 Ca = Annotated[
@@ -32,8 +32,8 @@ Ca = Annotated[
         "--ca",
         envvar="FERRET_CA",
         metavar="FILE",
-        help="Authorities that the server's certificate may come from, in PEM; default: SSL_CERT_FILE, else the usual "
-        "ones.",
+        help="Certificate authorities for the server's certificate, in PEM; default: SSL_CERT_FILE, "
+        "else the usual ones.",
         show_default=False,
     ),
 ]
@@ -57,7 +57,10 @@ Preset = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Begin with paper, fast or private. It replaces what FILE says of the same; --set goes before both.",
+        help=(
+            "Start from paper, fast or private. It replaces FILE's values for the same settings; "
+            "--set takes precedence over both."
+        ),
         show_default=False,
     ),
 ]
@@ -75,7 +78,7 @@ SiteFile = Annotated[
     typer.Option(
         "--site",
         metavar="FILE.py",
-        help="Train and evaluate by your own functions: a Python file with a ferret_sdk.Site. It is run.",
+        help="Train and evaluate by your own functions: a Python file with a ferret_sdk.Site. It is executed.",
         show_default=False,
     ),
 ]
@@ -84,7 +87,7 @@ SpecFileOrNone = Annotated[
     Path | None,
     typer.Argument(
         metavar="[FILE]",
-        help="Experiment specification, in TOML or JSON; not needed where --set gives all that has no default.",
+        help="Experiment specification, in TOML or JSON; not needed if --set gives all required values.",
         show_default=False,
     ),
 ]
@@ -93,7 +96,7 @@ Id = Annotated[
     typer.Argument(metavar="ID", help="Id of the experiment, the beginning of its id, its name, or `latest`."),
 ]
 Group = Annotated[
-    str | None, typer.Option("--group", help="All that belongs to this group of enrolment codes.", show_default=False)
+    str | None, typer.Option("--group", help="All members of this group of enrolment codes.", show_default=False)
 ]
 ParticipantName = Annotated[
     str,
@@ -102,7 +105,7 @@ ParticipantName = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Home = Annotated[
     Path,
-    typer.Option("--home", envvar="FERRET_HOME", help="Folder in which the server keeps everything.", file_okay=False),
+    typer.Option("--home", envvar="FERRET_HOME", help="The server's folder.", file_okay=False),
 ]
 Port = Annotated[int, typer.Option("--port", envvar="FERRET_PORT", min=1, max=65535, help="Port of the API.")]
 TlsCert = Annotated[
@@ -111,7 +114,7 @@ TlsCert = Annotated[
         "--tls-cert",
         envvar="FERRET_TLS_CERT",
         metavar="FILE",
-        help="Certificate, in PEM form, those of its authorities behind it. A renewed one is used by itself.",
+        help="Certificate in PEM format, followed by its authorities'. A renewed certificate is loaded automatically.",
         show_default=False,
     ),
 ]
@@ -121,7 +124,7 @@ TlsKey = Annotated[
         "--tls-key",
         envvar="FERRET_TLS_KEY",
         metavar="FILE",
-        help="The certificate's private key, which nobody else may read.",
+        help="The certificate's private key, readable only by you.",
         show_default=False,
     ),
 ]
@@ -130,7 +133,7 @@ DEFAULT_HOME = Path("~/.ferret")
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")]
 Project = Annotated[
     str | None,
-    typer.Option("--project", help="Project that the experiment belongs to; not needed if you see only one."),
+    typer.Option("--project", help="Project of the experiment; not needed if you see only one."),
 ]
 Priority = Annotated[
     int | None,
@@ -138,7 +141,7 @@ Priority = Annotated[
         "--priority",
         min=1,
         max=8,
-        help="How many trainings it gets for each one of an experiment of priority 1, which is the default.",
+        help="Number of trainings for each one of an experiment of priority 1, which is the default.",
     ),
 ]
 Key = Annotated[
@@ -150,8 +153,9 @@ Key = Annotated[
 
 
 def field_names(given: Sequence[str]) -> dict[str, str]:
-    """Our names with theirs, from ``--field OURS=YOURS``; ``request.invalid`` for what is not two names, and for a
-    field that is given twice."""
+    """Returns our names with theirs, from ``--field OURS=YOURS``; raises ``request.invalid`` unless there are two
+    names, and for a repeated field.
+    """
     names: dict[str, str] = {}
     for pair in given:
         ours, equals, theirs = pair.partition("=")

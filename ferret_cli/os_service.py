@@ -1,4 +1,4 @@
-"""``ferret join`` as a service of the operating system: what it runs, checked, and its file.
+"""``ferret join`` as a service of the operating system: its validated command, and its file.
 
 Formats: systemd.service(5), launchd.plist(5), and the XML of Windows' Task Scheduler, [MS-TSCH] 2.2.3.
 """
@@ -21,12 +21,12 @@ from ferret_sdk.service.server_address import ClientSettings
 
 RESTART_SECONDS = 60
 FINAL = (Exit.USAGE, Exit.NOT_FOUND, Exit.AUTH, Exit.CONFLICT)
-"""What ``ferret join`` ends with where starting it again would change nothing."""
+"""Exit codes of ``ferret join`` after which a restart would change nothing."""
 TASK = "http://schemas.microsoft.com/windows/2004/02/mit/task"
 
 
 class Service(NamedTuple):
-    """``command`` is run in ``folder``; ``name`` is a word that the system knows it by."""
+    """A service. ``command`` runs in ``folder``; ``name`` identifies it to the system."""
 
     name: str
     command: Sequence[str]
@@ -35,7 +35,7 @@ class Service(NamedTuple):
 
 
 def systemd(service: Service) -> bytes:
-    """A unit for ``systemctl --user``."""
+    """Returns a unit for ``systemctl --user``."""
     return f"""[Unit]
 Description=Ferret participant {_specifiers(service.name)}
 StartLimitIntervalSec=0
@@ -56,7 +56,7 @@ WantedBy=default.target
 
 
 def launchd(service: Service) -> bytes:
-    """An agent of the user; launchd starts it again after any failure."""
+    """Returns an agent of the user; launchd restarts it after any failure."""
     log = str(service.home / f"{service.name}.log")
     return plistlib.dumps(
         {
@@ -75,7 +75,7 @@ def launchd(service: Service) -> bytes:
 
 
 def windows(service: Service) -> bytes:
-    """A task at the user's logon; Windows starts it again after any failure. ``FERRET_HOME`` is the user's own."""
+    """Returns a task at the user's logon; Windows restarts it after any failure. ``FERRET_HOME`` is the user's own."""
     task = ElementTree.Element("Task", {"version": "1.2", "xmlns": TASK})
     trigger = ElementTree.SubElement(ElementTree.SubElement(task, "Triggers"), "LogonTrigger")
     ElementTree.SubElement(trigger, "Enabled").text = "true"
@@ -102,7 +102,7 @@ def _specifiers(text: str) -> str:
 
 
 def _quoted(argument: str) -> str:
-    """One word of a systemd setting: C-style escapes in double quotes, and no specifiers."""
+    """Quotes one word of a systemd setting: C-style escapes in double quotes, and no specifiers."""
     escaped = _specifiers(argument).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -111,7 +111,7 @@ KINDS = {"systemd": systemd, "launchd": launchd, "windows": windows}
 
 
 def place(kind: str, name: str) -> Path:
-    """Where the file of the service ``name`` lies below a user's home."""
+    """Returns the path of the service file ``name`` below a user's home."""
     places = {
         "systemd": f".config/systemd/user/ferret-{name}.service",
         "launchd": f"Library/LaunchAgents/{_label(name)}.plist",
@@ -121,7 +121,7 @@ def place(kind: str, name: str) -> Path:
 
 
 def start(kind: str, name: str) -> str:
-    """The command that starts it, now and from now on."""
+    """Returns the command that starts it, now and at each boot or logon."""
     commands = {
         "systemd": f"systemctl --user daemon-reload && systemctl --user enable --now ferret-{name}; "
         "loginctl enable-linger lets it run while nobody is signed in",
@@ -132,7 +132,7 @@ def start(kind: str, name: str) -> str:
 
 
 def usual() -> str:
-    """The kind of service that this system has."""
+    """Returns this system's kind of service."""
     return {"darwin": "launchd", "win32": "windows"}.get(sys.platform, "systemd")
 
 
@@ -140,15 +140,15 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
 def requested(name: str, arguments: Sequence[str]) -> Service:
-    """The service ``name`` of ``ferret join`` with ``arguments``; ``request.invalid`` says what is wrong with them.
+    """Returns the service ``name`` of ``ferret join`` with ``arguments``; raises ``request.invalid`` for invalid ones.
 
-    The enrolment code must come from a file, which is read once to see that it holds one.
+    The enrolment code must come from a file, which is read once to check that it holds one.
     """
     if not NAME.fullmatch(name):
-        message = "is no name for a service: use at most 63 small letters, digits and hyphens"
+        message = "is not a valid service name: use at most 63 small letters, digits and hyphens"
         raise FerretError.of_field("request.invalid", "NAME", name, message)
     if any(argument == "--code" or argument.startswith("--code=") for argument in arguments):
-        detail = "a service file is no place for an enrolment code: write it to a file, and give --code-file FILE"
+        detail = "a service file must not hold an enrolment code: write it to a file, and give --code-file FILE"
         raise FerretError("request.invalid", detail)
     file = _value("--code-file", arguments)
     if file is None:
@@ -159,7 +159,7 @@ def requested(name: str, arguments: Sequence[str]) -> Service:
 
 
 def write(place: Path, text: bytes) -> Path:
-    """For its owner alone, as a whole or not at all."""
+    """Writes the file atomically, readable only by its owner."""
     place.parent.mkdir(parents=True, exist_ok=True)
     write_durably(place, text)
     return place

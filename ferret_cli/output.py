@@ -1,7 +1,7 @@
-"""What goes where: results on stdout, everything said along the way on stderr.
+"""Output of commands: results on stdout, messages on stderr.
 
-Names, reasons and errors may be a participant's or a server's words: what a terminal would obey in them is left out, or
-in JSON written as an escape.
+Names, reasons and errors may come from a participant or a server: terminal control characters in them are removed, or
+escaped in JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def say(*parts: Any) -> None:
-    """A message for people, on stderr."""
+    """Prints a message on stderr."""
     safe = (shown_lines(part) if isinstance(part, str) else part for part in parts)
     stderr().print(*safe, soft_wrap=True, highlight=False, markup=False)
 
@@ -32,13 +32,13 @@ def stderr() -> Console:
 
 
 def emit(value: Any) -> None:
-    """One JSON document on one line of stdout."""
+    """Prints one JSON document on one line of stdout."""
     document = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     print(shown_json(json.dumps(document, ensure_ascii=False, default=str)), flush=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table on stdout; None is shown as a dash. Cells are kept whole where stdout is no terminal."""
+    """Prints a table on stdout; None is shown as a dash. Cells are not cut if stdout is not a terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

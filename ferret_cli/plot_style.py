@@ -1,6 +1,6 @@
-"""How every picture looks: one size, one palette, a white background of its own, PNG.
+"""Style of all plots: one size, one palette, a white background, PNG.
 
-Colours are Okabe and Ito's, told apart by people with any colour vision.
+Colours are Okabe and Ito's, distinguishable with any colour vision.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
 
 
 def applied() -> AbstractContextManager[None]:
-    """Figures that are made and saved inside have this look; others do not."""
+    """Applies the style to figures that are made and saved inside."""
     return mpl.rc_context(RULES)
 
 
 def png(figure: Figure) -> bytes:
-    """PNG in 256 colours, which is more than these figures use: half the bytes of true colour."""
+    """Saves a PNG in 256 colours, which is more than these figures use: half the bytes of true colour."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").quantize(256)

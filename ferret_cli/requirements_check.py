@@ -1,4 +1,4 @@
-"""Whether what a command needs is installed, asked without importing it."""
+"""Checks that a command's requirements are installed, without importing them."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ INSTALL_DRAWING = "pip install './participant[train,draw]' (in a checkout of Fer
 
 
 def missing(modules: Iterable[str]) -> list[str]:
-    """The top-level ``modules`` that cannot be imported."""
+    """Returns the top-level ``modules`` that cannot be imported."""
     return [name for name in modules if find_spec(name) is None]
 
 
 def require_modules(modules: Iterable[str], install: str) -> None:
-    """``dependency.missing`` with the command to install unless all ``modules`` are there."""
+    """Raises ``setup.missing`` with the command to install unless all ``modules`` are installed."""
     if absent := missing(modules):
         raise FerretError("dependency.missing", f"{', '.join(absent)} is not installed; install it with: {install}")
 
 
 def require_server() -> None:
-    """The commands that run a server need its distribution; a participant's has only the core and the SDK."""
+    """Checks for the server's distribution; a participant's installation has only the core and the SDK."""
     require_modules(SERVER_MODULES, INSTALL_SERVER)
 
 
 def require_training() -> None:
-    """The commands that hold a model need torch, which submitting and watching do not."""
+    """Checks for torch, which submitting and watching do not need."""
     require_modules(["torch", "transformers", "safetensors", "peft"], INSTALL_TRAINING)
 
 
 def require_tuning() -> None:
-    """The search over a specification's values, and its picture."""
+    """Checks for the search over a specification's values, and its plot."""
     require_modules(["optuna", "tomli_w", "matplotlib"], INSTALL_TUNING)
 
 
 def require_drawing() -> None:
-    """The commands that draw figures of what they measure."""
+    """Checks for the packages that draw figures."""
     require_modules(["torch", "matplotlib"], INSTALL_DRAWING)

@@ -1,4 +1,4 @@
-"""Which experiment an argument stands for."""
+"""Resolution of an experiment argument."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _ID = re.compile(r"exp_[0-9a-f]{16}")
 
 
 def experiment(service: Service, given: str) -> Run:
-    """The experiment by its id, the beginning of its id, its name, or ``latest``, the newest that is not archived.
+    """Returns the experiment by its id, the beginning of its id, its name, or ``latest``, the newest that is not
+    archived.
 
-    Raises ``experiment.not_found`` when there is none, and with the ids when there are several.
+    Raises ``experiment.not_found`` for no match, and with the ids for several.
     """
     if _ID.fullmatch(given):
         return service.experiment(given)
@@ -36,7 +37,9 @@ def experiment(service: Service, given: str) -> Run:
 
 
 def member_or_group(argument: str, member: str | None, group: str | None) -> tuple[str, str] | tuple[None, str]:
-    """One of the two; ``request.invalid`` for both or neither. Beside a member the group is empty."""
+    """Returns the given one of the two; raises ``request.invalid`` for both or neither. With a member the group is
+    empty.
+    """
     if member is not None and group is None:
         return member, ""
     if member is None and group is not None:

@@ -1,4 +1,4 @@
-"""One line per round, the same for an experiment that is watched to its end, the demo and a simulation."""
+"""Progress lines, one per round, for a watched experiment, the demo and a simulation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RoundLine(NamedTuple):
 
 
 def round_lines(run: Run, events: Iterable[Event]) -> Iterator[RoundLine]:
-    """A line for the base model and for each round, as soon as all that will be measured of it is there."""
+    """Yields a line for the base model and for each round, once all its measurements are available."""
     for event in events:
         if event.type == "experiment.extended":
             run.refresh()
@@ -81,7 +81,7 @@ def watch_to_the_end(run: Run) -> None:
 
 
 def _told(run: Run, events: Iterable[Event]) -> Iterator[Event]:
-    """The events, with what they say of pauses on stderr."""
+    """Yields the events; prints pauses on stderr."""
     for event in events:
         if event.type == "experiment.paused":
             say(f"paused; continue: ferret experiment resume {run.id}")

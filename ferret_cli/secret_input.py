@@ -1,4 +1,4 @@
-"""Secrets come from a prompt or a file, never from the command line, which others on the machine can read."""
+"""Input of secrets: from a prompt or a file, never from the command line, which others on the machine can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from ferret_core.protocol.errors import FerretError
 
 LONGEST = 1000
-"""Characters that are read of a file."""
+"""Maximum number of characters read from a file."""
 STDIN = Path("-")
 
 PasswordFile = Annotated[
@@ -20,7 +20,7 @@ PasswordFile = Annotated[
     typer.Option(
         "--password-file",
         metavar="FILE",
-        help="The password, on the first line of this file; - for stdin. Without it you are asked.",
+        help="The password, on the first line of this file; - for stdin. Without it the command prompts you.",
         show_default=False,
     ),
 ]
@@ -31,24 +31,24 @@ CurrentFile = Annotated[
     typer.Option(
         "--current-file",
         metavar="FILE",
-        help="Your password until now, on the first line of this file; - for stdin. Without it you are asked.",
+        help="Your current password, on the first line of this file; - for stdin. Without it the command prompts you.",
         show_default=False,
     ),
 ]
 
 
 def password(file: Path | None) -> str:
-    """What the file says, or the person at the terminal, twice; ``request.invalid`` where there is neither."""
+    """Returns the password from the file, or typed twice at the terminal; raises ``request.invalid`` without either."""
     return _password("--password-file", file, "Password", twice=True)
 
 
 def current(file: Path | None) -> str:
-    """The password until now: what the file says, or the person at the terminal; ``request.invalid``."""
+    """Returns the current password from the file or the terminal; raises ``request.invalid`` without either."""
     return _password("--current-file", file, "Current password", twice=False)
 
 
 def enrolment_code(given: str | None, file: Path | None) -> str:
-    """The code of ``--code`` or ``FERRET_CODE``, of the file, or typed at the terminal without being shown.
+    """Returns the code of ``--code`` or ``FERRET_CODE``, of the file, or typed at the terminal without an echo.
 
     Raises ``request.invalid``.
     """
@@ -76,14 +76,16 @@ def _password(option: str, file: Path | None, prompt: str, twice: bool) -> str:
 
 
 def _read(option: str, file: Path) -> str:
-    """The beginning of the ``file`` that ``option`` names, or the first line of stdin; ``request.invalid``."""
+    """Returns the beginning of the ``file`` that ``option`` names, or the first line of stdin; raises
+    ``request.invalid``.
+    """
     try:
         if file == STDIN:
             return sys.stdin.readline(LONGEST + 1)
         with file.open(encoding="utf-8") as opened:
             return opened.read(LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        reason = error.strerror if isinstance(error, OSError) else "is not text"
         raise FerretError.of_field("request.invalid", option, str(file), f"cannot be read: {reason}") from error
 
 

@@ -1,4 +1,4 @@
-"""What ``ferret simulate`` shows of a simulation."""
+"""Output of ``ferret simulate``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def line(done: RoundResult, rounds: int) -> RoundLine:
-    """One finished round as a line of progress."""
+    """Returns one finished round as a line of progress."""
     accepted = max(len(done.accepted), 1)
     taking_part = max(len(done.accepted) + len(done.rejected), 1)
     return RoundLine(done.number, rounds, done.metrics, done.bytes_up / accepted, done.bytes_down / taking_part)
 
 
 def facts(spec: ExperimentSpec, result: SimulationResult) -> Facts:
-    """What the model card of the last round's checkpoint tells."""
+    """Returns the facts for the model card of the last round's checkpoint."""
     names = {name for done in result.rounds for name in done.metrics}
     return Facts(
         experiment=SIMULATION,
@@ -44,7 +44,7 @@ def _figures(name: str, result: SimulationResult) -> Figures:
 
 
 def document(result: SimulationResult, out: Path | None) -> dict[str, Any]:
-    """The simulation as one JSON document; byte counts are sums over a round's participants."""
+    """Returns the simulation as one JSON document; byte counts are sums over a round's participants."""
     return {
         "digest": result.digest,
         "checkpoint": None if out is None else str(out.resolve()),

@@ -24,7 +24,7 @@ def load(
     *,
     absolute_paths: bool = True,
 ) -> ExperimentSpec:
-    """The specification in ``file``, or an empty one, changed as :func:`document` says. Raises ``spec.invalid``."""
+    """Reads the specification in ``file``, or an empty one, changed as in :func:`document`. Raises ``spec.invalid``."""
     tree = document(file, assignments, unset, preset, absolute_paths=absolute_paths)
     if "tune" in tree:
         message = f"is a search space: `ferret tune {file}` searches it, --unset tune leaves it out"
@@ -40,14 +40,14 @@ def document(
     *,
     absolute_paths: bool = True,
 ) -> Tree:
-    """What stands in ``file``, changed by the ``preset``, then by each ``a.b=value`` of ``assignments`` and each
-    ``a.b`` of ``unset``.
+    """Returns the content of ``file``, changed by the ``preset``, then by each ``a.b=value`` of ``assignments`` and
+    each ``a.b`` of ``unset``.
 
-    :func:`ferret_core.experiment.spec_patch.revise` says what else a change does; what it drops is told on stderr.
-    ``${NAME}`` in a text stands for the environment variable, which only the texts that are left after the changes
-    need. With ``absolute_paths``, for a server or worker on this machine, a relative path that exists beside the file
-    or in the working folder is made absolute; one of ``assignments`` is sought in the working folder alone. Raises
-    ``spec.invalid`` for what cannot be read.
+    :func:`ferret_core.experiment.spec_patch.revise` describes further effects of a change; dropped values are reported
+    on stderr. ``${NAME}`` in a text is replaced by the environment variable; only texts that remain after the changes
+    need their variables. With ``absolute_paths``, for a server or worker on this machine, a relative path that exists
+    next to the file or in the working folder is made absolute; a path of ``assignments`` is searched in the working
+    folder alone. Raises ``spec.invalid`` for unreadable input.
     """
     tree = spec_file.expand(spec_file.read(file)) if file else {}
     if file and absolute_paths:
@@ -63,20 +63,20 @@ def document(
 
 
 def _say_dropped(values: Tree) -> None:
-    """Tells which values had to go, by their dotted names."""
+    """Reports the dropped values, by their dotted names."""
     if values:
         say("dropped by these changes:", ", ".join(f"{field} = {value!r}" for field, value in values.items()))
 
 
 def changes(assignments: Sequence[str], unset: Sequence[str] = (), *, absolute_paths: bool = True) -> Tree:
-    """``--set`` and ``--unset`` as one JSON Merge Patch."""
+    """Returns ``--set`` and ``--unset`` as one JSON Merge Patch."""
     patch = assigned(assignments, absolute_paths=absolute_paths)
     merge(patch, removed(unset))
     return patch
 
 
 def assigned(assignments: Sequence[str], *, absolute_paths: bool = True) -> Tree:
-    """The texts ``a.b=value`` as one tree, the later winning; variables and paths as in :func:`load`."""
+    """Returns the texts ``a.b=value`` as one tree, the later winning; variables and paths as in :func:`load`."""
     over: Tree = {}
     for assignment in assignments:
         merge(over, _assignment(assignment))
@@ -86,7 +86,7 @@ def assigned(assignments: Sequence[str], *, absolute_paths: bool = True) -> Tree
 
 
 def removed(paths: Sequence[str]) -> Tree:
-    """The dotted ``paths`` as one tree of nulls: in a JSON Merge Patch, what is taken away."""
+    """Returns the dotted ``paths`` as one tree of nulls, which a JSON Merge Patch removes."""
     tree: Tree = {}
     for path in paths:
         merge(tree, _nested(path, None, "--unset", "a.b"))
@@ -94,7 +94,7 @@ def removed(paths: Sequence[str]) -> Tree:
 
 
 def _require_variables(tree: Tree) -> None:
-    """``spec.invalid`` with every text that still has a variable in it."""
+    """Raises ``spec.invalid`` with every text that still has a variable in it."""
     missing = [
         FieldError(
             field=field,
@@ -108,7 +108,9 @@ def _require_variables(tree: Tree) -> None:
 
 
 def _assignment(text: str) -> Tree:
-    """``a.b=value`` as ``{"a": {"b": value}}``; a value that is no TOML is taken as text, so paths need no quotes."""
+    """Returns ``a.b=value`` as ``{"a": {"b": value}}``; a value that is not TOML is taken as text, so paths need no
+    quotes.
+    """
     path, separator, value = text.partition("=")
     if not separator:
         raise FerretError.of_field("spec.invalid", "--set", text, "is not of the form a.b=value")
@@ -132,7 +134,7 @@ def _value(text: str) -> Any:
 
 
 def merge(tree: Tree, over: Tree) -> None:
-    """Puts ``over`` over ``tree``, table by table."""
+    """Merges ``over`` into ``tree``, table by table."""
     for name, value in over.items():
         if isinstance(value, dict) and isinstance(tree.get(name), dict):
             merge(tree[name], cast(Tree, value))

@@ -1,4 +1,4 @@
-"""The stored files of the server on this machine, checked against its database and repaired."""
+"""Check of the server's stored files on this machine against its database, and their repair."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ferret_runtime.settings import ServiceSettings
 
 
 class Checked(NamedTuple):
-    """How many files were read, those of them that are damaged, and rows that files or ledger contradict."""
+    """Result of a check: the number of files read, the damaged ones, and rows that contradict files or ledger."""
 
     files: int
     damaged: list[StoredFileRef]
@@ -26,12 +26,12 @@ class Checked(NamedTuple):
 
     @property
     def missed(self) -> list[StoredFileRef]:
-        """What something lacks: all but contributions that are in the model already."""
+        """The damage that matters: all but contributions that are in the model already."""
         return [file for file in self.damaged if file.needed or file.kind != FileKind.CONTRIBUTION]
 
 
 def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)) -> Checked:
-    """Reads all files that the database names, or those of the experiments."""
+    """Reads all files that the database names, or only the experiments' files."""
     migrate.check(settings.database_url)
     database, storage = Database(settings.database_url), settings.open_storage()
     with database.read() as s:
@@ -42,11 +42,11 @@ def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)
 
 
 def repair(settings: ServiceSettings, found: Checked) -> Checked:
-    """Rebuilds what was found damaged as far as possible; what is found in the same experiments afterwards."""
+    """Rebuilds damaged files as far as possible; returns the remaining damage in the same experiments."""
     experiments = sorted({file.experiment_id for file in found.damaged})
     if not experiments:
         return Checked(0, [], found.altered)
-    # The workers' own code, with torch in it, in a process of its own.
+    # The workers' code, which imports torch, runs in a separate process.
     command = [sys.executable, "-P", "-m", "ferret_worker.repair", *experiments]
     subprocess.run(command, stdout=sys.stderr, check=False)
     return check(settings, experiments)

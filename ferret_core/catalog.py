@@ -1,8 +1,8 @@
-"""What can be chosen: algorithms, datasets, partitions and models, with the JSON Schema of their options, and that of
-the specification around them.
+"""Catalog of algorithms, datasets, partitions and models, with the JSON Schema of their options and of the
+specification.
 
-Everything here follows from discovery and from each entry's ``Config``; nothing is registered. Only :func:`algorithm`
-loads torch: options, their schemas and the check of a contribution need none of it.
+Everything here is discovered from each entry's ``Config``; nothing is registered. Only :func:`algorithm` loads torch:
+options, their schemas and the check of a contribution need none of it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ PACKAGES: dict[str, str] = {
     "partitions": "ferret_core.datasets.partitions",
 }
 CONFIGS: dict[str, str] = {**PACKAGES, "algorithms": "ferret_core.algorithms.configs"}
-"""Where the file of an entry's ``Config`` lies; an algorithm's is apart from its code, which needs torch."""
+"""Packages of the entries' ``Config``; an algorithm's is separate from its code, which needs torch."""
 SECTIONS: dict[str, str] = {"algorithm": "algorithms", "dataset": "datasets", "partition": "partitions"}
-"""The sections of a specification that choose by name, with the kinds that they choose from."""
+"""Sections of a specification that choose by name, with their kinds."""
 _SINGLE: dict[str, tuple[str, type[BaseModel]]] = {
     "models": ("huggingface", ModelSpec),
     "experiments": ("specification", ExperimentSpec),
 }
-"""Kinds with one entry: what it is called, and its options."""
+"""Kinds with a single entry: its name and its options."""
 
 
 class CatalogEntry(NamedTuple):
@@ -57,7 +57,7 @@ class CatalogEntry(NamedTuple):
 
 
 def names(kind: str) -> list[str]:
-    """What can be chosen of a kind, sorted; an algorithm's presets come after it."""
+    """Returns the sorted names of a kind; an algorithm's presets come after it."""
     if kind in _SINGLE:
         return [_SINGLE[kind][0]]
     found = discovery.names(PACKAGES[kind])
@@ -67,17 +67,17 @@ def names(kind: str) -> list[str]:
 
 
 def base(algorithm: str) -> str:
-    """The algorithm that a preset is one of; any other name as it is."""
+    """Returns the algorithm of a preset; any other name unchanged."""
     return _presets()[algorithm][0] if algorithm in _presets() else algorithm
 
 
 def entries(kind: Kind) -> list[CatalogEntry]:
-    """All entries of a kind, as :func:`names` has them."""
+    """Returns all entries of a kind, in the order of :func:`names`."""
     return [entry(kind, name) for name in names(kind)]
 
 
 def entry(kind: Kind, name: str) -> CatalogEntry:
-    """One entry; ``catalog.not_found`` with the names there are."""
+    """Returns one entry; raises ``catalog.not_found`` with the existing names."""
     known = names(kind)
     if name not in known:
         raise FerretError.of_field("catalog.not_found", kind, name, f"choose one of {', '.join(known)}")
@@ -90,10 +90,9 @@ def entry(kind: Kind, name: str) -> CatalogEntry:
 
 
 class ResolvedExperiment(NamedTuple):
-    """A specification with every option filled in, its algorithm's options, and what the algorithm is like with them.
+    """A specification with every option filled in, its algorithm's options, and the algorithm's traits with them.
 
-    It is made once, by :func:`resolve` of a specification that is new and by :meth:`of` of one that is read back, and
-    handed on.
+    :func:`resolve` creates it from a new specification, :meth:`of` from a stored one.
     """
 
     spec: ExperimentSpec
@@ -102,17 +101,18 @@ class ResolvedExperiment(NamedTuple):
 
     @classmethod
     def of(cls, spec: ExperimentSpec) -> ResolvedExperiment:
-        """That of a ``spec`` which was resolved before, such as a stored one: nothing is filled in, and only the
-        algorithm's options are checked. Raises ``spec.invalid``."""
+        """Wraps a ``spec`` that was resolved before, such as a stored one. Nothing is filled in, and only the
+        algorithm's options are checked. Raises ``spec.invalid``.
+        """
         config: Any = _config("algorithms", "algorithm", spec.algorithm)
         return cls(spec, config, config.traits)
 
 
 def resolve(spec: ExperimentSpec) -> ResolvedExperiment:
-    """``spec`` with every option of its algorithm, dataset and partition checked and filled in.
+    """Returns ``spec`` with every option of its algorithm, dataset and partition checked and filled in.
 
-    A preset becomes its algorithm with all options, so that nothing has to know it afterwards. Raises ``spec.invalid``
-    with one field error for each wrong option of all three, or else for all that does not go together
+    A preset becomes its algorithm with all options, so that later code sees no presets. Raises ``spec.invalid`` with
+    one field error for each invalid option of all three, or else for all values that exclude each other
     (:data:`ferret_core.compatibility.RULES`).
     """
     wrong: list[FieldError] = []
@@ -136,7 +136,7 @@ def resolve(spec: ExperimentSpec) -> ResolvedExperiment:
 
 
 def filled(section: str, choice: PluginChoice) -> PluginChoice:
-    """``choice``, that of a ``section``, with its options filled in; ``spec.invalid`` for what is wrong with them."""
+    """Returns the ``choice`` of a ``section`` with its options filled in; raises ``spec.invalid`` for invalid ones."""
     return _filled(section, choice, _config(SECTIONS[section], section, choice))
 
 
@@ -146,7 +146,9 @@ def _filled(section: str, choice: PluginChoice, config: BaseModel) -> PluginChoi
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
-    """The values of a resolved ``spec`` that name files or folders, with their fields; hub names are not among them."""
+    """Returns the values of a resolved ``spec`` that name files or folders, with their fields; hub names are not
+    included.
+    """
     options = discovery.load(CONFIGS["datasets"], spec.dataset.name, "dataset.name").Config.model_json_schema()
     found = [
         (f"dataset.{name}", value)
@@ -159,18 +161,20 @@ def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
 
 
 def is_folder(source: str) -> bool:
-    """Whether a model's ``source`` names a folder, and no model of a hub."""
+    """Returns True if a model's ``source`` is a folder rather than a hub name."""
     return source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1
 
 
 def without_places(spec: ExperimentSpec) -> ExperimentSpec:
-    """A resolved ``spec`` without paths on the server: of a model's folder the last name, of the dataset its name."""
+    """Returns a resolved ``spec`` without paths on the server: a model's folder becomes its last name, the dataset its
+    name.
+    """
     model = spec.model.model_copy(update={"source": without_place(spec.model.source)})
     return spec.model_copy(update={"model": model, "dataset": PluginChoice.model_validate({"name": spec.dataset.name})})
 
 
 def without_place(source: str) -> str:
-    """``./NAME`` for a model's ``source`` that is a folder, whatever folders that is in; a hub name as it is."""
+    """Returns ``./NAME`` for a model's ``source`` that is a folder; a hub name unchanged."""
     return f"./{PurePath(source).name or 'model'}" if is_folder(source) else source
 
 
@@ -179,7 +183,7 @@ def _is_path(schema: Mapping[str, Any]) -> bool:
 
 
 def algorithm(experiment: ResolvedExperiment) -> FederatedAlgorithm:
-    """The chosen algorithm, ready to run."""
+    """Returns the chosen algorithm, ready to run."""
     module = discovery.load(PACKAGES["algorithms"], base(experiment.spec.algorithm.name), "algorithm.name")
     return module.Algorithm(experiment.config)
 
@@ -210,7 +214,7 @@ def _config(kind: str, section: str, choice: PluginChoice) -> BaseModel:
 
 @cache
 def _presets() -> dict[str, tuple[str, Preset]]:
-    """The presets of all algorithms by name, each with its algorithm's."""
+    """Returns the presets of all algorithms by name, each with its algorithm's name."""
     package = CONFIGS["algorithms"]
     return {
         preset: (name, found)
@@ -220,8 +224,9 @@ def _presets() -> dict[str, tuple[str, Preset]]:
 
 
 def _laid_over(preset: Mapping[str, Any], given: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
-    """The options ``given`` over those of a ``preset``, of which some give way: what a given option excludes, and the
-    local training where another optimizer is given."""
+    """Returns the options ``given`` merged over a ``preset``'s. Preset options that a given option excludes are
+    dropped, as is the local training if another optimizer is given.
+    """
     schema = entry("algorithms", algorithm).options["properties"]
     taken = [name for name, value in given.items() if value is not None]
     gone = {other for name in taken for other in schema.get(name, {}).get("excludes", ())}
@@ -233,7 +238,7 @@ def _laid_over(preset: Mapping[str, Any], given: Mapping[str, Any], algorithm: s
 
 
 def _preset_entry(name: str) -> CatalogEntry:
-    """The entry of a preset's algorithm with the preset's values for defaults."""
+    """Returns the entry of a preset's algorithm with the preset's values for defaults."""
     algorithm, preset = _presets()[name]
     options = entry("algorithms", algorithm).options
     filled_in = _config("algorithms", "algorithm", PluginChoice(name=name)).model_dump(mode="json")

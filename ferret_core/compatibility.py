@@ -1,6 +1,6 @@
-"""The one table of what excludes what, between the sections of a specification and with where it is run.
+"""Rules for values that exclude each other, between the sections of a specification and with its environment.
 
-What excludes each other within one section is said by that section's model, and so by its JSON Schema.
+Exclusions within one section are in that section's model, and so in its JSON Schema.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Rule(NamedTuple):
-    """What is refused: an experiment that is ``broken`` in this way.
+    """A rule: an experiment that is ``broken`` in this way is refused.
 
-    ``field`` has to change, and ``message``, which is read after the field and its value, says why and into what.
+    ``field`` must change, and ``message``, which follows the field and its value, gives the reason and the replacement.
     """
 
     field: str | Callable[[ResolvedExperiment], str]
@@ -79,12 +79,12 @@ RULES = (
         lambda it: f"trains the model in its own type, which is {it.spec.model.dtype}: set model.dtype = 'bfloat16'",
     ),
 )
-"""For every experiment."""
+"""Rules for every experiment."""
 
 SIMULATION = (
     Rule("participants.edge", lambda it: it.spec.participants.edge, "a simulation has no real participants; use 0"),
 )
-"""For one that is simulated."""
+"""Rules for a simulated experiment."""
 
 TEAM = (
     Rule(
@@ -112,7 +112,7 @@ TEAM = (
         f"compares whole updates: choose another rule, or {ALONE}",
     ),
 )
-"""For one whose model several processes hold in shards."""
+"""Rules for a model held by several processes in shards."""
 
 FILES = (
     Rule("algorithm.name", lambda it: not it.traits.shardable, "needs the whole model"),
@@ -121,13 +121,13 @@ FILES = (
     Rule("server.average", lambda it: it.spec.server.average != "none", "keeps a mean of every weight"),
     Rule("robust.rule", lambda it: it.spec.robust.rule == "agree", "compares whole updates"),
 )
-"""For one whose weights lie in files. Nothing is refused: the weights stay in memory."""
+"""Rules for weights in files. Nothing is refused: the weights stay in memory."""
 
 OWN_TRAINING = (
     Rule(
         "algorithm.name",
         lambda it: it.traits.first_order is None,
-        "it sends what the loss is along directions of its own",
+        "it sends the loss along its own random directions",
     ),
     Rule(
         "algorithm.name",
@@ -136,7 +136,8 @@ OWN_TRAINING = (
     ),
     Rule("algorithm.name", lambda it: it.traits.corrects_steps, "it changes every local step"),
 )
-"""For a site that trains by a function of its own. The message is why the algorithm must do it itself."""
+"""Rules for a site with its own training function. The message explains why the algorithm must do the training.
+"""
 
 PRIVACY_BUDGET = (
     Rule(
@@ -150,11 +151,11 @@ PRIVACY_BUDGET = (
         lambda it: f"follows the update before it is noised; this site's privacy budget allows {it.traits.blind_with}",
     ),
 )
-"""For one that a site with a privacy budget takes part in."""
+"""Rules for an experiment with a site that has a privacy budget."""
 
 
 def problems(experiment: ResolvedExperiment, rules: Iterable[Rule] = RULES) -> list[FieldError]:
-    """What breaks one of the ``rules``, in their order."""
+    """Returns the broken ``rules``, in order."""
     return [_problem(rule, experiment) for rule in rules if rule.broken(experiment)]
 
 
@@ -170,7 +171,7 @@ def _problem(rule: Rule, experiment: ResolvedExperiment) -> FieldError:
 
 
 def _value(experiment: ResolvedExperiment, field: str) -> Any:
-    """What the experiment has at ``field``; the options of an algorithm are those that are filled in."""
+    """Returns the experiment's value at ``field``; the options of an algorithm are the resolved ones."""
     section, _, path = field.partition(".")
     chosen = section == "algorithm" and path != "name"
     value: Any = experiment.config if chosen else getattr(experiment.spec, section)
@@ -180,5 +181,5 @@ def _value(experiment: ResolvedExperiment, field: str) -> Any:
 
 
 def _pure(experiment: ResolvedExperiment) -> bool:
-    """Whether participants hold no fp32 weights."""
+    """Returns True if participants hold no fp32 weights."""
     return experiment.traits.first_order is not None and experiment.traits.first_order.pure

@@ -1,4 +1,4 @@
-"""What several endpoints take: parameters of paths, queries and headers, and the base of request bodies."""
+"""Parameters of paths, queries and headers shared by endpoints, and the base of request bodies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ REF = "#/components/schemas/{model}"
 
 ExperimentId = Annotated[str, Path(max_length=64, description="Id of the experiment, e.g. `exp_0123456789abcdef`")]
 RoundNumber = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="Number of the round, from 1")]
-OfGroup = Annotated[str | None, Query(max_length=LONGEST, description="Only what belongs to this group")]
+OfGroup = Annotated[str | None, Query(max_length=LONGEST, description="Only members of this group")]
 ParticipantName = Annotated[str, Path(max_length=64, description="Name of a participant, e.g. `clinic-7`")]
 OfRound = Annotated[int | None, Query(ge=1, le=MAX_INTEGER, description="Only this round")]
 
-GroupName = Annotated[DisplayName, Field(description="A word for codes that belong together, e.g. of one network")]
+GroupName = Annotated[DisplayName, Field(description="Label shared by related codes, e.g. of one network")]
 
 IdempotencyKey = Annotated[
     str | None,
@@ -30,7 +30,7 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="Repeating a request with the same key and body gets the first answer again",
+        description="Repeating a request with the same key and body returns the first response",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Looks through a whole archive before anything of it is written: what is in it, and whether there is room for that."""
+"""Validation of a whole archive before restoring: its contents, and the free space for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ferret_sdk.service.server_address import TOKEN_FILE
 
 MANIFEST_BYTES = 256 << 20
 HEADER_BYTES = 64 << 10
-"""Of a long name or a PAX header, which are read into memory."""
+"""Maximum size of a long name or a PAX header, which are read into memory."""
 RESERVE_BYTES = 32 << 20
 EXTENSIONS = {
     tarfile.XHDTYPE,
@@ -30,23 +30,24 @@ KINDS = {tarfile.REGTYPE, tarfile.AREGTYPE, *EXTENSIONS}
 
 
 class Member(tarfile.TarInfo):
-    """A regular file: any other kind is refused at its header, before what follows it is read."""
+    """A regular file: any other kind is refused at its header, before its content is read."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Member:
         found = super().frombuf(buf, encoding, errors)
         if found.type not in KINDS:
-            raise tarfile.ReadError(f"{found.name!r} does not belong in a backup: it is no regular file")
+            raise tarfile.ReadError(f"{found.name!r} does not belong in a backup: it is not a regular file")
         if found.type in EXTENSIONS and found.size > HEADER_BYTES:
             raise tarfile.ReadError(f"it has a header of {found.size} bytes")
         return found
 
 
 def survey(file: Path, folder: Path) -> Manifest:
-    """The manifest of ``file``, after every member was found to be what it says and to fit on the disk of ``folder``.
+    """Returns the manifest of ``file``, after checking every member against it and against the free space of
+    ``folder``.
 
-    A member is a regular file, stored in full, whose name a backup may hold: never a link or a sparse file, whose size
-    nothing in the archive has to pay for. Raises ``backup.invalid`` and ``storage.full``.
+    A member is a regular file, stored in full, with a name that a backup may hold. Links and sparse files are refused,
+    because their size costs nothing in the archive. Raises ``backup.invalid`` and ``storage.full``.
     """
     if not file.is_file():
         reason = "is not a regular file" if file.exists() else "does not exist"
@@ -65,7 +66,7 @@ def survey(file: Path, folder: Path) -> Manifest:
 
 
 def require_equal(file: Path, found: Mapping[str, object], said: Mapping[str, object]) -> None:
-    """Raises ``backup.invalid`` where what was found is not what the manifest says."""
+    """Raises ``backup.invalid`` if the members differ from the manifest."""
     wrong = sorted(name for name in {*found, *said} if found.get(name) != said.get(name))
     if wrong:
         raise invalid(file, f"{wrong[0]} and {len(wrong) - 1} more do not match the manifest")
@@ -76,7 +77,7 @@ def invalid(file: Path, reason: str) -> FerretError:
 
 
 def _look(file: Path) -> tuple[dict[str, int], Manifest | None]:
-    """The sizes of all members but the manifest, and the manifest."""
+    """Returns the sizes of all members but the manifest, and the manifest."""
     sizes: dict[str, int] = {}
     manifest: Manifest | None = None
     with file.open("rb") as stream, tarfile.open(fileobj=stream, mode="r:", tarinfo=Member) as archive:

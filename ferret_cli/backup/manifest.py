@@ -1,4 +1,4 @@
-"""What a backup is: a tar file with the database, the files that it names, and last the manifest with every digest."""
+"""Format of a backup: a tar file with the database, its referenced files, and last the manifest with every digest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class Entry(StrictModel):
 
 
 class Manifest(StrictModel):
-    """All files before it in the archive, by name; ``revision`` is the database's schema. A backup without is none."""
+    """All preceding files in the archive, by name; ``revision`` is the database's schema. A backup must have a
+    manifest.
+    """
 
     format: Literal[1]
     created_at: str
@@ -37,7 +39,7 @@ class Manifest(StrictModel):
 
 
 class Digesting:
-    """A stream that digests what is read from it."""
+    """A stream that digests the bytes read from it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -52,5 +54,5 @@ class Digesting:
 
     @property
     def entry(self) -> Entry:
-        """What has been read so far."""
+        """Size and digest of the bytes read so far."""
         return Entry(size=self._size, digest=self._hasher.hexdigest())

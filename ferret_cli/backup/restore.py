@@ -24,9 +24,9 @@ CHUNK_BYTES = 1 << 20
 def restore(file: Path, home: Path) -> Manifest:
     """Restores ``file`` as the new or empty folder ``home``, all or nothing.
 
-    Raises ``backup.invalid`` for a file that is no whole backup, or one of another schema; ``home.in_use`` and
-    ``request.invalid`` for a folder with something in it, ``settings.invalid`` where the service would not use it;
-    ``storage.full`` before anything is written.
+    Raises ``backup.invalid`` for an incomplete backup or one of another schema; ``home.in_use`` and ``request.invalid``
+    for a folder that is not empty; ``settings.invalid`` if the service would not use the folder; ``storage.full``
+    before anything is written.
     """
     _require_embedded(home)
     _require_empty(home)
@@ -43,7 +43,7 @@ def restore(file: Path, home: Path) -> Manifest:
 
 
 def _record(draft: Path, file: Path, manifest: Manifest) -> None:
-    """In the database that is about to become the service's."""
+    """Records the restoration in the audit log of the database that will become the service's."""
     url = f"sqlite:///{draft / DATABASE}"
     database = Database(url)
     try:
@@ -92,7 +92,7 @@ def _unpack(file: Path, folder: Path) -> Manifest:
     try:
         with file.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|", tarinfo=Member) as archive:
             for member in archive:
-                # The file may be another one now than a moment ago.
+                # The file may have been replaced since the check.
                 if (said := manifest.files.get(member.name)) is not None and said.size == member.size:
                     found[member.name] = _write(archive, member, folder)
     except (tarfile.TarError, EOFError, ValueError) as error:

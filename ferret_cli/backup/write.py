@@ -1,4 +1,4 @@
-"""Writes a backup, also while the service runs: first a snapshot of the database, then the files that it names."""
+"""Writes a backup, also while the service runs: first a snapshot of the database, then its referenced files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ferret_sdk.service.server_address import TOKEN_FILE
 
 
 def write(settings: ServiceSettings, file: Path) -> Manifest:
-    """Backs the embedded service up into the new ``file``, which only its owner may read; all or nothing.
+    """Backs the embedded service up into the new ``file``, readable only by its owner; all or nothing.
 
-    Files are stored before what names them is committed, and nothing is collected meanwhile: all that the snapshot
-    names is there. Raises ``storage.corrupt`` or ``storage.missing`` where it is not.
+    Files are stored before the rows that name them are committed, and nothing is collected meanwhile, so all files of
+    the snapshot exist. Raises ``storage.corrupt`` or ``storage.missing`` otherwise.
     """
     if file.exists():
         raise FerretError.of_field("request.invalid", "FILE", str(file), "exists; choose a new name")
@@ -56,7 +56,7 @@ def _record(url: str, file: Path, manifest: Manifest) -> None:
 
 
 def _named(database: Path) -> dict[str, str]:
-    """The digest of each stored file that the copied database names, by location."""
+    """Returns the digest of each stored file that the copied database names, by location."""
     copy = Database(f"sqlite:///{database}")
     try:
         with copy.read() as s:

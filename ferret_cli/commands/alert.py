@@ -1,4 +1,4 @@
-"""``ferret alert …``: messages, by webhook or e-mail, about what happens to a project's experiments."""
+"""``ferret alert …``: messages, by webhook or e-mail, about events of a project's experiments."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from ferret_sdk.service.alerts import Alerts
     from ferret_sdk.service.service import Service
 
-app = typer.Typer(
-    help="Messages, by webhook or e-mail, about what happens to a project's experiments.", no_args_is_help=True
-)
+app = typer.Typer(help="Messages, by webhook or e-mail, about events of a project's experiments.", no_args_is_help=True)
 
 WAIT_SECONDS = 20.0
-"""More than the first attempt takes."""
+"""Longer than the first attempt takes."""
 
 OfProject = Annotated[
     str | None,
-    typer.Option("--project", help="Project whose experiments it is about; not needed if you see only one."),
+    typer.Option("--project", help="Project to watch; not needed if you see only one."),
 ]
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="Id of the alert, as ferret alert list shows it.")]
 
@@ -48,7 +46,7 @@ def add(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Add an alert. The key of a webhook's signatures is printed on stdout, only this once."""
+    """Add an alert. The signing key of a webhook is printed on stdout, only once."""
     from ferret_cli import resolve_experiment
     from ferret_cli.output import emit, say
     from ferret_core.protocol.alerts import AlertKind
@@ -62,7 +60,7 @@ def add(
     of = only.project if only else _project_of(service, project)
     made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only.id if only else None)
     about = made.experiment_id or made.project
-    say(f"{made.address} is told of {about}; try it: ferret alert test {made.id} --project {made.project}")
+    say(f"{made.address} receives messages about {about}; try it: ferret alert test {made.id} --project {made.project}")
     if json:
         emit(made)
     elif made.secret:
@@ -77,7 +75,7 @@ def list_alerts(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List the alerts, and how the last message of each fared."""
+    """List the alerts, with the result of each one's last message."""
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 
@@ -126,7 +124,7 @@ def send_test(
 
 
 def _tried(alerts: Alerts, project: str, id: str, sent: Delivery) -> Delivery:
-    """The delivery once it was tried, or as it is after :data:`WAIT_SECONDS`."""
+    """Returns the delivery after its first attempt, or its state after :data:`WAIT_SECONDS`."""
     deadline = time.monotonic() + WAIT_SECONDS
     while sent.state == "waiting" and not sent.error and time.monotonic() < deadline:
         time.sleep(0.5)
@@ -142,7 +140,7 @@ def disable(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Switch an alert off, also for messages that wait to be sent. The alert and its key are kept."""
+    """Disable an alert and drop its queued messages. The alert and its key are kept."""
     _switch(id, project, url, insecure_http, json, enabled=False)
 
 
@@ -154,7 +152,7 @@ def enable(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Switch an alert on again, for what happens from now on."""
+    """Enable an alert again, for events from now on."""
     _switch(id, project, url, insecure_http, json, enabled=True)
 
 
@@ -164,7 +162,7 @@ def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, 
 
     service = Service(url, insecure_http=insecure_http)
     changed = service.alerts.switch(_project_of(service, project), id, enabled=enabled)
-    say(f"{changed.address} is told " + ("again" if enabled else "nothing, until you enable it"))
+    say(f"{changed.address} receives " + ("messages again" if enabled else "nothing until you enable it"))
     if json:
         emit(changed)
 
@@ -173,7 +171,7 @@ def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, 
 def remove(
     id: AlertId, project: OfProject = None, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
-    """Remove an alert, with the messages that wait to be sent."""
+    """Remove an alert, with its queued messages."""
     from ferret_cli.output import say
     from ferret_sdk.service.service import Service
 
@@ -183,7 +181,9 @@ def remove(
 
 
 def _project_of(service: Service, project: str | None) -> str:
-    """The project that was named, or the only one that the caller sees; ``request.invalid`` if there are several."""
+    """Returns the named project, or the only one that the caller sees; raises ``request.invalid`` if there are
+    several.
+    """
     from ferret_core.protocol.errors import FerretError
 
     if project is not None:

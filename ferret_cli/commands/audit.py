@@ -10,23 +10,23 @@ import typer
 from ferret_cli import options
 
 app = typer.Typer(
-    help="The server's log of who did what. Later changes to the log can be detected.", no_args_is_help=True
+    help="The server's log of all actions. Later changes to the log can be detected.", no_args_is_help=True
 )
 
 
 @app.command("list")
 def list_audit(
     actor: Annotated[
-        str | None, typer.Option("--actor", help="Only what this one did: admin, host, nobody, an id.")
+        str | None, typer.Option("--actor", help="Only actions of this actor: admin, host, nobody, an id.")
     ] = None,
     action: Annotated[str | None, typer.Option("--action", help="Only this action, e.g. experiment.paused.")] = None,
-    subject: Annotated[str | None, typer.Option("--subject", help="Only what was done to this, e.g. exp_….")] = None,
+    subject: Annotated[str | None, typer.Option("--subject", help="Only actions on this target, e.g. exp_….")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most this many.")] = 50,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List what was done, newest first."""
+    """List the actions, newest first."""
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 
@@ -53,17 +53,17 @@ def verify(
         typer.Option(
             "--head",
             metavar="NUMBER:HASH",
-            help="An end of the log that was noted before, as `ferret audit head` prints it; may be repeated.",
+            help="A previously noted end of the log, as `ferret audit head` prints it; may be repeated.",
         ),
     ] = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Check on this machine that nothing in the log was changed, removed or moved.
+    """Check on this machine that no entry of the log was changed, removed or moved.
 
-    Somebody who can write to the server's database can write the whole log anew: only a --head that was kept elsewhere
-    shows that. With exit code 1 the first wrong entry is named.
+    A person with write access to the server's database can rewrite the whole log: only a --head that was stored
+    elsewhere shows that. With exit code 1 the first wrong entry is named.
     """
     from ferret_cli.output import emit, say
     from ferret_core.protocol import audit
@@ -81,7 +81,7 @@ def verify(
 
 @app.command("head")
 def head(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
-    """Print where the log ends, as NUMBER:HASH, to keep on another machine for `ferret audit verify --head`."""
+    """Print the end of the log, as NUMBER:HASH, to store on another machine for `ferret audit verify --head`."""
     from ferret_cli.output import emit
     from ferret_sdk.service.service import Service
 

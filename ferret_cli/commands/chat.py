@@ -29,10 +29,10 @@ def chat(
     ],
     question: Annotated[
         str | None,
-        typer.Argument(metavar="QUESTION", help="The instruction; without it, questions are asked one by one."),
+        typer.Argument(metavar="QUESTION", help="The instruction; without it, ferret chat prompts for questions."),
     ] = None,
     input: Annotated[
-        str, typer.Option("--input", metavar="TEXT", help="Text that the instruction is about.", show_default=False)
+        str, typer.Option("--input", metavar="TEXT", help="Text that the instruction refers to.", show_default=False)
     ] = "",
     round: Annotated[
         int | None,
@@ -45,9 +45,9 @@ def chat(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Ask a tuned model, in the words it was trained with.
+    """Ask a tuned model, in the format of its training data.
 
-    An experiment's model is exported once, into FERRET_HOME/chat. Every question is asked alone: training knows no
+    An experiment's model is exported once, into FERRET_HOME/chat. Every question is independent: training knows no
     conversation. Ctrl-C ends an answer.
     """
     from ferret_cli.requirements_check import require_training
@@ -64,7 +64,7 @@ def chat(
 
 
 def _find(given: str, round: int | None, url: str | None, *, insecure_http: bool) -> Path:
-    """The folder of the model: ``given`` itself, or where the experiment's checkpoint is exported to, once."""
+    """Returns the folder of the model: ``given`` itself, or the folder of the experiment's exported checkpoint."""
     from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
@@ -78,7 +78,7 @@ def _find(given: str, round: int | None, url: str | None, *, insecure_http: bool
 
 
 def _cached(run: Run, round: int | None) -> Path:
-    """The experiment's exported checkpoint under ``FERRET_HOME``; it never changes, so it is downloaded once."""
+    """Returns the experiment's exported checkpoint under ``FERRET_HOME``; it never changes: it is downloaded once."""
     from ferret_core.system.permissions import restrict_home
     from ferret_sdk.service.server_address import ClientSettings
 
@@ -99,12 +99,12 @@ class _Chat:
     def __init__(self, folder: Path, max_tokens: int) -> None:
         from ferret_core.evaluation.streaming_generation import load_exported
 
-        logging.getLogger("transformers").setLevel(logging.ERROR)  # its advice is not to those who chat
+        logging.getLogger("transformers").setLevel(logging.ERROR)  # its advice does not apply to chat
         self._folder, self._max_tokens = folder, max_tokens
         self._model, self._tokenizer, _ = load_exported(folder)
 
     def once(self, question: str, input: str, *, json: bool) -> None:
-        """One answer; Ctrl-C ends it and the command."""
+        """Prints one answer; Ctrl-C ends it and the command."""
         if json:
             text = self._answer(question, input, print_it=False)
             emit({"question": question, "input": input, "answer": text, "checkpoint": str(self._folder.resolve())})
@@ -116,7 +116,7 @@ class _Chat:
                 raise
 
     def converse(self, input: str) -> None:
-        """Asks for questions until there are no more; Ctrl-C ends an answer, and at the prompt the command."""
+        """Prompts for questions until the input ends; Ctrl-C ends an answer, and at the prompt the command."""
         say("Ctrl-C ends an answer, Ctrl-D ends the questions")
         while (question := _asked()) is not None:
             if not question:
@@ -139,11 +139,11 @@ class _Chat:
 
 
 def _say_nothing(text: str) -> None:
-    """For answers that are printed as a whole."""
+    """Prints nothing, for answers that are printed as a whole."""
 
 
 def _asked() -> str | None:
-    """The next question; None where the input or the patience ends."""
+    """Returns the next question; None at the end of the input or at Ctrl-C."""
     try:
         return input("> ").strip()
     except (EOFError, KeyboardInterrupt):

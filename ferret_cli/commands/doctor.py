@@ -8,7 +8,7 @@ from ferret_cli import options
 
 
 def doctor(port: options.Port = options.DEFAULT_PORT, json: options.Json = False) -> None:
-    """Check what this machine has and what it lacks, with the command that fixes it."""
+    """Check this machine's software and settings; show the command that fixes each problem."""
     from ferret_cli.doctor import software
     from ferret_cli.output import emit, say, table
 

@@ -1,4 +1,4 @@
-"""``ferret experiment …``: find and follow experiments, change their course, keep or delete them."""
+"""``ferret experiment …``: find, follow, change, keep or delete experiments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def list_experiments(
         typer.Option(
             "--sort",
             metavar="[-]COLUMN",
-            help="Such as name, rounds, bytes_up, eval_loss or rouge_l; with a minus the greatest first.",
+            help="Field such as name, rounds, bytes_up, eval_loss or rouge_l; a minus sign reverses the order.",
         ),
     ] = None,
     group: Annotated[
@@ -173,7 +173,7 @@ def extend(
 
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if run.experiment.stopped:
-        say(f"{run.id} had {run.experiment.stopped.detail}; its patience begins anew")
+        say(f"{run.id} had {run.experiment.stopped.detail}; its patience is reset")
     run.extend(rounds)
     say(f"{run.id} is {run.state.value} after {run.experiment.round} of {run.experiment.rounds} rounds")
     if json:
@@ -208,7 +208,7 @@ def clone(
     assignments: options.Assignments = None,
     unset: options.Unset = None,
     project: Annotated[
-        str | None, typer.Option("--project", help="Project that the copy belongs to, if another than the original's.")
+        str | None, typer.Option("--project", help="Project of the copy, if different from the original's.")
     ] = None,
     key: options.Key = None,
     url: options.Url = None,
@@ -245,9 +245,9 @@ def edit(
     id: options.Id,
     name: Annotated[str | None, typer.Option("--name", help="New name.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag to add; may be repeated.")] = None,
-    untag: Annotated[list[str] | None, typer.Option("--untag", help="A tag to take away; may be repeated.")] = None,
+    untag: Annotated[list[str] | None, typer.Option("--untag", help="A tag to remove; may be repeated.")] = None,
     note: Annotated[
-        str | None, typer.Option("--note", help="Notes in Markdown, in place of those there are; empty for none.")
+        str | None, typer.Option("--note", help="Notes in Markdown, replacing the present ones; empty for none.")
     ] = None,
     priority: options.Priority = None,
     url: options.Url = None,
@@ -288,7 +288,7 @@ def archive(
 def unarchive(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
-    """Take an experiment out of the archive: it is listed again."""
+    """Move an experiment out of the archive: it is listed again."""
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service

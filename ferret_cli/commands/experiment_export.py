@@ -40,15 +40,18 @@ def export(
         typer.Option(
             "--push",
             metavar="OWNER/NAME",
-            help="Put it into this repository of the Hugging Face hub too, by the token in HF_TOKEN. The same command "
-            "again goes on where it was.",
+            help="Also upload it to this repository of the Hugging Face hub, with the token in "
+            "HF_TOKEN. Repeating the command resumes the upload.",
         ),
     ] = None,
     branch: Annotated[
         str | None, typer.Option("--branch", help="With --push: the branch to write to; default: the main one.")
     ] = None,
     public: Annotated[
-        bool, typer.Option("--public", help="With --push: everybody may read the repository. Else it must be private.")
+        bool,
+        typer.Option(
+            "--public", help=("With --push: everybody may read the repository. Otherwise it must be private.")
+        ),
     ] = False,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
@@ -56,14 +59,14 @@ def export(
 ) -> None:
     """Download a checkpoint that transformers can load; every file is checked against its digest.
 
-    Beside its files the folder has a model card and a chat template that asks in training's words.
+    The folder also has a model card and a chat template in the format of the training data.
     """
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
 
     if average and (best or push is not None):
-        raise typer.BadParameter("stands alone, or with --round", param_hint="--average")
+        raise typer.BadParameter("can be combined only with --round", param_hint="--average")
     if best and round is not None:
         raise typer.BadParameter("give one of the two", param_hint="--round and --best")
     if push is None and (branch is not None or public):
@@ -118,26 +121,27 @@ class Format(StrEnum):
 def export_metrics(
     id: options.Id,
     to: Annotated[
-        Format, typer.Option("--to", help="csv prints what there is; a tool gets every round as it comes.")
+        Format,
+        typer.Option("--to", help=("csv prints the present metrics; the other tools receive every round as it comes.")),
     ] = Format.CSV,
     dir: Annotated[
         Path | None,
         typer.Option(
             "--dir",
             metavar="DIR",
-            help="Where the tool keeps its files, if not in its usual place.",
+            help="Folder for the tool's files, if not its usual one.",
             file_okay=False,
         ),
     ] = None,
-    project: Annotated[str, typer.Option("--project", help="Name by which the tool groups runs.")] = "ferret",
+    project: Annotated[str, typer.Option("--project", help="Name under which the tool groups runs.")] = "ferret",
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Bring an experiment's metrics into another tool.
+    """Export an experiment's metrics to another tool.
 
-    A tool gets parameters, tags and every round until the experiment ends. Stopped and run again, the command goes on
-    where it was: what is there already is not written twice.
+    A tool receives parameters, tags and every round until the experiment ends. Stopped and run again, the command
+    resumes and writes nothing twice.
     """
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment
@@ -164,7 +168,8 @@ def verify(
 ) -> None:
     """Rebuild the model from the base model and the ledger, and compare every digest, checkpoints included.
 
-    Each round's hash stands for its record and all before: note the last one, and compare it with those in receipts.
+    Each round's hash covers its record and all previous ones: note the last one, and compare it with the hashes in
+    receipts.
     """
     from ferret_cli.output import emit, say
     from ferret_cli.requirements_check import require_training
@@ -191,7 +196,7 @@ def verify(
 @app.command("replay")
 def replay(
     id: options.Id,
-    round: Annotated[int, typer.Option("--round", min=0, help="Round whose model to rebuild; 0 is the base model.")],
+    round: Annotated[int, typer.Option("--round", min=0, help="Round to rebuild; 0 is the base model.")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="New or empty folder for the checkpoint.")],
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,

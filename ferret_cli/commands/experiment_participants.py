@@ -15,10 +15,10 @@ app = typer.Typer()
 def enrol(
     id: options.Id,
     hours: Annotated[float, typer.Option("--hours", min=0.01, max=720, help="Hours until the code expires.")] = 24,
-    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Create so many codes.")] = 1,
+    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Number of codes to create.")] = 1,
     group: Annotated[
         str | None,
-        typer.Option("--group", help="A word for codes that belong together, to list and revoke them by."),
+        typer.Option("--group", help="Group label of the codes, to list and revoke them by."),
     ] = None,
     approve: Annotated[
         bool,
@@ -30,7 +30,7 @@ def enrol(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Create one-time codes, each of which lets one participant join an experiment."""
+    """Create one-time codes. Each lets one participant join an experiment."""
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
@@ -41,7 +41,7 @@ def enrol(
     valid = "valid" if count == 1 else f"{count} codes, each valid"
     until = f"{codes[-1].expires_at:%Y-%m-%d %H:%M}"
     command = codes[-1].command
-    say(f"{valid} for one participant until {until} UTC, who runs this, and gives the code when asked:\n  {command}")
+    say(f"{valid} for one participant until {until} UTC, who runs this and enters the code:\n  {command}")
     if not json:
         print(*(code.code for code in codes), sep="\n")
     elif count == 1:
@@ -58,7 +58,7 @@ def participants(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List the real participants of an experiment: when they joined, when they last asked for work, who was revoked."""
+    """List the real participants of an experiment: time of joining, last request for work, revocation."""
     from ferret_cli.experiment_tables import participant_rows
     from ferret_cli.output import emit, table
     from ferret_cli.resolve_experiment import experiment
@@ -80,7 +80,7 @@ def approve(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Let a participant that waits to be approved take part."""
+    """Approve a waiting participant."""
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
@@ -98,13 +98,13 @@ def refuse(
     name: options.ParticipantName,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", help="Reason, which the participant is shown; at most 500 characters."),
+        typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters."),
     ] = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Refuse a participant that waits to be approved, for good. Its place is free for another."""
+    """Refuse a waiting participant permanently. Its place becomes free."""
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.service.service import Service
@@ -126,14 +126,15 @@ def revoke(
     group: options.Group = None,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", help="Reason, which the participant is shown; at most 500 characters."),
+        typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters."),
     ] = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Remove a participant, or all of a group: its token is refused from now on, and rounds go on without it. Its
-    accepted contributions stay in the ledger."""
+    """Remove a participant, or all of a group: its token is refused from now on, and rounds continue without it. Its
+    accepted contributions stay in the ledger.
+    """
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment, member_or_group
     from ferret_sdk.service.service import Service
@@ -160,7 +161,7 @@ def codes(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List the enrolment codes of an experiment: open, used by whom, expired or revoked."""
+    """List the enrolment codes of an experiment: open, used (by a participant), expired or revoked."""
     from datetime import UTC, datetime
 
     from ferret_cli.experiment_tables import code_rows
@@ -187,7 +188,7 @@ def revoke_code(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Make an unused enrolment code, or all unused ones of a group, useless."""
+    """Revoke an unused enrolment code, or all unused ones of a group."""
     from ferret_cli.output import emit, say
     from ferret_cli.resolve_experiment import experiment, member_or_group
     from ferret_sdk.service.service import Service
@@ -196,7 +197,7 @@ def revoke_code(
     run = experiment(Service(url, insecure_http=insecure_http), id)
     if code is None:
         count = run.revoke_codes(group)
-        say(f"{count} codes of {group} are revoked: nobody can join with them any more")
+        say(f"{count} codes of {group} are revoked and can no longer be used to join")
         if json:
             emit({"revoked": count})
         return
@@ -204,6 +205,6 @@ def revoke_code(
     if revoked.used_at:
         say(f"{revoked.id} was used already, by {revoked.used_by}: ferret experiment revoke removes a participant")
     else:
-        say(f"nobody can join with {revoked.id} any more")
+        say(f"{revoked.id} can no longer be used to join")
     if json:
         emit(revoked)

@@ -25,14 +25,15 @@ def join(
         typer.Option(
             "--code",
             envvar="FERRET_CODE",
-            help="Your enrolment code, the same one again after a restart; asked for where it is not given. Others on "
-            "this machine can read a command line: use --code-file or the variable.",
+            help="Your enrolment code, the same one again after a restart; without it, ferret join "
+            "prompts for it. Others on this machine can read a command line: use --code-file or "
+            "the variable.",
             show_default=False,
         ),
     ] = None,
     code_file: Annotated[
         Path | None,
-        typer.Option("--code-file", metavar="FILE", help="File that holds your enrolment code; - for stdin."),
+        typer.Option("--code-file", metavar="FILE", help="File with your enrolment code; - for stdin."),
     ] = None,
     field: options.Fields = None,
     site: options.SiteFile = None,
@@ -40,7 +41,7 @@ def join(
         str | None,
         typer.Option(
             "--name",
-            help="Your name for the others to read, in any script, of up to 200 characters; default: this machine's.",
+            help="Your display name for the others, in any script, of up to 200 characters; default: this machine's.",
         ),
     ] = None,
     keep_model: Annotated[
@@ -48,7 +49,7 @@ def join(
         typer.Option(
             "--keep-model",
             metavar="DIR",
-            help="When the experiment has completed, write the tuned model here, rebuilt from the ledger and checked.",
+            help="After the experiment, write the tuned model here, rebuilt from the ledger and checked.",
         ),
     ] = None,
     base: Annotated[
@@ -56,8 +57,9 @@ def join(
         typer.Option(
             "--base",
             metavar="DIR|hub",
-            help="Folder that the base model's weights are in here, or `hub` for the model and revision that the "
-            "experiment names there; they are used where they are, and checked by their digest. Default: the server's.",
+            help="Folder with the base model's weights, or `hub` for the model and revision that the "
+            "experiment names there; they are used in place, and checked by their digest. "
+            "Default: the server's.",
         ),
     ] = None,
     give_up_after: Annotated[
@@ -66,7 +68,7 @@ def join(
             "--give-up-after",
             metavar="HOURS",
             min=0,
-            help="Hours to wait for a server that is away; default: no limit.",
+            help="Hours to wait for an unreachable server; default: no limit.",
         ),
     ] = None,
     terms: Annotated[
@@ -74,21 +76,23 @@ def join(
         typer.Option(
             "--terms",
             metavar="site.toml",
-            help="This site's own terms, which hold whatever the server asks for; default: FERRET_HOME/site.toml.",
+            help="This site's own terms, which apply to all requests of the server; default: FERRET_HOME/site.toml.",
         ),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Train once on the present model and print what would be sent, part by part. Your code is used and "
-            "your place is kept; no assignment is taken and no contribution is sent.",
+            help="Train once on the present model and print the resulting upload, part by part. Your "
+            "code is used and your place is kept; no assignment is taken and no contribution is "
+            "sent.",
         ),
     ] = False,
     yes: Annotated[
         bool,
         typer.Option(
-            "--yes", help="Consent to contributions that may reveal single examples; without it you are asked."
+            "--yes",
+            help=("Consent to contributions that may reveal single examples; without it, ferret join prompts you."),
         ),
     ] = False,
     insecure_http: options.InsecureHttp = False,
@@ -114,7 +118,7 @@ def join(
 
     begin()
     with advising(NEXT_STEPS):
-        # A code works once: it is not spent before the data are known to be readable.
+        # A code works once: check that the data are readable before using it.
         fields = options.field_names(field or [])
         read_examples(data, fields)
         own = None if site is None else hooks_file.load(site)

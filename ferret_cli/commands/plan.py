@@ -22,9 +22,9 @@ def plan(
     ] = None,
     examples: Annotated[
         int | None,
-        typer.Option(min=1, help="Examples of a participant, of which epochs are counted.", show_default=False),
+        typer.Option(min=1, help="Examples per participant, used to convert epochs to steps.", show_default=False),
     ] = None,
-    tokens: Annotated[float, typer.Option(min=1, help="Tokens of a sequence, prompt and answer together.")] = 256,
+    tokens: Annotated[float, typer.Option(min=1, help="Tokens per sequence, prompt and answer together.")] = 256,
     teraflops: Annotated[
         float | None,
         typer.Option(min=1e-6, help="A participant's speed; default: this machine's, measured.", show_default=False),
@@ -33,13 +33,13 @@ def plan(
         bool,
         typer.Option(
             "--digest",
-            help="Load the model too, and print the digest that it has with all its files: for model.digest in FILE, "
+            help="Also load the model, and print its digest over all files: for model.digest in FILE, "
             "and for a site's [[allow.models]].",
         ),
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Show what the experiment in FILE will send and need, and whether noise would spoil the model.
+    """Estimate the traffic, memory and time of the experiment in FILE, and the noise in its model.
 
     Nothing is trained.
     """

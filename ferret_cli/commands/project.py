@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from ferret_core.protocol.resources.projects import Project
 
 app = typer.Typer(
-    help="Projects: their members, and the models and data they may use. Members look; administrators change.",
+    help=(
+        "Projects: their members, and the models and data they may use. Members have read access; "
+        "administrators make changes."
+    ),
     no_args_is_help=True,
 )
 
@@ -32,7 +35,7 @@ Entry = TypeVar("Entry")
 def list_projects(
     url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
-    """List the projects whose experiments you see."""
+    """List the projects with experiments that you see."""
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 
@@ -68,7 +71,7 @@ def show(
 
 
 def _allowed(entries: Sequence[str] | None) -> Sequence[str]:
-    """The entries as people read them."""
+    """Returns the entries in their printed form."""
     if entries is None:
         return ["all that the server reads"]
     return entries or ["none: ferret project allow adds some"]
@@ -106,7 +109,7 @@ def delete(name: options.ProjectName, url: options.Url = None, insecure_http: op
 def add_member(
     project: options.ProjectName, users: Users, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
-    """Let users see the project's experiments; what they may do there is their role's."""
+    """Let users see the project's experiments; their role determines their permissions."""
     from ferret_cli.output import say
     from ferret_sdk.service.service import Service
 
@@ -120,14 +123,14 @@ def add_member(
 def remove_member(
     project: options.ProjectName, users: Users, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
-    """Let users see the project no more, from their next request on."""
+    """Remove members from the project, from their next request on."""
     from ferret_cli.output import say
     from ferret_sdk.service.service import Service
 
     service = Service(url, insecure_http=insecure_http)
     for user in [service.people.user(name) for name in users]:
         service.projects.remove_member(project, user)
-        say(f"{user.name} is no member of {project} any more")
+        say(f"{user.name} is no longer a member of {project}")
 
 
 @app.command("allow")
@@ -141,8 +144,9 @@ def allow(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Allow models and data. Once a project allows a model, its experiments use only models that it allows; the same
-    holds for data."""
+    """Allow models and data. Once a project allows a model, its experiments use only allowed models; the same applies
+    to data.
+    """
     from ferret_core.protocol.resources.projects import AllowedModel
     from ferret_sdk.service.service import Service
 
@@ -165,7 +169,7 @@ def disallow(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Take models and data from what the project's experiments may use. Those that were submitted go on."""
+    """Remove models and data from the project's allowed ones. Submitted experiments continue."""
     from ferret_core.protocol.resources.projects import AllowedModel
     from ferret_sdk.service.service import Service
 

@@ -17,7 +17,7 @@ def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt; `ferret site log --json` shows its path.")],
     hash: Annotated[
         str | None,
-        typer.Option("--hash", metavar="HASH", help="The round's hash from somebody else, or from an earlier note."),
+        typer.Option("--hash", metavar="HASH", help="The round's hash from another person, or from an earlier note."),
     ] = None,
     json: options.Json = False,
 ) -> None:

@@ -21,8 +21,8 @@ def serve(
         list[Path] | None,
         typer.Option(
             "--root",
-            help="Folder under which experiments may name data and models, beside the current one; repeatable. "
-            "More in FERRET_ROOTS.",
+            help="Additional folder from which experiments may read data and models, like the current "
+            "one; repeatable. More in FERRET_ROOTS.",
             file_okay=False,
         ),
     ] = None,
@@ -33,7 +33,9 @@ def serve(
             "--api-processes",
             min=1,
             envvar="FERRET_API_PROCESSES",
-            help="Number of API processes, which share the port: more than one for hundreds of requests a second.",
+            help=(
+                "Number of API processes, which share the port; use more than one for hundreds of requests per second."
+            ),
         ),
     ] = 1,
     tls_cert: options.TlsCert = None,
@@ -88,7 +90,7 @@ def api(
     os.execv(sys.executable, [sys.executable, "-P", "-m", "ferret_api"])  # noqa: S606 - our own words, no shell
 
 
-def worker(queue: Annotated[Queue, typer.Argument(help="Kind of work that this process does.")]) -> None:
+def worker(queue: Annotated[Queue, typer.Argument(help="Kind of work of this process.")]) -> None:
     """Run one worker alone, as one process of a larger installation."""
     from ferret_cli.requirements_check import require_server
 

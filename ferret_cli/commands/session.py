@@ -1,4 +1,4 @@
-"""``ferret session …``: the browsers that are signed in."""
+"""``ferret session …``: signed-in browsers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import typer
 from ferret_cli import options
 from ferret_cli.commands.token import OfUser, user_named
 
-app = typer.Typer(
-    help="Browsers that are signed in: your own, or with --user those of somebody else.", no_args_is_help=True
-)
+app = typer.Typer(help="Signed-in browsers: your own, or another user's with --user.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -51,7 +49,7 @@ def end(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Sign a browser out, or make a sign-in link useless, from the next request on."""
+    """Sign a browser out, or revoke a sign-in link, from the next request on."""
     from ferret_cli.output import emit, say
     from ferret_sdk.service.service import Service
 

@@ -19,7 +19,7 @@ app = typer.Typer(help="A site that takes part: its own data and machine.", no_a
 
 
 TERMS = """\
-# What this site agrees to, whatever a server asks for. docs/site-terms.md explains every line.
+# What this site agrees to, for any request of a server. docs/site-terms.md explains every line.
 
 [allow]
 algorithms = ["ferret"]
@@ -75,7 +75,7 @@ def check(
 ) -> None:
     """Read your examples as `ferret join` would, without a code and without a server.
 
-    It names the broken line or the missing field, and shows none of what stands in the file.
+    It names the broken line or the missing field, and shows no content of the file.
     """
     from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
@@ -94,16 +94,17 @@ def check(
 @app.command("install", context_settings={"allow_extra_args": True})
 def install(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A word for the service, such as the experiment's.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the service, such as the experiment's.")],
     kind: Annotated[
         str | None,
         typer.Option("--kind", help="systemd, launchd or windows; default: what this system has.", show_default=False),
     ] = None,
     show: Annotated[bool, typer.Option("--print", help="Print the file and write nothing.")] = False,
 ) -> None:
-    """Write a service file that runs `ferret join` with what stands after `--`, from this folder, also after a restart.
+    """Write a service file that runs `ferret join` with the arguments after `--`, from this folder, also after a
+    restart.
 
-    Give the code by --code-file: a service file is no place for it. Nothing is started.
+    Give the code by --code-file: it must not be in the service file. Nothing is started.
     """
     from ferret_cli.os_service import KINDS, place, requested, start, usual, write
     from ferret_cli.output import say
@@ -135,11 +136,11 @@ def log(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show and verify the log of everything that this site has sent, and what became of its contributions.
+    """Show and verify the log of all uploads of this site, with the result of each contribution.
 
-    A contribution is acknowledged until the record of its round is here; then there is a receipt for it, or it was left
-    out. It contacts no server. Note the head that it prints at a place of your own: with --head it proves that nothing
-    before was changed or cut off.
+    A contribution is acknowledged until the record of its round arrives; then it has a receipt, or it was left out. The
+    command contacts no server. Store the printed head elsewhere: with --head it proves that no earlier entry was
+    changed or cut off.
     """
     from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
@@ -197,7 +198,7 @@ def status(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show what this site takes part in, what it has sent and spent, what lies on disk, and its terms.
+    """Show this site's experiments, its uploads and spent budget, its files on disk, and its terms.
 
     It contacts no server.
     """
@@ -285,7 +286,7 @@ def clean(
     experiment: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[EXPERIMENT]…", help="Leave these experiments, also if they go on; default: those that ended."
+            metavar="[EXPERIMENT]…", help="Leave these experiments, even running ones; default: ended experiments."
         ),
     ] = None,
     base_models: Annotated[
@@ -295,9 +296,9 @@ def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Delete what this site keeps of experiments that ended: base models, spools, memberships.
+    """Delete this site's files of ended experiments: base models, spools, memberships.
 
-    The log of what was sent, the receipts and the privacy budget stay. Without --yes it asks.
+    The log of uploads, the receipts and the privacy budget stay. Without --yes it prompts for confirmation.
     """
     from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS

@@ -1,4 +1,4 @@
-"""``ferret dashboard``, ``whoami`` and ``status``: the way into a running server, and how it is."""
+"""``ferret dashboard``, ``whoami`` and ``status``: sign-in to a running server, and its state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dashboard(url: options.Url = None, insecure_http: options.InsecureHttp = Fal
 
 
 def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
-    """Show your account at the server: name, role, and what the token is good for."""
+    """Show your account at the server: name, role, and the token's scopes."""
     from ferret_cli.output import emit
     from ferret_sdk.service.service import Service
 
@@ -40,7 +40,7 @@ def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False,
 
 
 def status(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
-    """Show how the service is: parts, disk, queues and workers. Exit code 1 if some part cannot be used."""
+    """Show the service's state: components, disk, queues and workers. Exit code 1 if a component cannot be used."""
     from ferret_cli.output import emit
     from ferret_sdk.service.service import Service
 
@@ -97,7 +97,7 @@ def _facts(system: System) -> list[tuple[str, str]]:
 
 
 def _since(moment: datetime | None, now: datetime) -> str | None:
-    """How long ago, by the server's clock."""
+    """Returns the elapsed time by the server's clock."""
     from datetime import timedelta
 
     return None if moment is None else str(timedelta(seconds=max(0, round((now - moment).total_seconds()))))

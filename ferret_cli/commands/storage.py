@@ -21,7 +21,7 @@ def gc(
     ] = DAY_SECONDS,
     json: options.Json = False,
 ) -> None:
-    """Delete stored files that nothing refers to, e.g. those of deleted experiments and killed processes.
+    """Delete unreferenced stored files, e.g. of deleted experiments and killed processes.
 
     The aggregation worker does this every day. A --grace shorter than the longest task is safe only without a server.
     """
@@ -51,7 +51,7 @@ def gc(
 
 @app.command("verify")
 def verify(
-    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is damaged, as far as possible.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild damaged files as far as possible.")] = False,
     json: options.Json = False,
 ) -> None:
     """Check every stored file against its digest, and every row of a contribution against its file and the ledger.

@@ -22,9 +22,9 @@ def submit(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Submit the experiment in FILE, or one that --set describes.
+    """Submit the experiment in FILE, or the one described by --set.
 
-    ${NAME} in a value stands for an environment variable.
+    ${NAME} in a value is replaced by the environment variable.
     """
     from ferret_cli import spec_input
     from ferret_cli.error_output import require_completed

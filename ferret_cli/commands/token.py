@@ -1,4 +1,4 @@
-"""``ferret token …``: the tokens by which programs use the server."""
+"""``ferret token …``: access tokens for programs."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
     from ferret_core.protocol.resources.users import User
     from ferret_sdk.service.users import Users
 
-app = typer.Typer(help="Tokens for programs: your own, or with --user those of somebody else.", no_args_is_help=True)
+app = typer.Typer(help="Tokens for programs: your own, or another user's with --user.", no_args_is_help=True)
 
 DAY_SECONDS = 24 * 3600
 
 OfUser = Annotated[
     str | None,
-    typer.Option("--user", metavar="NAME", help="Somebody else's, as an administrator; default: yours."),
+    typer.Option("--user", metavar="NAME", help="Another user, as an administrator; default: yourself."),
 ]
 
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name that shows where the token is used.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Label for the token's place of use.")],
     write: Annotated[
-        bool, typer.Option("--write", help="Good for changes too, within the user's role; default: for reading only.")
+        bool, typer.Option("--write", help="Also allows changes, within the user's role; default: read only.")
     ] = False,
-    metrics: Annotated[bool, typer.Option("--metrics", help="Good for reading /metrics only.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Allows only reading /metrics.")] = False,
     days: Annotated[int, typer.Option("--days", min=0, max=3660, help="Days until it expires; 0: never.")] = 90,
     of: OfUser = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Make a token and print it on stdout. It is shown only this once, and ends with the token that makes it."""
+    """Create a token and print it on stdout. It is shown only once, and ends with the token that creates it."""
     from ferret_cli.output import emit, say
     from ferret_sdk.service.service import Service
 
@@ -61,7 +61,7 @@ def list_tokens(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """List tokens: what each is good for, until when, and when it was last used. Times are in UTC."""
+    """List tokens: scopes, expiry and last use of each. Times are in UTC."""
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 
@@ -89,7 +89,7 @@ def revoke(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Make a token useless, from the next request on, with all tokens and sessions that were made with it."""
+    """Revoke a token, from the next request on, with all tokens and sessions that it created."""
     from ferret_cli.output import emit, say
     from ferret_sdk.service.service import Service
 
@@ -101,5 +101,5 @@ def revoke(
 
 
 def user_named(people: Users, name: str | None) -> User | None:
-    """The user of this name; None for oneself."""
+    """Returns the user of this name; None for the caller."""
     return None if name is None else people.user(name)

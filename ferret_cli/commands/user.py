@@ -11,7 +11,7 @@ from ferret_cli.secret_input import CurrentFile, PasswordFile
 from ferret_core.protocol.roles import Role
 
 app = typer.Typer(
-    help="Accounts at the server and their roles. All but your own password needs an administrator.",
+    help="Accounts at the server and their roles. Only administrators can change more than their own password.",
     no_args_is_help=True,
 )
 
@@ -21,9 +21,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the use
 @app.command("add")
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Unique; letters, digits and . _ @ + -")],
-    role: Annotated[Role, typer.Option("--role", help="Role, which decides what the user may do.")] = Role.VIEWER,
+    role: Annotated[Role, typer.Option("--role", help="Role, which determines the user's permissions.")] = Role.VIEWER,
     projects: Annotated[
-        list[str] | None, typer.Option("--project", help="Project whose experiments the user sees; may be repeated.")
+        list[str] | None,
+        typer.Option("--project", help=("Project with experiments that the user sees; may be repeated.")),
     ] = None,
     no_password: Annotated[
         bool, typer.Option("--no-password", help="The user cannot sign in at the dashboard, and has tokens only.")
@@ -33,7 +34,7 @@ def add(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Make an account."""
+    """Create an account."""
     from ferret_cli import secret_input
     from ferret_cli.output import emit, say
     from ferret_sdk.service.service import Service
@@ -54,7 +55,7 @@ def add(
 def list_users(
     url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
-    """List everybody who has an account."""
+    """List all accounts."""
     from ferret_cli.output import emit, table
     from ferret_sdk.service.service import Service
 
@@ -100,9 +101,9 @@ def password(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Choose another password for yourself, with the one until now, or give one to a user.
+    """Change your password, or as an administrator set a user's.
 
-    All browsers that are signed in with the old password are signed out; tokens stay good.
+    All browsers that are signed in with the old password are signed out; tokens stay valid.
     """
     from ferret_cli import secret_input
     from ferret_cli.output import emit, say
@@ -126,7 +127,7 @@ def password(
 def disable(
     name: Name, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
-    """Shut a user out at once, tokens too, until it is enabled again."""
+    """Disable a user at once, with its tokens, until it is enabled again."""
     _change(
         name, "is disabled: its tokens are refused and its sessions have ended", url, insecure_http, json, enabled=False
     )
@@ -136,7 +137,7 @@ def disable(
 def enable(
     name: Name, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
-    """Let a user in again. Its tokens are good again, those that have not expired."""
+    """Enable a user again, with its unexpired tokens."""
     _change(name, "is enabled", url, insecure_http, json, enabled=True)
 
 

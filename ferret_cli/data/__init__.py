@@ -1,1 +1,1 @@
-"""``ferret data``: what the clients of an experiment hold, in numbers and in a picture."""
+"""``ferret data``: the examples of an experiment's clients, in numbers and in a picture."""

@@ -1,4 +1,4 @@
-"""What the clients of an experiment hold, in numbers."""
+"""Summary of the clients' examples, in numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ferret_core.protocol.spec import ModelSpec, PromptSpec
 
 
 class Holding(NamedTuple):
-    """One client's examples by label; the tokens they make, and how many were cut for it, where these were counted."""
+    """One client's examples by label; the number of tokens, and of cut examples, if counted."""
 
     client: str
     labels: dict[str, int]
@@ -29,12 +29,12 @@ class Holding(NamedTuple):
 
 
 def holdings(dealt: FederatedSplit, tokenised: Callable[[Sequence[Example]], ClientData] | None) -> list[Holding]:
-    """One per client, in their order; each shard is tokenised and let go, if ``tokenised`` is given."""
+    """Returns one summary per client, in order; with ``tokenised``, each shard is tokenised and released."""
     return [_holding(name, [dealt.train[index] for index in shard], tokenised) for name, shard in dealt.clients.items()]
 
 
 def document(held: Sequence[Holding], held_out: Sequence[Example]) -> dict[str, Any]:
-    """The figures of all clients together, as one JSON document; without tokens where none were counted."""
+    """Returns the figures of all clients as one JSON document; without tokens if none were counted."""
     labels: Counter[str] = Counter()
     for holding in held:
         labels.update(holding.labels)
@@ -54,7 +54,7 @@ def document(held: Sequence[Holding], held_out: Sequence[Example]) -> dict[str, 
 
 
 def rows(held: Sequence[Holding]) -> list[dict[str, str | float | None]]:
-    """One row per client and label that it holds."""
+    """Returns one row per client and label that it holds."""
     return [
         {"client": holding.client, "label": label, "examples": count}
         for holding in held
@@ -63,7 +63,9 @@ def rows(held: Sequence[Holding]) -> list[dict[str, str | float | None]]:
 
 
 def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Example]], ClientData]:
-    """What makes a shard of examples as this model would be given it; ``model.invalid`` if it cannot be loaded."""
+    """Returns the function that turns a shard of examples into this model's input; raises ``model.invalid`` if it
+    cannot be loaded.
+    """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 

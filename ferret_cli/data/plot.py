@@ -1,6 +1,6 @@
-"""Draws a partition: bars of the clients' examples, and which labels they are.
+"""Plot of a partition: bars of the clients' examples, by label.
 
-Few labels are stacked in colours. Of many labels a matrix is drawn below the bars, with a dot where a client holds a
+A few labels are stacked in colours. For many labels a matrix is drawn below the bars, with a dot for each client and
 label, its area in proportion to the examples: three clients fill it as well as a thousand.
 """
 
@@ -20,7 +20,7 @@ from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, S
 YELLOW = "#F0E442"
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, YELLOW, GREY, BLACK)
 MOST_BARS = 60
-"""Bars apart from each other; more clients are drawn as one outline."""
+"""Number of clients drawn as separate bars; more are drawn as one outline."""
 MOST_NAMES = 36
 LONGEST_NAME = 40
 
@@ -67,7 +67,7 @@ def _dots(axes: Axes, held: Sequence[Holding], labels: Sequence[str], inches: Se
     row = {label: number for number, label in enumerate(labels, start=1)}
     cells = [(x, row[label], n) for x, holding in enumerate(held, start=1) for label, n in holding.labels.items()]
     x, y, examples = np.array(cells).T
-    # The matrix fills about so much of the figure; 72 points are an inch.
+    # Share of the figure that the matrix fills; 72 points are an inch.
     cell = 72 * min(0.8 * inches[0] / len(held), 0.6 * inches[1] / len(labels))
     areas = min(max(cell, 3.0), 30.0) ** 2 * examples / examples.max()
     axes.scatter(x, y, s=np.maximum(areas, 2.0), color=BLUE, linewidths=0, zorder=2)

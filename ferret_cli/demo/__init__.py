@@ -1,1 +1,3 @@
-"""``ferret demo``: the whole service on generated data, with one real participant beside the simulated clients."""
+"""``ferret demo``: the whole service on generated data, with one real participant in addition to the simulated
+clients.
+"""

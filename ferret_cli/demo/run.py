@@ -1,4 +1,4 @@
-"""The demo from the first process to the last: its experiment on a stack of its own, and what came of it."""
+"""The demo's run: starts a separate stack, runs the experiment on it, and prints the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEP_SECONDS = 0.3
 
 
 def show(plan: Plan, *, once: bool, json: bool) -> None:
-    """Runs the experiment on a stack of its own; then ends with ``once``, else serves until it is interrupted."""
+    """Runs the experiment on a separate stack; then ends with ``once``, else serves until it is interrupted."""
     started = time.monotonic()
     with running(plan, say) as stack:
         _greet(stack, json)
@@ -43,7 +43,7 @@ def show(plan: Plan, *, once: bool, json: bool) -> None:
 
 
 def _greet(stack: Stack, json: bool) -> None:
-    """Prints the one address; with ``--json`` stdout is for the document alone."""
+    """Prints the one address; with ``--json`` stdout is reserved for the document."""
     if json:
         say(stack.sign_in_address())
     else:
@@ -52,7 +52,7 @@ def _greet(stack: Stack, json: bool) -> None:
 
 
 def _checkpoint(run: Run, home: Path) -> Path | None:
-    """The final model, downloaded as anyone would."""
+    """Returns the final model, downloaded through the public API."""
     if run.state is not ExperimentState.COMPLETED:
         return None
     return run.export(home / "checkpoints" / run.id)
@@ -79,7 +79,7 @@ def _play(stack: Stack, spec: ExperimentSpec, data: Path) -> Run:
 
 
 def _tell(run: Run, told: int) -> int:
-    """Prints what happened after event ``told`` and returns the last event told."""
+    """Prints the events after number ``told`` and returns the last number printed."""
     for event in run.past_events(told):
         if (number := measured(run, event)) is not None:
             say(str(line_of(run, number)))
@@ -90,7 +90,7 @@ def _tell(run: Run, told: int) -> int:
 
 
 def _participant(stack: Stack, code: str, examples: Path) -> Child:
-    """``ferret join`` as anyone would run it; the code goes by the environment, where other users cannot see it."""
+    """Runs ``ferret join`` as a user would; the code is passed in the environment, which other users cannot see."""
     home = stack.plan.home
     arguments = [stack.plan.url, "--data", str(examples), "--name", PARTICIPANT, "--yes"]
     environment = {"FERRET_CODE": code, "FERRET_HOME": str(home / PARTICIPANT), "OMP_NUM_THREADS": "1"}
@@ -98,7 +98,7 @@ def _participant(stack: Stack, code: str, examples: Path) -> Child:
 
 
 def document(run: Run, checkpoint: Path | None, seconds: float) -> dict[str, Any]:
-    """``bytes_up`` and ``bytes_down`` are means per participant and round, ``rouge_l`` is in percent."""
+    """Returns the result: ``bytes_up`` and ``bytes_down`` per participant and round, ``rouge_l`` in percent."""
     experiment = run.experiment
     rounds = list(run.rounds())
     return {
@@ -116,7 +116,7 @@ def document(run: Run, checkpoint: Path | None, seconds: float) -> dict[str, Any
 
 
 def summary(result: dict[str, Any]) -> str:
-    """The document as one sentence."""
+    """Returns the document as one sentence."""
     loss, rouge = result["eval_loss"], result["rouge_l"]
     if loss["last"] is None or rouge["last"] is None:
         return f"{result['id']} is {result['state']} after {result['seconds']} s"

@@ -18,7 +18,7 @@ from ferret_core.sample import tasks
 from ferret_core.system.untrusted_files import USERS_DATA
 
 DEFAULT_HOME = Path(".ferret/demo")
-# What would lead the demo out of its own folder, into an installation that is in use.
+# Settings that would lead the demo out of its own folder, into an installation in use.
 ELSEWHERE = (
     "DATABASE_URL",
     "DATABASE_URL_FILE",
@@ -29,7 +29,7 @@ ELSEWHERE = (
 
 
 def plan(home: Path | None, port: int | None) -> Plan:
-    """The stack of the demo, in a ``home`` to keep or else in the default one, emptied."""
+    """Returns the stack of the demo, in a ``home`` to keep or else in the default one, emptied."""
     own_environment()
     folder = (home or DEFAULT_HOME).expanduser().resolve()
     if home is None:
@@ -38,8 +38,9 @@ def plan(home: Path | None, port: int | None) -> Plan:
 
 
 def own_environment() -> None:
-    """Keeps the demo's processes to its own folder, and its participant from idling between short rounds. That one
-    participant is the user's own, so its rounds may be downloaded."""
+    """Restricts the demo's processes to its own folder, and keeps its participant from idling between short rounds.
+    That one participant is the user's own, so its rounds may be downloaded.
+    """
     for name in ELSEWHERE:
         os.environ.pop(f"FERRET_{name}", None)
     os.environ.setdefault("FERRET_EXPECTED_PARTICIPANTS", "1")
@@ -57,7 +58,7 @@ def fresh_home(home: Path) -> None:
 
 
 def data(home: Path) -> Path:
-    """The folder of the generated tasks: train, test and, for the real participant, edge."""
+    """Returns the folder of the generated tasks: train, test and, for the real participant, edge."""
     folder = home / USERS_DATA
     folder.mkdir(parents=True, exist_ok=True)
     tasks.write(folder)
@@ -65,7 +66,7 @@ def data(home: Path) -> Path:
 
 
 def spec(data: Path) -> ExperimentSpec:
-    """The demo's experiment, which ships beside its model."""
+    """Returns the demo's experiment, shipped with its model."""
     os.environ["FERRET_DEMO_MODEL"] = str(sample.model_path())
     os.environ["FERRET_DEMO_DATA"] = str(data)
     return spec_input.load(Path(str(files(sample) / "demo.toml")))

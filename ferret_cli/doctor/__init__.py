@@ -1,1 +1,1 @@
-"""``ferret doctor``: what this machine has, what it lacks, and the command that fixes it."""
+"""``ferret doctor``: checks of this machine, with the command that fixes each problem."""

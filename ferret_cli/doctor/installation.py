@@ -28,7 +28,7 @@ RENEW = "renew the certificate in its file: the server takes it by itself"
 
 
 def checks(settings: ServiceSettings, port: int) -> list[Check]:
-    """Everything that ``ferret serve`` on ``port`` needs beside the packages."""
+    """Checks all requirements of ``ferret serve`` on ``port`` except the packages."""
     found = [broker_program(settings), database(settings), disk(settings.home), token(settings.home)]
     buckets = [bucket(settings)] if urlsplit(settings.storage_url).scheme == "s3" else []
     return [*found, *buckets, server(settings.home, port)]
@@ -74,7 +74,7 @@ def disk(home: Path) -> Check:
 
 
 def bucket(settings: ServiceSettings) -> Check:
-    """Whether all can be done with the bucket that the service does."""
+    """Checks that the bucket supports every operation of the service."""
     storage = settings.open_storage()
     try:
         storage.rehearse()
@@ -93,7 +93,7 @@ def token(home: Path) -> Check:
 
 
 def server(home: Path, port: int) -> Check:
-    """A server that runs from this folder, or else whether the port is free for one."""
+    """Checks that the server of this folder runs on the port, or that the port is free."""
     own = running_server(home)
     if own is not None and not ports.is_free(urlsplit(own.url).hostname or "127.0.0.1", urlsplit(own.url).port or port):
         return _running(own)
@@ -119,7 +119,7 @@ def _running(own: Address) -> Check:
 
 
 def is_ferret(url: str) -> bool:
-    """Whether a Ferret answers there: it refuses in a way that no other program does."""
+    """Returns True if a Ferret answers there: its refusal is recognisable."""
     try:
         return "urn:ferret:problem:" in httpx.get(f"{url}/api/v1/info", timeout=3, trust_env=False).text
     except httpx.HTTPError:

@@ -29,7 +29,7 @@ class Check(NamedTuple):
 
 
 def checks() -> list[Check]:
-    """Everything that training needs."""
+    """Checks the requirements of training."""
     return [python(), training(), torch_build(), gpu(), compiler()]
 
 
@@ -40,7 +40,7 @@ def python() -> Check:
 
 
 def training() -> Check:
-    """What training needs, asked from the package metadata, since importing torch takes seconds."""
+    """Checks training's requirements from the package metadata, because importing torch takes seconds."""
     found = {name: _version(name) for name in TRAINING}
     absent = [name for name, number in found.items() if number is None]
     if absent:
@@ -56,7 +56,7 @@ def server() -> Check:
 
 
 def torch_build() -> Check:
-    """For which processor torch was built, and the triton beside it."""
+    """Checks torch's target processor, and the triton installed with it."""
     if _version("torch") is None:
         return Check("torch build", None, "unknown without torch", INSTALL_TRAINING)
     import torch
@@ -74,7 +74,7 @@ def gpu() -> Check:
 
 
 def compiler() -> Check:
-    """Nothing else compiles C: numba brings its own compiler, and every package but rouge-score comes built."""
+    """Checks for a C compiler, which only triton needs: numba brings its own, and other packages compile no C."""
     found = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     if found or not _gpus():
         return Check("compiler", bool(found) or None, found or "none; only kernels on a GPU need one")

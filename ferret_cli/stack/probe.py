@@ -1,4 +1,4 @@
-"""Asks a child whether it still works, without ever waiting for the answer: the supervisor has one thread."""
+"""Liveness probes of children that never block, because the supervisor has one thread."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Protocol
 
 EVERY_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
-"""After so long a question is dropped and asked again."""
+"""Seconds after which an unanswered probe is dropped and repeated."""
 PING = b"PING\r\n"
 
 
 class Probe(Protocol):
-    """A way to see whether a child works."""
+    """A liveness check of a child."""
 
     def __call__(self) -> bool:
-        """Whether there was a sign of life since the last call."""
+        """Returns True if there was a sign of life since the last call."""
         ...
 
     def reset(self) -> None:
@@ -29,7 +29,7 @@ class Probe(Protocol):
 
 
 class Answer:
-    """Puts a question to a TCP port every second; any answer, a refusal too, is a sign of life."""
+    """Connects to a TCP port every second; any answer, a refusal too, is a sign of life."""
 
     def __init__(self, host: str, port: int, question: bytes) -> None:
         self._address = (host, port)
@@ -66,7 +66,7 @@ class Answer:
             self.reset()
 
     def _proceed(self, asking: socket.socket) -> bool:
-        """Sends what can be sent and looks for an answer; raises OSError where nobody listens."""
+        """Sends pending data and reads an answer; raises OSError if nothing listens."""
         readable, writable, _ = select.select([asking], [asking] if self._unsent else [], [], 0)
         if writable:
             self._unsent = self._unsent[asking.send(self._unsent) :]
@@ -74,7 +74,7 @@ class Answer:
 
 
 class Touched:
-    """Whether a file was touched; its times are compared with each other, never with this process's clock."""
+    """A probe that watches a file's time; times are compared with each other, never with this process's clock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

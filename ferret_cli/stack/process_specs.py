@@ -1,4 +1,4 @@
-"""The service's processes as children: how each is started, and how it shows that it still works."""
+"""The service's processes as children: their commands and their probes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LISTEN = "FERRET_LISTEN_FD"
 
 
 def api(home: Path, environment: Mapping[str, str], listener: socket | None = None, name: str = "api") -> Child:
-    """The API, which takes ``listener``, several of its processes the same one, or listens by itself."""
+    """Returns the API. It inherits ``listener``, which several of its processes can share, or listens by itself."""
     if listener is None:
         return _beating(home, name, ["ferret_api"], environment, layer=1)
     child = _beating(home, name, ["ferret_api"], {**environment, LISTEN: str(listener.fileno())}, layer=1)
@@ -24,19 +24,19 @@ def api(home: Path, environment: Mapping[str, str], listener: socket | None = No
 
 
 def worker(home: Path, name: str, queue: str, environment: Mapping[str, str]) -> Child:
-    """A worker on ``queue``."""
+    """Returns a worker on ``queue``."""
     return _beating(home, name, ["ferret_worker", queue], environment, layer=2)
 
 
 def participant(home: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> Child:
-    """``ferret join``, which may end by itself."""
+    """Returns ``ferret join``, which may end by itself."""
     child = _beating(home, name, ["ferret_cli", "join", *arguments], environment, layer=2)
     child.may_end = True
     return child
 
 
 def _beating(home: Path, name: str, module: list[str], environment: Mapping[str, str], layer: int) -> Child:
-    """A process that must touch a file while it runs."""
+    """Returns a process that must touch a file while it runs."""
     beat = home / HEARTBEATS / name
     beat.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-P", "-m", *module]  # -P: no folder of the working directory is imported

@@ -1,4 +1,4 @@
-"""Waits until the API says that it and everything it stands on can work."""
+"""Waits until the API reports that it and its dependencies are ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole service on one machine: what ``ferret serve`` and ``ferret demo`` start and stop."""
+"""The whole service on one machine, as ``ferret serve`` and ``ferret demo`` start and stop it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 0.2
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
-"""What listens on every interface, and an address at which this machine reaches it."""
+"""Wildcard addresses, each with an address at which this machine reaches it."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a stack keeps its state, where it listens, how many training workers and API processes it has, and what it
-    reads.
+    """Plan of a stack: its folder, its address, its number of training workers and API processes, and its readable
+    folders.
 
-    ``roots``: folders of data and models, beside those that are read in any case. ``certificate``: the API speaks
-    TLS with it. ``public_url``: the address that clients use, where it is another.
+    ``roots``: folders of data and models, in addition to the default ones. ``certificate``: the API uses TLS with it.
+    ``public_url``: the clients' address, if different.
     """
 
     home: Path
@@ -55,17 +55,17 @@ class Plan:
 
     @property
     def reachable_host(self) -> str:
-        """An address under which this machine reaches the API: listening everywhere is no address."""
+        """A host name under which this machine reaches the API; a wildcard address becomes a concrete one."""
         return EVERYWHERE.get(self.host, self.host)
 
     @property
     def url(self) -> str:
-        """Where this machine reaches the API."""
+        """The address at which this machine reaches the API."""
         return self._url(self.reachable_host)
 
     @property
     def shown_url(self) -> str:
-        """Where people reach it: as :attr:`url`, or where browsers take the certificate."""
+        """The address for people: :attr:`url`, or a name in the certificate, so that browsers accept it."""
         if self.certificate is None:
             return self.url
         if self.host not in EVERYWHERE and self.certificate.covers(self.host):
@@ -73,7 +73,7 @@ class Plan:
         return self.public_url or self._url(self.certificate.host or socket.gethostname())
 
     def require_certificate(self) -> None:
-        """Raises ``settings.invalid`` if the certificate is for none of the names under which clients come."""
+        """Raises ``settings.invalid`` if the certificate has none of the clients' names for the server."""
         if self.certificate is None:
             return
         public = urlsplit(self.public_url or "")
@@ -102,7 +102,7 @@ class Stack:
         return f"{self.plan.shown_url}/#ticket={transport.post('/session/link').json()['token']}"
 
     def keep_running(self) -> None:
-        """Replaces what crashes or hangs until a signal raises KeyboardInterrupt."""
+        """Restarts crashed or hanging children until a signal raises KeyboardInterrupt."""
         while True:
             self.supervisor.supervise()
             time.sleep(WATCH_SECONDS)
@@ -110,7 +110,7 @@ class Stack:
 
 @contextmanager
 def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
-    """Starts everything and waits until it is ready; at the end of the block everything is stopped again.
+    """Starts everything and waits until it is ready; stops everything at the end of the block.
 
     Raises ``home.in_use``, ``port.in_use`` or ``settings.invalid`` before anything is started or changed.
     """
@@ -138,8 +138,9 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
 
 def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) -> list[Child]:
-    """Broker (unless one is configured), API, workers for training, aggregation and, where there is a Redis to talk
-    through, the playground, as they start."""
+    """Yields the started children: broker (unless one is configured), API, workers for training and aggregation and,
+    with a Redis, the playground.
+    """
     environment = {
         "FERRET_HOME": str(plan.home),
         "FERRET_HOST": plan.host,
@@ -164,7 +165,7 @@ def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) ->
 
 
 def _figures(plan: Plan) -> dict[str, str]:
-    """Where several API processes count requests together: each answers ``/metrics`` for all of them."""
+    """Returns the setting of the shared metrics folder: each of several API processes answers ``/metrics`` for all."""
     if plan.api_processes == 1:
         return {}
     folder = plan.home / "figures"
@@ -174,12 +175,14 @@ def _figures(plan: Plan) -> dict[str, str]:
 
 
 def _numbered(name: str, count: int) -> list[str]:
-    """``name``, then ``name-2`` and so on."""
+    """Returns ``name``, then ``name-2`` and so on."""
     return [name, *(f"{name}-{number}" for number in range(2, count + 1))]
 
 
 def _roots(plan: Plan) -> list[Path]:
-    """The plan's, and those that are set; by default home's folder for data, the demo, and the current folder."""
+    """Returns the plan's and the configured folders; by default home's folder for data, the demo, and the current
+    folder.
+    """
     if given := os.environ.get("FERRET_ROOTS"):
         return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
     here = Path.cwd()
@@ -188,12 +191,12 @@ def _roots(plan: Plan) -> list[Path]:
 
 
 def _threads(workers: int) -> int:
-    """CPU threads per worker, so that training workers and the aggregation worker share the cores."""
+    """Returns the CPU threads per worker, so that training workers and the aggregation worker share the cores."""
     return max(1, (os.cpu_count() or 1) // (workers + 1))
 
 
 def _listen_for_signals() -> None:
-    """Ctrl-C, SIGTERM and a closed terminal all end the stack; nohup still works."""
+    """Ends the stack on Ctrl-C, SIGTERM and a closed terminal; nohup still works."""
     # SIGINT is set too, because a shell's background job is born ignoring it.
     ending = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:

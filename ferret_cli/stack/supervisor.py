@@ -1,4 +1,4 @@
-"""Keeps children running, and stops them all."""
+"""Supervisor of children: keeps them running, and stops them all."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ LONGEST_PAUSE = 30.0
 HEALTHY_SECONDS = 60.0
 STEP_SECONDS = 0.05
 START_SECONDS = 60.0
-"""A child that has given no sign of life yet is given so long for its first, which comes before torch is loaded."""
+"""Seconds until a child's first sign of life, which comes before torch is loaded."""
 SILENT_SECONDS = 30.0
 HUNG_GRACE_SECONDS = 2.0
-"""Between SIGTERM and SIGKILL for one that hangs."""
+"""Seconds between SIGTERM and SIGKILL for a hanging child."""
 
 
 def silent_after(lease_seconds: float) -> float:
-    """Seconds without a sign of life after which a child hangs: 30, or half a lease where leases are short, so that
-    its work is done again within two."""
+    """Returns the seconds without a sign of life after which a child hangs: 30, or half a lease if leases are short,
+    so that its work is repeated within two leases.
+    """
     return min(SILENT_SECONDS, lease_seconds / 2)
 
 
@@ -41,10 +42,10 @@ class _Watched:
 
 
 class Supervisor:
-    """Children in the order they were started. Use it from the main thread, and :meth:`stop` it in the end.
+    """Children in the order of their start. Use it from the main thread, and :meth:`stop` it at the end.
 
-    A child that has ended is started again after ``pause`` seconds, doubled each time to 30 at most. One that has
-    given no sign of life for ``silent`` seconds is ended first.
+    A child that has ended is restarted after ``pause`` seconds, doubled each time to 30 at most. One without a sign of
+    life for ``silent`` seconds is ended first.
     """
 
     def __init__(self, say: Callable[[str], None], pause: float = FIRST_PAUSE, silent: float = SILENT_SECONDS) -> None:
@@ -60,16 +61,16 @@ class Supervisor:
         self._watched.append(_Watched(child, time.monotonic()))
 
     def require_running(self) -> None:
-        """Raises with the last lines of its log if a child has ended: for the time until everything is up."""
+        """Raises with the last lines of its log if a child has ended; used until everything is up."""
         for watched in self._watched:
             child = watched.child
             if child.crashed:
                 said = child.last_lines() or "  | (nothing)"
-                detail = f"{child.name} ended with {_ending(child)} at start; {child.log} says:\n{said}"
+                detail = f"{child.name} ended with {_ending(child)} at start; last lines of {child.log}:\n{said}"
                 raise FerretError("internal", detail)
 
     def supervise(self) -> None:
-        """Looks at every child once: call it several times a second."""
+        """Checks every child once: call it several times a second."""
         now = time.monotonic()
         away, self._looked = now - self._looked, now
         for watched in self._watched:
@@ -109,11 +110,15 @@ class Supervisor:
         watched.restart_at, watched.kill_at = now + pause, None
         child = watched.child
         _reset(child)
-        self._say(f"{child.name} ended with {_ending(child)}; starting it again in {pause:.0f} s; {child.log} says:")
+        self._say(
+            f"{child.name} ended with {_ending(child)}; starting it again in {pause:.0f} s; last lines of {child.log}:"
+        )
         self._say(child.last_lines(5))
 
     def stop(self) -> None:
-        """Ends all children, layer by layer from above: asked, and killed after 10 seconds or at the next Ctrl-C."""
+        """Stops all children, layer by layer from the top: SIGTERM, then SIGKILL after 10 seconds or at the next
+        Ctrl-C.
+        """
         before = [signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
             for _, layer in groupby(reversed(self._watched), lambda watched: watched.child.layer):

@@ -22,18 +22,19 @@ from ferret_core.protocol.spec_file import Tree
 
 TABLE = "tune"
 OF_TRIALS: Tree = {"evaluation": {"split": "validation"}, "checkpoint": {"every": MAX_ROUNDS}}
-"""What trials have unless the file says otherwise: the test split stays unseen, and models are not kept."""
+"""Defaults of trials: the test split stays unseen, and models are not kept."""
 FIXED = {
     "name": "names the experiment",
-    "evaluation": "says how trials are measured, which must be alike for all",
+    "evaluation": "sets the measurement of trials, which must be the same for all",
 }
 
 
 @dataclass(frozen=True)
 class Plan:
-    """``experiment`` is the file without ``[tune]``, ``table`` that table as it stands, ``space`` its dimensions.
+    """A plan. ``experiment`` is the file without ``[tune]``, ``table`` the original ``[tune]`` table, ``space`` its
+    dimensions.
 
-    ``rounds`` is the greatest number that a run may have, ``seed`` what the experiment itself runs with.
+    ``rounds`` is the maximum number for a run, ``seed`` the experiment's own seed.
     """
 
     experiment: Tree
@@ -54,29 +55,31 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """How often a trial that is not pruned tells the pruner what it has reached."""
+        """The number of reports to the pruner of a trial that is not pruned."""
         return self.rounds + self.settings.seeds - 1
 
     def spec(self, part: Tree, **fixed: Any) -> ExperimentSpec:
-        """The specification of a trial, with ``fixed`` values; ``spec.invalid`` where they do not go together."""
+        """Returns the specification of a trial, with ``fixed`` values; raises ``spec.invalid`` if they exclude each
+        other.
+        """
         tree = deepcopy(OF_TRIALS)
         spec_input.merge(tree, self.experiment)
         return catalog.resolve(ExperimentSpec.read(revise(tree, part).document | fixed, "the trial")).spec
 
     def draw(self, draw: Draw) -> Tree:
-        """The part of a specification in which each dimension is what ``draw`` makes of it."""
+        """Returns the part of a specification with each dimension set by ``draw``."""
         return drawn(self.space, draw)
 
     def part(self, values: Values) -> Tree:
-        """The part of a specification that these values are."""
+        """Returns the part of a specification with these values."""
         return self.draw(lambda name, _: values[name])
 
     def final(self, values: Values, **fixed: Any) -> ExperimentSpec:
-        """The specification of a run that is reported, with these values and ``fixed`` ones."""
+        """Returns the specification of a reported run, with these values and ``fixed`` ones."""
         return catalog.resolve(ExperimentSpec.read(self.document(values) | fixed, "the best trial")).spec
 
     def document(self, values: Values) -> Tree:
-        """The experiment with these values, evaluated on the test split."""
+        """Returns the experiment with these values, evaluated on the test split."""
         tree = revise(self.experiment, self.part(values)).document
         evaluation = {name: value for name, value in tree.pop("evaluation", {}).items() if name != "split"}
         return tree | ({"evaluation": evaluation} if evaluation else {})
@@ -85,17 +88,15 @@ class Plan:
 def read(
     file: Path, assignments: Sequence[str] = (), unset: Sequence[str] = (), *, absolute_paths: bool = True
 ) -> Plan:
-    """The plan in ``file``, changed as :func:`ferret_cli.spec_input.document` says.
+    """Reads the plan in ``file``, changed as in :func:`ferret_cli.spec_input.document`.
 
-    Raises ``spec.invalid`` about settings that are wrong, ranges that are none, and values in the space that the
-    specification refuses.
+    Raises ``spec.invalid`` about invalid settings, empty ranges, and values in the space that the specification
+    refuses.
     """
     tree = spec_input.document(file, assignments, unset, absolute_paths=absolute_paths)
     table = tree.pop(TABLE, None)
     if not isinstance(table, dict):
-        message = (
-            f"says nothing of what to tune: add [{TABLE}] with algorithm.local.learning_rate = {{ log = [1e-5, 1e-2] }}"
-        )
+        message = f"has no values to tune: add [{TABLE}] with algorithm.local.learning_rate = {{ log = [1e-5, 1e-2] }}"
         raise FerretError.of_field("spec.invalid", "FILE", str(file), message)
     plan = _plan(tree, cast(Tree, table))
     specs = [_valid(plan, part) for part in corners(plan.space)]
@@ -130,7 +131,7 @@ def _settings(given: Tree) -> Settings:
 
 
 def _require_grid(plan: Plan) -> None:
-    """A grid needs points of every dimension and takes no budget; nothing else needs points."""
+    """Checks that a grid has points for every dimension and no budget; other samplers take no points."""
     is_grid = plan.settings.sampler == "grid"
     for name, dimension in dimensions(plan.space).items():
         if isinstance(dimension, Range) and is_grid and not dimension.grid():
@@ -148,7 +149,7 @@ def _require_grid(plan: Plan) -> None:
 
 
 def _require_own_seeds(plan: Plan) -> None:
-    """What is tuned with a seed must not be reported with it."""
+    """Checks that tuning and reported runs use different seeds."""
     seeds = plan.settings.seeds_of_trials
     if plan.seed in seeds:
         taken = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
@@ -169,7 +170,7 @@ def _valid(plan: Plan, part: Tree) -> ExperimentSpec:
 
 
 def _in_table(wrong: FieldError, part: Tree) -> FieldError:
-    """The error under the name that its field has in ``[tune]``, if the value came from there."""
+    """Returns the error under its field's name in ``[tune]``, if the value came from there."""
     inside: Any = part
     for name in wrong.field.split("."):
         if not isinstance(inside, dict):

@@ -1,4 +1,4 @@
-"""Draws a study: the trials in their order, and the metric against each dimension."""
+"""Plot of a study: the trials in their order, and the metric against each dimension."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDTH, HEIGHT, AROUND = 4.8, 3.4, 1.2
 MOST_DIMENSIONS = 11
 LONGEST_LABEL = 20
 BESIDE = 0.18
-"""How far the trials of one label lie apart, of the way to the next."""
+"""Spread of one label's trials, as a share of the distance to the next label."""
 MARKS: dict[str, dict[str, Any]] = {
     "complete": {"marker": "o", "color": BLUE, "markeredgecolor": "none"},
     "pruned": {"marker": "x", "color": GREY},
@@ -34,9 +34,9 @@ MARKS: dict[str, dict[str, Any]] = {
 
 
 def draw(plan: Plan, trials: Sequence[Trial]) -> Figure:
-    """One panel over the trials' numbers, and one for each of the first dimensions.
+    """Draws one panel over the trials' numbers, and one for each of the first dimensions.
 
-    Pruned trials are drawn where they were when they ended, failed ones and what is far off at the edge.
+    Pruned trials are drawn at their end, failed ones and outliers at the edge.
     """
     found = dimensions(plan.space)
     shown = list(zip(found.items(), short_names(found), strict=True))[:MOST_DIMENSIONS]
@@ -57,7 +57,7 @@ def draw(plan: Plan, trials: Sequence[Trial]) -> Figure:
 
 
 class _Drawing:
-    """The trials with the heights at which they are drawn."""
+    """The trials with their heights in the panel."""
 
     def __init__(self, plan: Plan, trials: Sequence[Trial]) -> None:
         self._trials = trials
@@ -78,7 +78,7 @@ class _Drawing:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     def against(self, axes: Axes, name: str, dimension: Dimension, label: str) -> None:
-        """Trials that do not have the dimension, which belongs to an option of a choice, are left out."""
+        """Leaves out trials without the dimension, which belongs to an option of a choice."""
         having = [trial for trial in self._trials if name in trial.values]
         if isinstance(dimension, Choice):
             labels = list(dimension.options)
@@ -109,7 +109,7 @@ class _Drawing:
         for trial, x in places:
             look = MARKS["best" if trial is self._best else trial.state]
             height = self._height(trial)
-            # Marks may reach over the edge; a bar that did would leave the panel no room.
+            # Marks may exceed the edge; a bar that did would leave the panel no room.
             axes.errorbar(x, height, trial.error, fmt="none", ecolor=look["color"], zorder=2)
             axes.plot(x, height, linestyle="", clip_on=False, zorder=3, **look)
 
@@ -119,7 +119,7 @@ class _Drawing:
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """What lies between Tukey's fences, with a margin: one trial that went astray must not squeeze the others."""
+    """Returns Tukey's fences, with a margin: one outlier must not squeeze the other trials."""
     if not values:
         return 0.0, 1.0
     lower, upper = np.quantile(values, (0.25, 0.75))
@@ -134,5 +134,5 @@ def _cut(label: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Matplotlib reads what stands between dollar signs as mathematics."""
+    """Escapes dollar signs, between which Matplotlib reads mathematics."""
     return text.replace("$", r"\$")

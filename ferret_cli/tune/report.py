@@ -1,4 +1,4 @@
-"""What a study writes and prints: ``best.toml``, ``trials.csv``, ``trials.png``, a table, one JSON document."""
+"""Output of a study: ``best.toml``, ``trials.csv``, ``trials.png``, a table, one JSON document."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def written(plan: Plan, trials: Sequence[Trial], folder: Path) -> dict[str, Path
 
 
 def columns(plan: Plan) -> list[str]:
-    """The heads of the table."""
+    """Returns the headers of the table."""
     return ["trial", plan.settings.metric, "± s.e.", *short_names(_fields(plan)), "rounds", "state"]
 
 
 def rows(plan: Plan, trials: Sequence[Trial]) -> Iterable[Sequence[Any]]:
-    """The lines of the table, the best trial first; of a trial that did not complete, the last value."""
+    """Returns the lines of the table, the best trial first; an incomplete trial shows its last value."""
     metric = plan.settings.metric
     for trial in ranked(trials, highest=plan.settings.highest):
         drawn = {field_of(name): value for name, value in trial.values.items()}
@@ -54,7 +54,7 @@ def rows(plan: Plan, trials: Sequence[Trial]) -> Iterable[Sequence[Any]]:
 
 
 def group(metric: str, scores: Sequence[float]) -> str:
-    """Mean ± standard error of runs that differ by their seeds alone."""
+    """Returns mean ± standard error of runs that differ only in their seeds."""
     error = standard_error(scores)
     spread = "" if error is None else f" ± {quantity(metric, error)}"
     return f"{metric} {quantity(metric, fmean(scores))}{spread} over {len(scores)} seed{'s' if len(scores) > 1 else ''}"
@@ -63,7 +63,7 @@ def group(metric: str, scores: Sequence[float]) -> str:
 def document(
     plan: Plan, trials: Sequence[Trial], files: dict[str, Path], confirmed: tuple[range, Sequence[float]] | None
 ) -> dict[str, Any]:
-    """The study as one JSON document."""
+    """Returns the study as one JSON document."""
     found = best(trials, highest=plan.settings.highest)
     return {
         "name": plan.name,
@@ -81,7 +81,7 @@ def document(
 
 
 def _fields(plan: Plan) -> list[str]:
-    """What the dimensions set, each once: rates that depend on a choice share a column."""
+    """Returns the fields set by the dimensions, each once: rates that depend on a choice share a column."""
     return list(dict.fromkeys(map(field_of, dimensions(plan.space))))
 
 
@@ -112,7 +112,7 @@ def _toml(plan: Plan, trial: Trial, count: int) -> str:
 
 
 def _without_nulls(tree: Tree) -> Tree:
-    """TOML has none; in a specification they stand for the default."""
+    """Removes nulls: TOML has none; in a specification they mean the default."""
     return {
         name: _without_nulls(cast(Tree, value)) if isinstance(value, dict) else value
         for name, value in tree.items()

@@ -19,12 +19,12 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import quantity
 
 NOT_ITS_VALUES = ("auth.", "broker.", "database.", "dataset.", "host.", "model.", "request.", "server.", "storage.")
-"""What the values of a trial have no part in: such an error ends the command, and the trial is run again."""
+"""Errors unrelated to a trial's values: they end the command, and the trial is run again."""
 LONGEST_NAME = 80
 
 
 def perform(plan: Plan, study: Study, run: Runner) -> None:
-    """Runs the next trial and records how it ended; raises what its values are not to blame for."""
+    """Runs the next trial and records its result; raises errors that are unrelated to its values."""
     number = study.next
     trial, values = study.ask()
     course = _Course(plan, trial)
@@ -51,7 +51,7 @@ def perform(plan: Plan, study: Study, run: Runner) -> None:
 
 
 def run_name(plan: Plan, what: str) -> str:
-    """What a run is called where it is listed among others."""
+    """Returns a run's name in lists."""
     return f"{plan.name[:LONGEST_NAME]}, {what}"
 
 
@@ -65,7 +65,7 @@ def shown_value(value: Any) -> str:
 
 @dataclass
 class _Course:
-    """How far a trial has come; ``scores`` are those of the seeds that are done, ``rounds`` were run in all."""
+    """Progress of a trial; ``scores`` has the results of finished seeds, ``rounds`` the total number of rounds run."""
 
     plan: Plan
     trial: optuna.Trial
@@ -78,9 +78,9 @@ class _Course:
         return {"scores": self.scores, "rounds": self.rounds}
 
     def tell(self, line: RoundLine) -> None:
-        """Shows the round, tells the pruner, and raises ``optuna.TrialPruned`` where the trial is not worth going on.
+        """Shows the round, reports to the pruner, and raises ``optuna.TrialPruned`` if the trial should stop.
 
-        The pruner hears of every evaluated round of the first seed, and of the mean after each further one.
+        The pruner receives every evaluated round of the first seed, and the mean after each further one.
         """
         say(str(line))
         value = measured(line, self.plan.settings.metric)
@@ -102,9 +102,9 @@ class _Course:
 
 
 def measured(line: RoundLine, metric: str) -> float | None:
-    """The metric after a round, None where it was not evaluated.
+    """Returns the metric after a round, None if it was not evaluated.
 
-    Raises ``request.invalid`` if not even the base model has it, ``training.non_finite`` if it is no number.
+    Raises ``request.invalid`` if not even the base model has it, ``training.non_finite`` if it is not finite.
     """
     value = line.metrics.get(metric)
     if value is None and line.number == 0:

@@ -1,4 +1,4 @@
-"""Where the runs of a trial go: into this process, or to a service."""
+"""Runners of a trial's experiments: in this process, or on a service."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ OnRound = Callable[[RoundLine], None]
 
 
 class Runner(Protocol):
-    """Runs a specification to its end and tells every round, the base model first.
+    """Runs a specification to its end and reports every round, the base model first.
 
-    ``key`` names the run for good: one that was under way when the command ended may continue. What ``on_round`` raises
-    stops the run and is raised again; so is what made the run fail, as a :class:`FerretError`.
+    ``key`` identifies the run permanently: a run that was interrupted with the command may continue. An exception of
+    ``on_round`` stops the run and is raised again; a failure of the run is raised as a :class:`FerretError`.
     """
 
     def __call__(self, spec: ExperimentSpec, key: str, on_round: OnRound) -> None: ...
 
 
 class _Told(Exception):
-    """What ``on_round`` raised, told apart from what the simulation raises."""
+    """An exception of ``on_round``, distinguished from the simulation's own."""
 
     def __init__(self, raised: Exception) -> None:
         self.raised = raised
 
 
 def run_here(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
-    """A :class:`Runner` in this process; an error that nobody foresaw is the run's failure, ``internal``."""
+    """Returns a :class:`Runner` in this process; an unforeseen exception becomes the run's failure, ``internal``."""
     from ferret_cli.simulation_output import line
     from ferret_core.simulate import simulate
 
@@ -62,8 +62,9 @@ def run_here(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
 
 
 def runner_at(service: Service) -> Runner:
-    """Runs at ``service``. A run that was under way when the command ended has gone on there, and is found again; one
-    that failed or was cancelled before that was recorded is begun anew."""
+    """Returns a :class:`Runner` on ``service``. A run interrupted with the command has continued there, and is
+    found again. A run that failed or was cancelled before its result was recorded is started again.
+    """
 
     def run(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
         submitted = _submit(service, spec, key)
@@ -88,6 +89,6 @@ def _submit(service: Service, spec: ExperimentSpec, key: str) -> Run:
 
 
 def _cancel(run: Run) -> None:
-    """It may have ended in the meantime."""
+    """Cancels the run, which may have ended in the meantime."""
     with suppress(FerretError):
         run.cancel()

@@ -1,4 +1,4 @@
-"""A study from where it stands to its budget, its best trial once more on the test split, and its files."""
+"""A study's run from its current state to its budget, its best trial once more on the test split, and its files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ferret_core.protocol.errors import FerretError
 
 
 def search(plan: Plan, folder: Path, run: Runner, seeds: range, *, json: bool) -> None:
-    """Runs what is left of the budget, then the best trial with ``seeds``; prints and writes what came of it.
+    """Runs the rest of the budget, then the best trial with ``seeds``; prints and writes the results.
 
-    Whatever ends it earlier leaves the files of the trials so far. Raises ``tune.no_result`` if no trial completed.
+    After an early end, the files have the trials so far. Raises ``tune.no_result`` if no trial completed.
     """
     with opened(plan, folder) as study:
         if done := len(study.trials):
@@ -56,7 +56,9 @@ def _no_result(trials: Sequence[Trial]) -> FerretError:
 
 
 def confirmation_seeds(plan: Plan, count: int) -> range:
-    """The experiment's own seed and those after it; ``request.invalid`` if they reach those of the trials."""
+    """Returns the experiment's own seed and the following ones; raises ``request.invalid`` if they reach the trials'
+    seeds.
+    """
     wanted, tuned = range(plan.seed, plan.seed + count), plan.settings.seeds_of_trials
     if overlap := sorted({*wanted} & {*tuned}):
         message = f"reaches seed {overlap[0]}, which the trials ran with: ask for fewer, or set another seed"
@@ -65,7 +67,9 @@ def confirmation_seeds(plan: Plan, count: int) -> range:
 
 
 def _confirm(plan: Plan, study: Study, best: Trial, wanted: range, run: Runner) -> list[float]:
-    """The metric after the last round for each of the ``wanted`` seeds; one that was measured before is not run."""
+    """Returns the metric after the last round for each of the ``wanted`` seeds; a seed measured before is not run
+    again.
+    """
     return [_score(plan, study, best, seed, run) for seed in wanted]
 
 

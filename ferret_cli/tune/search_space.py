@@ -1,8 +1,8 @@
 """A search space: a part of a specification, a tree of tables, in which some values are dimensions.
 
-This is how they stand in ``[tune]``: ``{ log = [1e-5, 1e-2] }``, ``{ uniform = [0.0, 1.0] }``, ``{ int = [1, 8] }`` and
-``{ log_int = [1, 64] }`` are ranges. ``{ choice = [1, 2] }`` is one of several values, which may be tables with
-dimensions of their own; ``{ choice = { a = {…}, b = {…} } }`` names them.
+The syntax in ``[tune]``: ``{ log = [1e-5, 1e-2] }``, ``{ uniform = [0.0, 1.0] }``, ``{ int = [1, 8] }`` and ``{ log_int
+= [1, 64] }`` are ranges. ``{ choice = [1, 2] }`` is one of several values, which may be tables with further dimensions;
+``{ choice = { a = {…}, b = {…} } }`` names them.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec_file import Tree
 
 BETWEEN = 0.618
-"""A place inside a range that is no round number: fields that take only whole ones refuse it."""
+"""A position inside a range that is not a round number: fields that accept only whole numbers refuse it."""
 
 _LABEL = re.compile(r"\[[^\]]*\]")
 _DOT = re.compile(r"\.(?![^\[]*\])")
-"""Between the parts of a name; labels, in brackets, are left whole."""
+"""Separator of the parts of a name; labels, in brackets, are not split."""
 
 Values = dict[str, Any]
-"""What was drawn, by the name of the dimension: a number, or the label of a choice."""
+"""A drawn point, by the name of the dimension: a number, or the label of a choice."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from ``low`` to ``high``, both included; ``points`` of them, evenly spread, are what a grid tries."""
+    """Numbers from ``low`` to ``high``, both included; a grid tries ``points`` of them, evenly spread."""
 
     low: float
     high: float
@@ -40,7 +40,7 @@ class Range:
     points: int | None
 
     def at(self, share: float) -> float:
-        """The number that lies ``share`` of the way from ``low`` to ``high``."""
+        """Returns the number at ``share`` of the way from ``low`` to ``high``."""
         if share in (0, 1):
             return self.high if share else self.low
         value = self.low + share * (self.high - self.low)
@@ -49,7 +49,9 @@ class Range:
         return round(value) if self.whole else value
 
     def grid(self) -> Sequence[float]:
-        """Every whole number, unless ``points`` says how many; of a range without either, none."""
+        """Returns the grid's points: all whole numbers, unless ``points`` limits them; none for a continuous range
+        without ``points``.
+        """
         if self.points is None:
             return range(round(self.low), round(self.high) + 1) if self.whole else ()
         return list(dict.fromkeys(self.at(place / (self.points - 1)) for place in range(self.points)))
@@ -68,10 +70,9 @@ Draw = Callable[[str, Dimension], Any]
 
 
 def drawn(space: Any, draw: Draw, name: str = "") -> Any:
-    """The part of a specification that the space is where each dimension is what ``draw`` makes of it.
+    """Returns the space's part of a specification, with each dimension set by ``draw``.
 
-    A dimension's name is its dotted path; below a choice the label stands in brackets:
-    ``algorithm.local[sgd].momentum``.
+    A dimension's name is its dotted path; below a choice the label is in brackets: ``algorithm.local[sgd].momentum``.
     """
     match space:
         case Range():
@@ -87,7 +88,7 @@ def drawn(space: Any, draw: Draw, name: str = "") -> Any:
 
 
 def dimensions(space: Any, name: str = "") -> dict[str, Dimension]:
-    """All dimensions by name, in the order in which they stand."""
+    """Returns all dimensions by name, in the order of their declaration."""
     match space:
         case Range():
             return {name: space}
@@ -101,18 +102,18 @@ def dimensions(space: Any, name: str = "") -> dict[str, Dimension]:
 
 
 def field_of(name: str) -> str:
-    """The field of the specification that a dimension sets, whatever choices it lies below."""
+    """Returns the field of the specification that a dimension sets, without the choices above it."""
     return _LABEL.sub("", name)
 
 
 def short_names(names: Iterable[str]) -> list[str]:
-    """The last parts of different names of dimensions, as many as tell them apart."""
+    """Returns the shortest suffix of each dimension's name that distinguishes it."""
     parts = [_DOT.split(name) for name in names]
     return [_shortest(name, [other for other in parts if other != name]) for name in parts]
 
 
 def corners(space: Any) -> Iterator[Any]:
-    """Parts of a specification in which every end, inside and option of every dimension comes up at least once.
+    """Yields parts of a specification that cover every end, inside and option of every dimension at least once.
 
     One dimension at a time leaves its first value.
     """
@@ -131,7 +132,7 @@ def corners(space: Any) -> Iterator[Any]:
 
 
 def size(space: Any) -> int:
-    """The number of combinations that :func:`grid` makes."""
+    """Returns the number of combinations that :func:`grid` makes."""
     match space:
         case Range():
             return len(space.grid())
@@ -144,7 +145,7 @@ def size(space: Any) -> int:
 
 
 def grid(space: Any, name: str = "") -> Iterator[Values]:
-    """Every combination of the dimensions' points, the last dimension changing fastest."""
+    """Yields every combination of the dimensions' points, the last dimension changing fastest."""
     match space:
         case Range():
             yield from ({name: value} for value in space.grid())
@@ -169,24 +170,24 @@ def _shortest(name: Sequence[str], others: Sequence[Sequence[str]]) -> str:
 
 
 RANGES = {"log": (True, False), "uniform": (False, False), "int": (False, True), "log_int": (True, True)}
-"""By kind: whether it spans factors rather than steps, and whether its values are whole."""
+"""By kind: True for a logarithmic range, and True for whole numbers."""
 CHOICE, UNSET, POINTS = "choice", "unset", "points"
 FORMS = "{ log = [1e-5, 1e-2] }, { uniform = [0.0, 1.0] }, { int = [1, 8] }, { log_int = [1, 64] }, { choice = [1, 2] }"
 _NO_BRACKETS = str.maketrans("[]", "()")
-"""They stand around labels."""
+"""Translation of brackets inside labels, because names enclose labels in brackets."""
 
 
 def parsed(table: Tree, path: str) -> Tree:
-    """The space that stands in the TOML table ``path``; ``spec.invalid`` about the first dimension that is none."""
+    """Reads the space in the TOML table ``path``; raises ``spec.invalid`` about the first invalid dimension."""
     return {name: _parsed(value, f"{path}.{name}", bare=False) for name, value in table.items()}
 
 
 def _parsed(value: Any, path: str, *, bare: bool) -> Any:
-    """``bare`` values, which belong to an option of a choice, may stand beside dimensions."""
+    """Reads a table; ``bare`` values, which belong to an option of a choice, may appear next to dimensions."""
     if not isinstance(value, dict):
         if bare:
             return value
-        raise _wrong(path, value, f"is no range: write one of {FORMS}")
+        raise _wrong(path, value, f"is not a range: write one of {FORMS}")
     table = cast(Tree, value)
     kinds = [kind for kind in (*RANGES, CHOICE) if kind in table]
     if not kinds:
@@ -201,11 +202,11 @@ def _range(kind: str, table: Tree, path: str) -> Range:
     _only(table, {kind, POINTS}, path)
     low, high = _ends(table[kind], f"{path}.{kind}", whole=whole)
     if log and low <= 0:
-        message = f"must lie above 0, as factors do: use {'int' if whole else 'uniform'}, or another lower end"
+        message = f"must be above 0, as factors do: use {'int' if whole else 'uniform'}, or another lower end"
         raise _wrong(f"{path}.{kind}", [low, high], message)
     points = table.get(POINTS)
     if points is not None and (type(points) is not int or not 2 <= points <= MOST_TRIALS):
-        raise _wrong(f"{path}.{POINTS}", points, f"is no number of points: give 2 to {MOST_TRIALS}")
+        raise _wrong(f"{path}.{POINTS}", points, f"is not a number of points: give 2 to {MOST_TRIALS}")
     return Range(low, high, log, whole, points)
 
 
@@ -213,7 +214,7 @@ def _ends(ends: Any, field: str, *, whole: bool) -> tuple[float, float]:
     allowed = (int,) if whole else (int, float)
     given = cast(Sequence[Any], ends) if isinstance(ends, list) else ()
     if len(given) != 2 or not all(type(end) in allowed and math.isfinite(end) for end in given):
-        raise _wrong(field, ends, f"is no range: give its two ends, {'whole ' if whole else ''}numbers")
+        raise _wrong(field, ends, f"is not a range: give its two ends, {'whole ' if whole else ''}numbers")
     low, high = given
     if low == high:
         raise _wrong(field, ends, "is an empty range: give two different ends, or set the value itself")
@@ -226,7 +227,7 @@ def _choice(table: Tree, path: str) -> Choice:
     _only(table, {CHOICE, UNSET}, path)
     field, given = f"{path}.{CHOICE}", table[CHOICE]
     if not isinstance(given, list | dict):
-        raise _wrong(field, given, "is no choice: give an array of values, or a table that names them")
+        raise _wrong(field, given, "is not a choice: give an array of values, or a table that names them")
     if isinstance(given, dict):
         labelled = list(cast(Tree, given).items())
     else:
@@ -244,7 +245,7 @@ def _choice(table: Tree, path: str) -> Choice:
 
 
 def _label(option: Any) -> str:
-    """The option as it is told apart from the others; a table by its plain values."""
+    """Returns the option's label; a table is labelled by its plain values."""
     match option:
         case str():
             return option
@@ -261,7 +262,7 @@ def _label(option: Any) -> str:
 
 def _only(table: Tree, known: set[str], path: str) -> None:
     if other := sorted(table.keys() - known):
-        message = f"does not belong beside {', '.join(sorted(known & table.keys()))}: take it out"
+        message = f"cannot be combined with {', '.join(sorted(known & table.keys()))}: take it out"
         raise _wrong(f"{path}.{other[0]}", table[other[0]], message)
 
 

@@ -1,4 +1,4 @@
-"""What ``[tune]`` says of the search itself, beside the dimensions."""
+"""Settings of the search in ``[tune]``, in addition to the dimensions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ferret_core.protocol.metrics import METRICS, names_of
 from ferret_core.protocol.spec import Seed, StrictModel
 
 FIRST_SEED = 1001
-"""The trials' own seeds count from here: those of runs that are reported usually count from 0 or 1."""
+"""First seed of trials; reported runs usually count from 0 or 1."""
 USUAL_TRIALS = 20
 MOST_TRIALS = 10_000
 
 
 class Settings(StrictModel):
-    """A search: its budget, what it measures, how it draws and when it prunes."""
+    """A search: its budget, its metric, its sampler and its pruner."""
 
     trials: int | None = Field(
         default=None,
@@ -27,20 +27,21 @@ class Settings(StrictModel):
     seeds: int = Field(
         default=1, ge=1, le=100, description="Runs of each trial, with seeds 1001, 1002, …; their mean is its value"
     )
-    metric: str = Field(default="eval_loss", description="What is made as good as possible, after the last round")
+    metric: str = Field(default="eval_loss", description="Metric to optimise, after the last round")
     sampler: Literal["tpe", "random", "grid"] = Field(
         default="tpe", description="tpe: learns from the trials so far; random; grid: every combination of points"
     )
     pruner: Literal["median", "halving", "hyperband", "none"] = Field(
         default="median",
-        description="median: ends a trial whose best round so far is worse than the median of the completed trials; "
-        "halving, hyperband: keep the better part of the trials at rounds 1, 3, 9, … times warmup_rounds",
+        description="median: ends a trial if its best round so far is worse than the median of the "
+        "completed trials; halving, hyperband: keep the better part of the trials at "
+        "rounds 1, 3, 9, … times warmup_rounds",
     )
     startup_trials: int = Field(
         default=5, ge=1, le=MOST_TRIALS, description="Trials drawn at random, and completed before median prunes"
     )
     warmup_rounds: int = Field(default=1, ge=1, le=1_000_000, description="Rounds before a trial may be pruned")
-    seed: Seed = Field(default=0, description="Of the sampler")
+    seed: Seed = Field(default=0, description="Seed of the sampler")
 
     @field_validator("metric")
     @classmethod
@@ -51,7 +52,7 @@ class Settings(StrictModel):
 
     @property
     def highest(self) -> bool:
-        """Whether more of the metric is better."""
+        """True if a higher metric is better."""
         return METRICS[self.metric].better == "high"
 
     @property

@@ -1,7 +1,7 @@
-"""A plan's trials, kept by Optuna in one SQLite file in the study's folder.
+"""A plan's trials, stored by Optuna in one SQLite file in the study's folder.
 
-SQLite commits or undoes: whenever the process is killed, the file holds every trial that has ended. The trial that was
-under way counts for nothing and is drawn again, with the same values: the sampler is seeded anew for each trial.
+SQLite commits or undoes: whenever the process is killed, the file holds every trial that has ended. An interrupted
+trial is dropped and drawn again, with the same values: each trial has its own sampler seed.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ FILE = "study.db"
 LOCK = "study.lock"
 NAME = "ferret"
 REDUCTION = 3
-"""Hyperband's η: one trial in η goes on, to η times the rounds."""
+"""Hyperband's η: one trial in η continues, to η times the rounds."""
 MAY_CHANGE = f"{TABLE}.trials"
-"""A longer budget continues a study."""
+"""The setting that may change in a continued study: the budget."""
 
 
 @contextmanager
 def opened(plan: Plan, folder: Path) -> Generator[Study]:
-    """The study in the existing ``folder``, begun there if there is none.
+    """Opens the study in the existing ``folder``; creates it if it is missing.
 
-    Raises ``tune.in_use`` while another process runs it, ``tune.changed`` if it was begun with another plan.
+    Raises ``tune.in_use`` while another process runs it, ``tune.changed`` if it was created with another plan.
     """
     with _taken(folder):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -68,12 +68,12 @@ class Study:
 
     @property
     def key(self) -> str:
-        """What tells this study's runs apart from those of any other on a server."""
+        """The id that distinguishes this study's runs from all others on a server."""
         return self._study.user_attrs["key"]
 
     @property
     def trials(self) -> list[Trial]:
-        """Those that have ended, in their order; one that was killed is none."""
+        """The trials that have ended, in order; a killed trial is not included."""
         ended = self._study.get_trials(deepcopy=False, states=[TrialState.COMPLETE, TrialState.PRUNED])
         return [_trial(number, found) for number, found in enumerate(ended, 1)]
 
@@ -83,7 +83,7 @@ class Study:
         return len(self.trials) + 1
 
     def ask(self) -> tuple[optuna.Trial, Values]:
-        """Begins the next trial; what the sampler draws for it is the same whenever it is asked."""
+        """Begins the next trial; the sampler draws the same values on every call."""
         self._study.sampler = _sampler(self._plan, self.next)
         trial = self._study.ask()
         self._plan.draw(lambda name, dimension: _suggested(trial, name, dimension))
@@ -98,12 +98,13 @@ class Study:
         self._study.tell(trial, state=TrialState.PRUNED)
 
     def fail(self, trial: optuna.Trial, failure: FerretError, **kept: Any) -> None:
-        """Optuna is told that the trial was pruned: its samplers learn from these, and ignore failures, so they would
-        come back to rates that diverge."""
+        """Records the failure as pruned for Optuna: its samplers learn from pruned trials and ignore failures, so they
+        would otherwise repeat rates that diverge.
+        """
         self.prune(trial, failure=failure.summary(), **kept)
 
     def recall(self, name: str) -> Any:
-        """What was remembered under this name; None if nothing was."""
+        """Returns the value stored under this name; None without one."""
         return self._study.user_attrs.get(name)
 
     def remember(self, name: str, value: Any) -> None:
@@ -126,7 +127,7 @@ class Study:
 
 
 class GridPoint(BaseSampler):
-    """Draws one point that is known beforehand."""
+    """A sampler that draws one given point."""
 
     def __init__(self, point: Values) -> None:
         self._point = point
@@ -157,7 +158,7 @@ def _storage(path: Path) -> RDBStorage:
         return RDBStorage(f"sqlite:///{path.resolve()}")
     except Exception as error:
         reason = str(error).partition("\n")[0]
-        message = f"is no study that this version can read ({reason}): choose another folder with --out"
+        message = f"is not a study that this version can read ({reason}): choose another folder with --out"
         raise FerretError.of_field("request.invalid", "--out", str(path), message) from error
 
 
@@ -202,7 +203,7 @@ def _trial(number: int, found: FrozenTrial) -> Trial:
 
 
 def _leaves(tree: Tree, path: str = "") -> Tree:
-    """The values of the tree by their dotted names, as they are when they have been stored."""
+    """Returns the values of the tree by their dotted names, in the form that they have after storing."""
     found: Tree = {}
     for name, value in tree.items():
         below = f"{path}.{name}" if path else name

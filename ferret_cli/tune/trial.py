@@ -1,4 +1,4 @@
-"""A trial that has ended: what was drawn, what came of it."""
+"""A trial that has ended: its drawn values and its result."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ferret_cli.tune.search_space import Values
 
 
 class Trial(NamedTuple):
-    """``scores`` are the metric after the last round, by seed; ``curve`` what the pruner was told, by round.
+    """Result of a trial. ``scores`` has the metric after the last round, by seed; ``curve`` the reports to the pruner,
+    by round.
 
-    A failed trial has a ``failure``, the problem that ended it; ``rounds`` were run in all, over all seeds.
+    A failed trial has a ``failure``, the problem that ended it; ``rounds`` is the total over all seeds.
     """
 
     number: int
@@ -31,7 +32,7 @@ class Trial(NamedTuple):
 
     @property
     def reached(self) -> float | None:
-        """The value; of a trial that did not complete, the last that the pruner was told, if any."""
+        """The value; for an incomplete trial, the last report to the pruner, if any."""
         return self.value if self.value is not None else next(reversed(list(self.curve.values())), None)
 
     @property
@@ -40,12 +41,12 @@ class Trial(NamedTuple):
 
 
 def standard_error(values: Sequence[float]) -> float | None:
-    """Of the mean: the sample's standard deviation over √n; None for fewer than two values."""
+    """The standard error of the mean: the sample's standard deviation over √n; None for fewer than two values."""
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
 def ranked(trials: Sequence[Trial], *, highest: bool) -> list[Trial]:
-    """The completed ones from the best to the worst, then those that were pruned, then those that failed."""
+    """Returns completed trials from the best to the worst, then pruned, then failed ones."""
     completed = [(trial.value, trial) for trial in trials if trial.value is not None]
     best = sorted(completed, key=lambda pair: -pair[0] if highest else pair[0])
     return [trial for _, trial in best] + [
@@ -54,6 +55,6 @@ def ranked(trials: Sequence[Trial], *, highest: bool) -> list[Trial]:
 
 
 def best(trials: Sequence[Trial], *, highest: bool) -> Trial | None:
-    """The completed trial with the best mean; None if none completed."""
+    """Returns the completed trial with the best mean; None if none completed."""
     first = next(iter(ranked(trials, highest=highest)), None)
     return first if first and first.state == "complete" else None

@@ -1,1 +1,1 @@
-"""From a round's contributions to the next model: filters, guards, noise, and statistics of the update."""
+"""Aggregation of a round's contributions into the next model: filters, guards, noise, and statistics of the update."""

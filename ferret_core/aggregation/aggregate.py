@@ -1,9 +1,9 @@
-"""Aggregation: moves the model one round on, by those of the round's contributions that do it no harm.
+"""Aggregation: moves the model one round on by the contributions that pass the filters and guards.
 
-filter     contributions whose norm is far beyond the round's are clipped or rejected; so, if the specification asks for
-           it, are those whose direction differs from the others'
+filter     contributions far beyond the round's norm are clipped or rejected; if the specification requests it,
+           contributions with a direction different from the others' are rejected too
 candidate  the rest is aggregated into an update, which gives the candidate for the next model
-guard      a candidate that breaks the model is rolled back, and made again without the culprits; a step that raises the
+guard      a candidate that breaks the model is rolled back and rebuilt without the culprits; a step that raises the
            loss too far is halved
 record     the candidate becomes the model, with its record in the ledger and the statistics of its update
 """
@@ -31,8 +31,9 @@ from ferret_core.replica.replica import Contributions, Replica
 
 
 class AggregatedRound(NamedTuple):
-    """A round's entry in the ledger; its noise, where its updates were projected; the statistics of its update; and, by
-    metric, what was measured on development sequences."""
+    """Result of an aggregation: the ledger entry, the noise (None without projection), the update's statistics, and
+    the metrics on development sequences.
+    """
 
     entry: LedgerEntry
     noise: ProjectionNoise | None
@@ -47,10 +48,10 @@ def aggregate_round(
     guard: LossGuard | None = None,
     signatures: Sequence[Signature] = (),
 ) -> AggregatedRound:
-    """Moves ``replica`` to the next round by those of the ``contributions`` that do it no harm.
+    """Moves ``replica`` to the next round by the ``contributions`` that pass the filters and guards.
 
-    Without a ``guard`` only weights that are not finite break a model. ``signatures`` are those of the contributions
-    that are signed, and go into the record.
+    Without a ``guard`` only non-finite weights break a model. ``signatures`` has the signatures of the signed
+    contributions; they go into the record.
 
     Raises ``noise.too_large``, before anything is moved, where random directions would add too much noise. Raises
     ``round.diverged`` where fewer than half of the contributions are left, or where the round breaks the model and no

@@ -1,4 +1,4 @@
-"""Candidates for the next model: an update, and what the model is like that it leads to."""
+"""Candidates for the next model: an update, and the state of the resulting model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ferret_core.replica.replica import Replica
 
 
 class Candidate(NamedTuple):
-    """The model at 2^-``halvings`` of an update's step: its loss, and if it must not count why it is ``broken``.
+    """The model at 2^-``halvings`` of an update's step: its loss, and the reason if it is ``broken``.
 
-    ``half_loss`` is the loss at half of the whole step, where that is measured.
+    ``half_loss`` is the loss at half of the whole step, if measured.
     """
 
     update: bytes
@@ -29,14 +29,14 @@ class Candidate(NamedTuple):
 
     @property
     def step(self) -> float:
-        """How much of the update's step is taken."""
+        """The fraction of the update's step that is applied."""
         return 0.5**self.halvings
 
 
 class CandidateBuilder:
-    """Makes candidates from the model at which ``replica`` stands, its ``base``; the replica holds the last one made.
+    """Builds candidates from ``base``, the current model of ``replica``; the replica holds the last one built.
 
-    ``loss_before`` is the base's loss, NaN without a ``guard``. Beyond ``loss_limit`` a candidate is broken.
+    ``loss_before`` is the base's loss, NaN without a ``guard``. A candidate with a loss above ``loss_limit`` is broken.
     """
 
     def __init__(self, replica: Replica, guard: LossGuard | None) -> None:
@@ -49,16 +49,18 @@ class CandidateBuilder:
             self.loss_limit = explosion_limit(self.loss_before, replica.spec.robust.explosion)
 
     def build(self, selection: Selection) -> Candidate:
-        """From the contributions that count; where the step is guarded, the loss is measured at half of it too."""
+        """Builds a candidate from the selected contributions; with a step guard, also measures the loss at half of the
+        step.
+        """
         return self._build(selection, (), measure_half=self.replica.spec.server.guards_step)
 
     def build_without(self, selection: Selection, excluded: Collection[str]) -> Candidate:
-        """The same without those of the ``excluded`` participants, and without the loss at half of the step."""
+        """Builds the candidate without the ``excluded`` participants, and without the loss at half of the step."""
         return self._build(selection, excluded, measure_half=False)
 
     def _build(self, selection: Selection, excluded: Collection[str], *, measure_half: bool) -> Candidate:
         try:
-            # A broken round may leave the range of numbers, which is found by its result.
+            # A broken round may overflow; its result shows that.
             with np.errstate(over="ignore", invalid="ignore"):
                 update = self.replica.aggregate(selection.read(excluded), selection.factors)
                 half_loss = math.nan
@@ -72,7 +74,7 @@ class CandidateBuilder:
             return Candidate(b"", math.inf, "the update is not finite")
 
     def apply(self, update: bytes, halvings: int = 0) -> Candidate:
-        """Moves the replica, which stands at its base, by 2^-``halvings`` of the update's step."""
+        """Moves the replica from its base by 2^-``halvings`` of the update's step."""
         self.replica.apply(update, halvings)
         if not finite(self.replica.model):
             return Candidate(update, math.inf, "the weights are not finite", halvings=halvings)
@@ -83,11 +85,11 @@ class CandidateBuilder:
         return Candidate(update, loss, broken, halvings=halvings)
 
     def roll_back(self) -> None:
-        """The replica is back at its base."""
+        """Restores the replica to its base."""
         self.replica.restore(self.base)
 
     def accept(self, selection: Selection, candidate: Candidate) -> None:
-        """The candidate, at which the replica stands, is the round's model.
+        """Accepts the candidate that the replica holds as the round's model.
 
         Raises ``round.diverged``, with the replica at its base, where it is broken.
         """

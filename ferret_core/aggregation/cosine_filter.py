@@ -1,14 +1,15 @@
-"""The cosine filter: rejects an update that does not point where the others' do.
+"""The cosine filter: rejects an update with a direction that differs from the others'.
 
 After Cao et al., "FLTrust: Byzantine-robust Federated Learning via Trust Bootstrapping", NDSS 2021,
-https://arxiv.org/abs/2012.13995, who compare each update's direction with that of trusted data; here with the others':
+https://arxiv.org/abs/2012.13995, who compare each update's direction with that of trusted data; here it is compared
+with the others':
 
     Δ = Σ wᵢ Δᵢ, weights w that sum to 1;  Rᵢ = Δ − wᵢ Δᵢ, what the others send
     aᵢ = ⟨Δᵢ, Rᵢ⟩ / (‖Δᵢ‖ ‖Rᵢ‖)
     aᵢ < agree · median(a): the contribution is rejected, the least first, at most a third of all
 
-Directions drawn at random have a cosine of 1/√d in d dimensions. Where the median is not beyond ``CLEAR`` times that,
-nobody is rejected: the data differ too much, or the sketches are too small.
+Directions drawn at random have a cosine of 1/√d in d dimensions. If the median is not above ``CLEAR`` times that,
+nothing is rejected: the data differ too much, or the sketches are too small.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Tensors = Mapping[str, torch.Tensor]
 
 
 def filter_by_cosine(replica: Replica, selection: Selection) -> Selection:
-    """The selection without the outliers; unchanged where the rule is another, or too few contributions count."""
+    """Returns the selection without the outliers; unchanged under another rule, or if too few contributions count."""
     accepted = selection.accepted
     if replica.spec.robust.rule != "agree" or len(accepted) < MEDIAN_OF:
         return selection
@@ -45,7 +46,7 @@ def filter_by_cosine(replica: Replica, selection: Selection) -> Selection:
 
 
 def cosine_with_others(update: Tensors, mean: Tensors, share: float) -> float:
-    """aᵢ in fp64, of Δᵢ, Δ and wᵢ; 0 for a participant that moves nothing, or where the others move nothing."""
+    """Returns aᵢ in fp64, from Δᵢ, Δ and wᵢ; 0 if the participant's update or the sum of the others' is zero."""
     cross, square = dot(update, mean), dot(update, update)
     others = dot(mean, mean) - 2 * share * cross + share**2 * square
     length = math.sqrt(max(square, 0.0) * max(others, 0.0))
@@ -53,7 +54,7 @@ def cosine_with_others(update: Tensors, mean: Tensors, share: float) -> float:
 
 
 def find_outliers(spec: RobustSpec, cosines: Sequence[float], size: int) -> dict[int, str]:
-    """The positions of those to reject, and why; ``size`` is d, the number of tuned weights."""
+    """Returns the positions to reject, with reasons; ``size`` is d, the number of tuned weights."""
     median = float(lower_median(np.array(cosines)))
     if median <= CLEAR / math.sqrt(size):
         return {}
@@ -68,5 +69,5 @@ def find_outliers(spec: RobustSpec, cosines: Sequence[float], size: int) -> dict
 
 @torch.no_grad()
 def dot(left: Tensors, right: Tensors) -> float:
-    """⟨left, right⟩ over all parameters, summed in fp64 over parameters."""
+    """Returns ⟨left, right⟩ over all parameters, summed in fp64 over parameters."""
     return math.fsum(float(torch.sum(left[name] * right[name], dtype=torch.float64)) for name in left)

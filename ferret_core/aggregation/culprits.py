@@ -1,4 +1,4 @@
-"""Culprits: the participants without whom a broken round is sound, found by leaving one out at a time."""
+"""Culprits: participants that break a round, searched by leave-one-out."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from ferret_core.aggregation.candidate import Candidate, CandidateBuilder
 from ferret_core.aggregation.selection import Selection
 
 MAX_TRIALS = 16
-"""Candidates that are built, at most, in the search for the culprits of a round."""
+"""Maximum number of candidates built in the search for the culprits of a round."""
 
 
 def reject_culprits(
     builder: CandidateBuilder, selection: Selection, candidate: Candidate
 ) -> tuple[Selection, Candidate]:
-    """The selection without the culprits and its candidate, at which the replica stands; what is given where that is
-    sound, or where no culprits are found.
+    """Returns the selection without the culprits and its candidate, held by the replica; returns the input if it is
+    sound, or if no culprits are found.
 
     Raises ``round.diverged``, with the replica at its base, where fewer than half of the contributions are left.
     """
@@ -27,9 +27,10 @@ def reject_culprits(
 
 
 def find_culprits(builder: CandidateBuilder, selection: Selection) -> list[str]:
-    """Those whose absence lowers the loss most, until the round is sound; the longest updates are tried first.
+    """Returns the participants to exclude, each with the largest drop of the loss, until the round is sound.
+    The longest updates are tried first.
 
-    The replica stands at its base, before and after.
+    The replica is at its base before and after.
     """
     suspects = sorted(selection.accepted, key=lambda each: -each.norms.total)
     culprits: list[str] = []

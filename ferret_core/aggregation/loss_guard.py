@@ -1,6 +1,6 @@
-"""The loss guard: a few sequences that say, before a round counts, whether its model still works.
+"""The loss guard: checks a round's model on a few sequences before the round counts.
 
-They are development sequences where the server has set some aside, and else a few of those that are held out.
+It uses development sequences if the server has set some aside, else some of the held-out ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SEQUENCES = 8
 LEAST_LOSS = 1.0
-"""Nats per token: below it, a few sequences rise and fall by large factors that mean nothing."""
+"""Nats per token: below it, the loss of a few sequences fluctuates by large, meaningless factors."""
 
 
 class LossGuard:
@@ -35,12 +35,12 @@ class LossGuard:
 
     @classmethod
     def of(cls, replica: Replica, data: FederatedData) -> Self:
-        """Over the development examples, or else at most ``SEQUENCES`` of the held-out ones, at even distances."""
+        """Creates a guard on the development examples, or else on at most ``SEQUENCES`` evenly spaced held-out ones."""
         chosen = data.development or _few(data.held_out)
         return cls(shard_of(chosen, replica.tokenizer, replica.context, replica.spec.prompt.template))
 
     def loss(self, model: nn.Module) -> float:
-        """Nats per token; infinite for a model that gives no numbers."""
+        """Returns the loss in nats per token; infinite if it is not finite."""
         try:
             return total_loss(model, self._shard, SEQUENCES).mean
         except FerretError as error:
@@ -49,13 +49,13 @@ class LossGuard:
             return math.inf
 
     def loss_of(self, digest: str, model: nn.Module) -> float:
-        """The loss of the model with ``digest``, which is measured only where it was not the last to be remembered."""
+        """Returns the loss of the model with ``digest``; measures it only if it is not the last remembered one."""
         if digest != self._digest:
             self.remember(digest, self.loss(model))
         return self._loss
 
     def remember(self, digest: str, loss: float) -> None:
-        """A round's last loss is the one that the next round begins with."""
+        """Remembers a round's last loss; the next round begins with it."""
         self._digest, self._loss = digest, loss
 
 
@@ -65,5 +65,5 @@ def _few(items: Sequence[T]) -> list[T]:
 
 
 def explosion_limit(before: float, explosion: float) -> float:
-    """The loss beyond which a round that began at ``before`` has exploded."""
+    """Returns the loss above which a round that began at ``before`` has exploded."""
     return explosion * max(before, LEAST_LOSS)

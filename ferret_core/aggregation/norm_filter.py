@@ -11,7 +11,7 @@ from ferret_core.server.norm_clipping import check_norms
 
 
 def filter_by_norm(replica: Replica, selection: Selection) -> Selection:
-    """The selection, with the factors of the clipped and without those that are rejected."""
+    """Returns the selection with the factors of clipped contributions and without rejected ones."""
     verdicts = check_norms(replica.spec.robust, selection.norms, weights_norm(replica.model))
     by_name = {each.participant: verdict for each, verdict in zip(selection.accepted, verdicts, strict=True)}
     factors = {name: verdict.factor for name, verdict in by_name.items() if verdict.factor != 1}

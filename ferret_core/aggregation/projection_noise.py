@@ -1,13 +1,14 @@
-"""The noise that random directions add to the weights, held against the weights themselves: before it drowns them.
+"""Noise of random directions in the weights, relative to the weights, with a limit.
 
-A reconstruction is the update plus noise of mean zero (docs/projection.md). Its energy is a multiple of the update's.
-So it is expected before round 1, from the options and the length that local training is expected to have, and measured
-in every round, from the lengths that the contributions carry. Of N participants with seeds of their own
+A reconstruction is the update plus noise of mean zero (docs/projection.md). The noise's energy is a multiple of the
+update's. So it is predicted before round 1, from the options and the expected norm of local training, and measured in
+every round, from the norms in the contributions. With N participants and separate seeds,
 
     σ_l = a · √(Σᵢ (nᵢ / Σ nⱼ)² · ‖noiseᵢ,l‖² / d_l)
 
-is what a round of server rate a adds to every weight of block l. Under one shared seed all make the same error, and the
-lengths add up instead of their squares: a bound from above. The measure is σ_l over the RMS of the block's weights.
+is the noise that a round of server rate a adds to every weight of block l. Under one shared seed all make the same
+error, and the norms add up instead of their squares: an upper bound. The measure is σ_l over the RMS of the block's
+weights.
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ if TYPE_CHECKING:
     from ferret_core.replica.replica import Replica
 
 MOST = 0.5
-"""Of the weights' RMS: beyond it a round is refused. docs/results/size/size.md has runs on either side."""
+"""Maximum noise, relative to the weights' RMS: above it a round is refused. docs/results/size/size.md has runs on
+either side.
+"""
 ADVISED = 0.1
-"""What the advice leads to."""
+"""Target of the advice, relative to the weights' RMS."""
 METRIC = "weight_noise"
 
 
 class ProjectionNoise(NamedTuple):
-    """By block: its name, its number of weights, the RMS per weight of a round's noise, and that of the weights."""
+    """By block: its name, its number of weights, the RMS per weight of a round's noise, and the RMS of the weights."""
 
     blocks: tuple[str, ...]
     sizes: Array
@@ -49,7 +52,7 @@ class ProjectionNoise(NamedTuple):
 
     @property
     def ratios(self) -> Array:
-        """fp64 (L,): noise over weights; 0 for a block whose weights are all 0, which noise cannot drown."""
+        """fp64 (L,): noise over weights; 0 for a block of zero weights, in which noise is harmless."""
         return np.divide(self.noise, self.weights, out=np.zeros_like(self.noise), where=self.weights > 0)
 
     @property
@@ -58,7 +61,7 @@ class ProjectionNoise(NamedTuple):
         return float(np.sqrt((self.sizes * self.ratios**2).sum() / self.sizes.sum()))
 
     def metrics(self, *, by_block: bool) -> dict[str, float]:
-        """In percent, of the whole model and of every block."""
+        """Returns the noise in percent, of the whole model and of every block."""
         each = dict(zip(self.blocks, self.ratios.tolist(), strict=True)) if by_block else {}
         return {METRIC: 100 * self.total} | {f"{METRIC}/{name}": 100 * ratio for name, ratio in each.items()}
 
@@ -66,9 +69,9 @@ class ProjectionNoise(NamedTuple):
 def expected(
     experiment: ResolvedExperiment, shapes: Shapes, weights: Sequence[float], examples: int | None
 ) -> ProjectionNoise | None:
-    """That of round 1; None where nothing is projected, or the steps cannot be counted.
+    """Returns the noise of round 1; None without projection, or if the steps cannot be counted.
 
-    ``weights`` are the RMS by block of the weights, ``examples`` how many a participant has.
+    ``weights`` is the RMS of the weights by block, ``examples`` the number per participant.
     """
     projection = experiment.traits.projection
     if projection is None or (projection.local.epochs is not None and examples is None):
@@ -79,19 +82,19 @@ def expected(
 
 
 def of_base(replica: Replica, data: FederatedData) -> ProjectionNoise | None:
-    """What is expected of round 1 from the base model, which ``replica`` holds."""
+    """Returns the expected noise of round 1 from the base model, held by ``replica``."""
     return expected(replica.experiment, replica.shapes, replica.block_weights(), data.typical_examples)
 
 
 def check_base(replica: Replica, data: FederatedData) -> None:
-    """Raises ``noise.too_large`` where the first round would drown the base model."""
+    """Raises ``noise.too_large`` if the first round would exceed the limit on the base model."""
     check(of_base(replica, data), replica.experiment, replica.shapes, "is expected to add")
 
 
 def of_round(replica: Replica, norms: Sequence[Norms], shares: Sequence[float]) -> ProjectionNoise | None:
-    """What the round that follows would add by contributions with these ``norms``, which count by these ``shares``.
+    """Returns the expected noise of the next round from contributions with these ``norms`` and weighted by ``shares``.
 
-    Raises ``noise.too_large`` where it would drown the model.
+    Raises ``noise.too_large`` if it exceeds the limit.
     """
     experiment, shapes, number = replica.experiment, replica.shapes, replica.round + 1
     noise = measure(experiment, shapes, replica.block_weights(), norms, shares, number)
@@ -107,8 +110,9 @@ def measure(
     shares: Sequence[float],
     round_number: int,
 ) -> ProjectionNoise | None:
-    """That of a round whose contributions have these ``norms`` and count by these ``shares``; None where nothing is
-    projected."""
+    """Returns the noise of a round from contributions with these ``norms`` and weighted by ``shares``; None without
+    projection.
+    """
     spec, projection = experiment.spec, experiment.traits.projection
     if projection is None:
         return None
@@ -122,9 +126,9 @@ def measure(
 
 
 def check(noise: ProjectionNoise | None, experiment: ResolvedExperiment, shapes: Shapes, when: str) -> None:
-    """Raises ``noise.too_large`` where it is refused (:func:`exceeds_limit`).
+    """Raises ``noise.too_large`` if the noise is refused (:func:`exceeds_limit`).
 
-    ``when`` says in the message which round's it is, and whether it was measured.
+    ``when`` names the round in the message, and the kind of figure, measured or expected.
     """
     if noise is None or not exceeds_limit(noise, experiment):
         return
@@ -140,15 +144,16 @@ def check(noise: ProjectionNoise | None, experiment: ResolvedExperiment, shapes:
 
 
 def exceeds_limit(noise: ProjectionNoise, experiment: ResolvedExperiment) -> bool:
-    """Whether the noise is more than ``MOST`` of the weights, and neither the algorithm's guard is off nor the step one
-    that what the noise does to the loss decides about."""
+    """Returns True if the noise exceeds ``MOST`` of the weights, unless the algorithm's guard is off or the step guard
+    limits the step by the noise's effect on the loss.
+    """
     return _projection(experiment).guard and experiment.spec.server.step == "fixed" and noise.total > MOST
 
 
 def remedies(
     noise: ProjectionNoise, experiment: ResolvedExperiment, shapes: Shapes, to: float = ADVISED
 ) -> Mapping[str, str]:
-    """By kind, the changes each of which alone brings the noise down to ``to`` of the weights' RMS."""
+    """Returns, by kind, changes that each lower the noise to ``to`` of the weights' RMS."""
     spec, projection = experiment.spec, _projection(experiment)
     factor = noise.total / to
     d, K = count(shapes), projection.total(projection.cut(shapes))
@@ -166,23 +171,23 @@ def remedies(
 
 
 def _projection(experiment: ResolvedExperiment) -> Projecting:
-    """Where there is noise, something is projected."""
+    """Returns the projection, which exists whenever there is noise."""
     assert experiment.traits.projection is not None
     return experiment.traits.projection
 
 
 def participants_of(spec: ExperimentSpec) -> int:
-    """How many a round's update is the mean of."""
+    """Returns the number of participants averaged in a round's update."""
     return sampling.sample_size(spec, spec.participants.simulated + spec.participants.edge)
 
 
 def _up(value: float) -> int:
-    """To two digits, upwards."""
+    """Rounds up to two digits."""
     step = 10 ** max(0, math.floor(math.log10(value)) - 1)
     return math.ceil(value / step) * step
 
 
 def _down(value: float) -> str:
-    """To two digits, downwards."""
+    """Rounds down to two digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - 1)
     return f"{math.floor(value / step) * step:.2g}"

@@ -19,8 +19,9 @@ def record_round(
     candidate: Candidate,
     signatures: Sequence[Signature],
 ) -> LedgerEntry:
-    """The entry of the round at whose model ``replica`` stands, and which began at ``base_digest``; it becomes the
-    replica's ``head``."""
+    """Returns the entry of the round of ``replica``'s current model, begun at ``base_digest``; it becomes the
+    replica's ``head``.
+    """
     rejected = selection.rejected
     record = LedgerRecord(
         version=LEDGER_VERSION,

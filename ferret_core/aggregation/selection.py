@@ -1,4 +1,4 @@
-"""A round's contributions, and which of them count."""
+"""A round's contributions, and the selection of the ones that count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_core.replica.replica import Contributions, Replica
 
 
 class ContributionSummary(NamedTuple):
-    """What is remembered of a contribution from one reading to the next."""
+    """Data of a contribution that is kept between readings."""
 
     participant: str
     digest: str
@@ -24,10 +24,10 @@ class ContributionSummary(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """Which contributions to round ``round`` count, and how much.
+    """The contributions of round ``round`` that count, and their weights.
 
-    ``summaries`` are those of all contributions, in participant order. ``factors`` are those of the clipped ones, and
-    ``rejected`` says why a contribution does not count, both by participant.
+    ``summaries`` has all contributions, in participant order. ``factors`` has the factors of clipped contributions, and
+    ``rejected`` the reasons of rejected ones, both by participant.
     """
 
     round: int
@@ -38,24 +38,24 @@ class Selection:
 
     @property
     def accepted(self) -> list[ContributionSummary]:
-        """Those that count."""
+        """Summaries of the contributions that count."""
         return [each for each in self.summaries if each.participant not in self.rejected]
 
     @property
     def norms(self) -> list[Norms]:
-        """Those of the contributions that count."""
+        """Norms of the contributions that count."""
         return [each.norms for each in self.accepted]
 
     def reject(self, reasons: Mapping[str, str]) -> Selection:
-        """The selection without these participants."""
+        """Returns the selection without these participants."""
         return replace(self, rejected={**self.rejected, **reasons})
 
     def read(self, excluded: Collection[str] = ()) -> Contributions:
-        """The contributions that count, without those of the ``excluded`` participants."""
+        """Returns the contributions that count, without the ``excluded`` participants."""
         return _Excluding(self.contributions, {*self.rejected, *excluded})
 
     def shares(self, replica: Replica) -> dict[str, float]:
-        """By participant, the weight in the mean of each contribution that counts; clipped ones have less."""
+        """Returns, by participant, the weight in the mean of each contribution that counts; clipping lowers it."""
         shares = replica.shares([each.examples for each in self.accepted])
         return {
             each.participant: share * self.factors.get(each.participant, 1.0)
@@ -70,7 +70,7 @@ class Selection:
             raise self.exploded(f"only {left} of {total} contributions are within bounds; of the first, {why}")
 
     def exploded(self, reason: str) -> FerretError:
-        """The error of a round that is rolled back."""
+        """Returns the error of a round that is rolled back."""
         return FerretError(
             "round.diverged",
             f"round {self.round} was undone: {reason}; lower server.learning_rate or the local learning rate if "
@@ -80,7 +80,7 @@ class Selection:
 
 
 def summarize(replica: Replica, contributions: Contributions, collector: StatisticsCollector) -> Selection:
-    """All ``contributions``, each read once, here and by the ``collector``."""
+    """Summarises all ``contributions``; each is read once, here and by the ``collector``."""
     config = replica.experiment.config
 
     def summary(sealed: SealedContribution) -> ContributionSummary:
@@ -92,7 +92,7 @@ def summarize(replica: Replica, contributions: Contributions, collector: Statist
 
 
 class _Excluding:
-    """The contributions of all but some participants, read anew each time."""
+    """The contributions of all but some participants, read again on each iteration."""
 
     def __init__(self, contributions: Contributions, excluded: set[str]) -> None:
         self._contributions = contributions

@@ -1,4 +1,4 @@
-"""What a federated algorithm is: one final class ``Algorithm``, and its options in ``configs/<name>.py``.
+"""The interface of federated algorithms: one final class ``Algorithm``, and its options in ``configs/<name>.py``.
 
 The methods split a round where it is split in production: participants run ``local_update``; the aggregation worker
 folds contributions into a compact result with ``aggregate``; and everyone who follows the ledger (workers,
@@ -42,11 +42,11 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Client(NamedTuple):
-    """One participant at work: its task, its data, and what it kept from the last of its rounds that was committed.
+    """One participant at work: its task, its data, and its memory after its last committed round.
 
-    ``on_step`` is called with each finished local step and may raise to stop the work. All that is sent must follow
-    from what :meth:`protected` gives back; ``discretion`` says what that is, and what is not reported at all. ``own``
-    are a site's own functions.
+    ``on_step`` is called with each finished local step and may raise to stop the work. All sent values must be computed
+    from the result of :meth:`protected`; ``discretion`` configures that, and the withheld metrics. ``own`` has a site's
+    own functions.
     """
 
     task: RoundTask
@@ -57,7 +57,7 @@ class Client(NamedTuple):
     own: CustomTraining | None = None
 
     def protected(self, vector: Array) -> Array:
-        """The fp32 vector (n,) that a contribution is made of, as it may leave: clipped and noised where asked for."""
+        """Returns the fp32 vector (n,) of a contribution in its releasable form: clipped and noised if configured."""
         protect = self.discretion.protect
         return vector if protect is None else protect(vector)
 
@@ -77,24 +77,25 @@ class Client(NamedTuple):
         return train(model, batches, config, self.on_step, rate=rate, seed=seed, correct=correct, examples=examples)
 
     def working_copy(self, model: nn.Module, config: LocalConfig) -> AbstractContextManager[dict[str, torch.Tensor]]:
-        """As :func:`ferret_core.models.parameters.working_copy`, for :meth:`train` with the same ``config``. A site's
-        own function knows fp32 weights alone."""
+        """Returns :func:`ferret_core.models.parameters.working_copy`, for :meth:`train` with the same ``config``. A
+        site's own function requires fp32 weights.
+        """
         own = self.own is not None and self.own.site.trains is not None
         return working_copy(model, pure=config.pure and not own)
 
     def descend(self, model: nn.Module, config: ZerothOrderConfig) -> LocalMetrics:
-        """Moves ``model`` by zeroth-order steps along fresh directions, whose seeds follow from the task's."""
+        """Moves ``model`` by zeroth-order steps along fresh directions, with seeds derived from the task's."""
         seeds = (derive_seed(self.task.seed, "direction", n) for n in range(config.directions))
         batches = self.shard.batches(config.batch_size, self.task.data_seed)
         return zeroth_order_steps(model, batches, config, seeds, self.on_step).trained
 
 
 class LocalUpdate(NamedTuple):
-    """What a participant computed: the ``arrays`` it sends and its own figures; ``memory`` stays with it.
+    """Result of a participant's computation: the ``arrays`` it sends and its metrics; ``memory`` stays with it.
 
-    ``columns`` are the fields of the metadata that say which columns of which basis coordinates stand for:
-    ``projection``, ``seed``, ``K``. The memory (error feedback, control variates) counts only if the
-    contribution does: a round that was not committed leaves the one before.
+    ``columns`` has the metadata fields that identify the basis columns of the coordinates: ``projection``, ``seed``,
+    ``K``. The memory (error feedback, control variates) counts only if the contribution does: without a commit of the
+    round, the previous memory stays.
     """
 
     arrays: Arrays
@@ -106,7 +107,7 @@ class LocalUpdate(NamedTuple):
 class Weighted(NamedTuple):
     """A contribution and its weight in the mean, above 0; the weights of a round need not sum to 1.
 
-    ``factor`` is what its update is multiplied by, below 1 where it was clipped; its weight in the denominator stays.
+    ``factor`` scales its update, below 1 if it was clipped; its weight in the denominator stays.
     """
 
     weight: float
@@ -129,17 +130,17 @@ class FederatedAlgorithm(Protocol):
     def __init__(self, config: Any) -> None: ...
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:
-        """The model that is tuned: ``model`` as it is, or with adapters in it and the rest frozen."""
+        """Returns the tuned model: ``model`` unchanged, or with adapters in it and the rest frozen."""
         ...
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """The server's state before round 1; ``seed`` (64 bits) is the experiment's."""
+        """Returns the server's state before round 1; ``seed`` (64 bits) is the experiment's."""
         ...
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        """Trains on the client's shard from ``model``, which it leaves as it was, bit for bit; describes the update.
+        """Trains on the client's shard from ``model``, which stays unchanged, bit for bit; returns the update.
 
-        Raises ``training.non_finite`` when the loss stops being a number.
+        Raises ``training.non_finite`` when the loss is no longer finite.
         """
         ...
 
@@ -155,31 +156,31 @@ class FederatedAlgorithm(Protocol):
 class SharedCoordinates(Protocol):
     """An algorithm whose participants' numbers stand for the same directions, so that they can be ranked one by one.
 
-    Its ``Config`` says so: ``traits.comparable`` is true.
+    Its ``Config`` declares ``traits.comparable``.
     """
 
     def coordinates(self, state: State, contribution: Contribution) -> Arrays:
-        """The numbers, fp32, by name; of the same shapes for all participants of a round."""
+        """Returns the numbers, fp32, by name; their shapes are the same for all participants of a round."""
         ...
 
     def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
-        """The round's result, as ``aggregate`` gives it, had all ``count`` participants sent ``centre``."""
+        """Returns the result of ``aggregate`` if all ``count`` participants had sent ``centre``."""
         ...
 
 
 class DecodableUpdate(Protocol):
     """An algorithm whose participants' updates can be told from what they send, with no noise of random directions.
 
-    Its ``Config`` says so: ``traits.decodable`` is true.
+    Its ``Config`` declares ``traits.decodable``.
     """
 
     def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
-        """fp32 (d,): what the contribution would take from the parameters at rate 1, in canonical order."""
+        """Returns fp32 (d,): the contribution's change of the parameters at rate 1, negated, in canonical order."""
         ...
 
 
 class FullModelMixin:
-    """What all algorithms do before round 1 that tune the model as it is."""
+    """The preparation of algorithms that tune the model as it is."""
 
     def prepare(self, model: nn.Module, seed: int) -> nn.Module:
         return model

@@ -1,4 +1,4 @@
-"""What the experiments of a project may use: models by hub name and revision or by folder, and folders of data."""
+"""Allowlist of a project: models by hub name and revision or by folder, and folders of data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 def require_allowed(
     spec: ExperimentSpec, models: Sequence[AllowedModel] | None, data: Sequence[str] | None, project: str
 ) -> None:
-    """``project.refused`` for a resolved ``spec`` with a model that is none of ``models``, or with a file that lies in
-    none of the folders ``data``; None allows everything."""
+    """Raises ``project.refused`` for a resolved ``spec`` with a model outside ``models``, or with a file outside the
+    folders ``data``; None allows everything.
+    """
     if models is not None and not any(_covers(model, spec.model) for model in models):
         named = str(AllowedModel(source=spec.model.source, revision=spec.model.revision))
         raise _refused("model.source", named, "models", [*map(str, models)], project)
@@ -31,7 +32,7 @@ def _refused(field: str, value: str, kind: str, allowed: Sequence[str], project:
 
 
 def _covers(allowed: AllowedModel, model: ModelSpec) -> bool:
-    """Whether ``model`` is the allowed one, or lies in the allowed folder, links followed."""
+    """Returns True if ``model`` is the allowed one, or is inside the allowed folder after resolving links."""
     if catalog.is_folder(allowed.source):
         return catalog.is_folder(model.source) and _lies_in(model.source, allowed.source)
     return model.source == allowed.source and allowed.revision in {None, model.revision}

@@ -1,4 +1,4 @@
-"""What differs between two specifications, and the change that leads from one to the other."""
+"""Differences between two specifications, and the change that leads from one to the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tree = Mapping[str, Any]
 
 
 class Difference(NamedTuple):
-    """A value by its dotted name, None where it is unset or the algorithm, dataset or partition has no such option."""
+    """A value by its dotted name; None if it is unset, or if the algorithm, dataset or partition has no such option."""
 
     field: str
     before: Any
@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Tree, after: Tree) -> list[Difference]:
-    """The values that differ, in the order of ``before`` and then of ``after``."""
+    """Returns the different values, in the order of ``before`` and then of ``after``."""
     old, new = dict(_leaves(before)), dict(_leaves(after))
     return [
         Difference(field, old.get(field), new.get(field))
@@ -38,7 +38,7 @@ def compute_patch(original: Tree, wanted: Tree) -> dict[str, Any]:
     """The shortest change that makes ``wanted`` of ``original`` by :func:`~ferret_core.experiment.spec_patch.revise`;
     both resolved.
 
-    Another algorithm is one word where the rest follows from it.
+    Another algorithm takes one word if the rest follows from it.
     """
     chosen = _choices(original, wanted)
     short = merge_patch.composed(chosen, patch(_resolved(revise(original, chosen).document), wanted))
@@ -48,7 +48,7 @@ def compute_patch(original: Tree, wanted: Tree) -> dict[str, Any]:
 
 
 def _choices(original: Tree, wanted: Tree) -> dict[str, Any]:
-    """What others follow from, where it differs."""
+    """Returns the different values on which other values depend."""
     found = {part: {key: wanted[part][key]} for part, key in KEYS.items() if original[part][key] != wanted[part][key]}
     optimizers = [tree["algorithm"].get("local", {}).get("optimizer") for tree in (original, wanted)]
     if "algorithm" not in found and optimizers[0] != optimizers[1]:
@@ -57,7 +57,7 @@ def _choices(original: Tree, wanted: Tree) -> dict[str, Any]:
 
 
 def patch(before: Tree, after: Tree) -> dict[str, Any]:
-    """The JSON Merge Patch that makes ``after`` of ``before``."""
+    """Returns the JSON Merge Patch from ``before`` to ``after``."""
     found: dict[str, Any] = {name: None for name in before if before[name] is not None and after.get(name) is None}
     for name, value in after.items():
         old = before.get(name)
@@ -70,7 +70,7 @@ def patch(before: Tree, after: Tree) -> dict[str, Any]:
 
 
 def _resolved(document: Tree) -> Tree:
-    """With its defaults, or as it is where it is incomplete."""
+    """Returns the document with its defaults, or unchanged if it is incomplete."""
     try:
         return catalog.resolve(ExperimentSpec.model_validate(document)).spec.model_dump(mode="json")
     except (ValidationError, FerretError):

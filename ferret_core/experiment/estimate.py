@@ -1,8 +1,8 @@
-"""What an experiment will send, need and risk, told before anything is trained: from its specification and an outline.
+"""Estimates of an experiment's traffic, memory, time and noise before training, from its specification and an outline.
 
-Sizes are exact. Noise is that of :mod:`ferret_core.aggregation.projection_noise`. Memory and time are estimates: the
+Sizes are exact. Noise is from :mod:`ferret_core.aggregation.projection_noise`. Memory and time are estimates: the
 multiples of the weights that docs/training.md lists, and six operations per weight and token (Kaplan et al., "Scaling
-Laws for Neural Language Models", 2020, https://arxiv.org/abs/2001.08361, section 2.1) at the speed that is given.
+Laws for Neural Language Models", 2020, https://arxiv.org/abs/2001.08361, section 2.1) at the given speed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ACTIVATIONS = 34
 """Bytes per layer, token and hidden unit in half precision, twice that in fp32: Korthikanti et al., 2022,
 https://arxiv.org/abs/2205.05198, equation 1 without the attention matrix."""
 PASS_SECONDS = 1e-9
-"""Of one weight in an aggregation: reading, moving and hashing it."""
+"""Seconds per weight of an aggregation: reading, moving and hashing it."""
 TERM_SECONDS = 3e-10
-"""Of one weight and one contribution's reconstruction on basis G or H, on one core: docs/results/projection.md."""
+"""Seconds per weight and contribution of a reconstruction on basis G or H, on one core: docs/results/projection.md."""
 HEADER = 600
 """Bytes of a contribution's header: ids, digests, seed and metrics; up to 1,024 where names are long."""
 DOWN = 900
@@ -37,13 +37,14 @@ DOWN = 900
 LISTED = 5
 """Bytes of one K_l in the header's list."""
 SHORT = 0.01
-"""A normalized step below this length moves next to nothing."""
+"""Minimum useful length of a normalized step; shorter ones hardly move the model."""
 
 
 class Estimate(NamedTuple):
-    """``bytes_up`` and ``bytes_down`` are one participant's in a round; None where they are known only once the model
-    is loaded. ``total_bytes`` are those of all participants in all rounds. ``memory_bytes`` is a participant's peak,
-    ``local_seconds`` its training in a round, ``aggregate_seconds`` the server's."""
+    """Estimated cost. ``bytes_up`` and ``bytes_down`` are per participant and round; None if they are known only once
+    the model is loaded. ``total_bytes`` covers all participants and rounds. ``memory_bytes`` is a participant's
+    peak, ``local_seconds`` its training time per round, ``aggregate_seconds`` the server's time per round.
+    """
 
     d: int
     K: int | None
@@ -64,8 +65,8 @@ def plan(
 ) -> Estimate:
     """The plan of an experiment.
 
-    ``examples`` is how many a participant has, ``tokens`` how long a sequence is, ``flops`` how many operations per
-    second a participant makes.
+    ``examples`` is the number per participant, ``tokens`` the length of a sequence, ``flops`` a participant's
+    operations per second.
     """
     spec, config, traits = experiment
     d, participants = count(outline.shapes), noise.participants_of(spec)
@@ -94,7 +95,9 @@ def plan(
 
 
 def _down(traits: Traits, up: int, participants: int, K: int | None, d: int) -> int | None:
-    """Coordinates under own seeds travel down side by side, under a shared seed as one mean in fp32."""
+    """Returns the downloaded bytes. Coordinates under separate seeds are sent individually, under a shared seed as one
+    mean in fp32.
+    """
     if traits.projection is not None:
         return DOWN + (4 * (K or 0) if traits.projection.seeds == "shared" else participants * up)
     return 4 * d if traits.dense else None
@@ -107,13 +110,15 @@ def _noise(experiment: ResolvedExperiment, outline: Architecture, examples: int 
 
 
 def _weights(outline: Architecture, blocks: Sequence[Block]) -> list[float]:
-    """The RMS of each block's weights, every part of a parameter being taken for like the whole."""
+    """Returns the RMS of each block's weights; every part of a parameter is assumed to have the RMS of the whole."""
     squares = [sum(piece.length * outline.rms[piece.parameter] ** 2 for piece in block.pieces) for block in blocks]
     return [math.sqrt(square / block.size) for square, block in zip(squares, blocks, strict=True)]
 
 
 def _memory(local: LocalConfig, outline: Architecture, tokens: float) -> int:
-    """The original weights, the copy that is trained, its gradients, the optimizer's state, and activations."""
+    """Returns the memory of the original weights, the trained copy, its gradients, the optimizer's state, and
+    activations.
+    """
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
     width = (2 if local.precision == "float32" else 1) * ACTIVATIONS * outline.hidden
     kept = width * (1 + outline.layers / 17 if local.activation_checkpointing else outline.layers)
@@ -148,7 +153,7 @@ def _advice(experiment: ResolvedExperiment, outline: Architecture, found: Projec
 
 
 def document(found: Estimate) -> Mapping[str, object]:
-    """As one JSON object; the noise in percent of the weights, in all and of its largest block."""
+    """Returns the plan as one JSON object; the noise is in percent of the weights, total and for its largest block."""
     told = None
     if found.noise is not None:
         worst = int(np.argmax(found.noise.ratios))

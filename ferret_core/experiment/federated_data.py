@@ -1,4 +1,4 @@
-"""The data of one experiment: every simulated client's shard, and the held-out examples of the split it evaluates."""
+"""Data of one experiment: every simulated client's shard, and the held-out examples of the evaluated split."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ KEPT_SHARDS = 16
 class FederatedSplit(NamedTuple):
     """The examples as the specification deals them out: ``clients`` holds indices into ``train`` by client's name.
 
-    ``held_out`` are those that evaluation measures, of the split that ``evaluation.split`` names. ``development`` are
-    those that rounds are measured on before they count, if the server asks for any; nobody trains on them.
+    ``held_out`` has the evaluation's examples, from the split ``evaluation.split``. ``development`` has the examples
+    that measure rounds before they count, if the server requests any; no client trains on them.
     """
 
     train: Sequence[Example]
@@ -36,7 +36,7 @@ class FederatedSplit(NamedTuple):
 def deal(spec: ExperimentSpec) -> FederatedSplit:
     """Loads the dataset and splits it; without simulated clients nothing is read but what the held-out examples need.
 
-    Raises ``dataset.invalid`` for unreadable data and ``partition.invalid`` where they cannot be split as asked.
+    Raises ``dataset.invalid`` for unreadable data and ``partition.invalid`` if they cannot be split as requested.
     """
     source = catalog.dataset(spec.dataset)
     names, evaluation, development = client_names(spec.participants.simulated), spec.evaluation, list[Example]()
@@ -59,7 +59,7 @@ def deal(spec: ExperimentSpec) -> FederatedSplit:
 
 
 class FederatedData:
-    """Deals the dataset out once, and tokenises a shard when it is asked for; raises as :func:`deal` does."""
+    """Deals the dataset out once, and tokenises a shard on request; raises as :func:`deal` does."""
 
     def __init__(self, spec: ExperimentSpec, tokenizer: Any, context: int) -> None:
         self._dealt = deal(spec)
@@ -77,9 +77,9 @@ class FederatedData:
         return round(median(sizes)) if sizes else None
 
     def examples(self, participant: str) -> list[Example]:
-        """Those of a simulated client."""
+        """Returns the examples of a simulated client."""
         return [self._dealt.train[index] for index in self._dealt.clients[participant]]
 
     def _shard(self, participant: str) -> ClientData:
-        """The tokenised examples of a simulated client."""
+        """Returns the tokenised examples of a simulated client."""
         return shard_of(self.examples(participant), self._tokenizer, self._context, self._prompt.template)

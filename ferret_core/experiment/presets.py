@@ -1,7 +1,7 @@
-"""Named beginnings of a specification: what to choose where nobody has a reason to choose otherwise.
+"""Presets: named starting points for a specification, with sensible choices.
 
-Each is right for a model of any size: the noise of its projection stays below a tenth of the weights, which a test
-holds it to from 1 M to 13 B, and where it would not, the guard refuses the experiment.
+Each suits a model of any size: a test checks from 1 M to 13 B parameters that the noise of its projection stays below a
+tenth of the weights. The guard refuses an experiment with too much noise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ferret_core.protocol.errors import FerretError
 
 
 class Preset(NamedTuple):
-    """``description`` is one sentence; ``change`` is a part of a specification."""
+    """A preset. ``description`` is one sentence; ``change`` is a part of a specification."""
 
     name: str
     description: str
@@ -58,7 +58,7 @@ PRESETS = (
 def apply_preset(document: Mapping[str, Any], name: str) -> Revision:
     """``document`` with the preset, without what only another preset had set; ``catalog.not_found`` for another name.
 
-    It need not be valid.
+    The document may be invalid.
     """
     wanted = next((preset for preset in PRESETS if preset.name == name), None)
     if wanted is None:
@@ -71,7 +71,7 @@ def apply_preset(document: Mapping[str, Any], name: str) -> Revision:
 
 
 def _taken_back(document: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Null for each value of ``change`` that ``document`` has."""
+    """Returns null for each value of ``change`` that ``document`` has."""
     found: dict[str, Any] = {}
     for name, value in change.items():
         given = document.get(name)

@@ -1,10 +1,10 @@
-"""Changes to a specification: a JSON Merge Patch, and what setting one option does to others.
+"""Changes to a specification: a JSON Merge Patch, and the effects of setting one option on others.
 
-- Another algorithm, dataset or partition comes without the options of the one before, and another model without its
-  revision and digest. Only ``algorithm.local``, the participants' own training, stays as far as both algorithms declare
-  an option the same, default included: a rate for Adam says nothing about one for zeroth-order steps.
-- An option takes the place of those that it excludes (``excludes`` in its JSON Schema).
-- Another local optimizer comes without rate and schedule where one of the two is ``normalized``: its rate is a length.
+- Another algorithm, dataset or partition comes without the previous one's options, and another model without the
+  previous revision and digest. Only ``algorithm.local``, the participants' own training, keeps the options that both
+  algorithms declare identically, default included: a rate for Adam says nothing about one for zeroth-order steps.
+- An option replaces the options that it excludes (``excludes`` in its JSON Schema).
+- Another local optimizer comes without rate and schedule if one of the two is ``normalized``: its rate is a length.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ NORMALIZED = "normalized"
 OPTIMIZER: Path = ("local", "optimizer")
 RATE: frozenset[Path] = frozenset({("local", "learning_rate"), ("local", "schedule")})
 KEYS = {"algorithm": "name", "dataset": "name", "partition": "name", "model": "source"}
-"""What each part of a specification chooses by."""
+"""The choosing field of each section of a specification."""
 OF_SOURCE: frozenset[Path] = frozenset({("revision",), ("digest",)})
-"""What a model's source has of its own."""
+"""Fields specific to a model's source."""
 
 
 class Revision(NamedTuple):
-    """The changed document, and by dotted names the values that had to go without being mentioned in the change."""
+    """The changed document, and by dotted names the values that were dropped implicitly."""
 
     document: Any
     dropped: dict[str, Any]
 
 
 def revise(document: Tree, patch: Any) -> Revision:
-    """``document``, a specification, changed by ``patch`` (RFC 7396); neither is touched, and neither need be valid."""
+    """Returns ``document``, a specification, changed by ``patch`` (RFC 7396); neither is modified, and neither need be
+    valid.
+    """
     dropped: dict[str, Any] = {}
     kept: Any = document
     for part in KEYS if isinstance(patch, Mapping) else ():
@@ -51,7 +53,7 @@ def revise(document: Tree, patch: Any) -> Revision:
 
 
 def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]:
-    """The options of ``before`` that have to go and that the change does not mention."""
+    """Returns the options of ``before`` that must go and that the change does not mention."""
     key = KEYS[part]
     name = before.get(key) or _usual(part)
     chosen = (change[key] or _usual(part)) if key in change else name
@@ -71,13 +73,13 @@ def _losses(part: str, before: Tree, change: Tree) -> Iterator[tuple[Path, Any]]
 
 
 def _usual(part: str) -> str | None:
-    """What is chosen where nothing is named; None where something has to be."""
+    """Returns the default choice; None if a choice is required."""
     default = ExperimentSpec.model_fields[part].default
     return default.name if isinstance(default, PluginChoice) else None
 
 
 def _optimizer(options: Tree, declared: Mapping[Path, Any]) -> str | None:
-    """The local optimizer that is set, or else the algorithm's own; None where it has none."""
+    """Returns the local optimizer that is set, or else the algorithm's own; None without an optimizer."""
     own: Mapping[str, Any] = declared.get(("local",), {}).get("default", {})
     return dict(_leaves(options)).get(OPTIMIZER, own.get("optimizer"))
 
@@ -87,7 +89,7 @@ def _means_the_same(path: Path, old: Mapping[Path, Any], new: Mapping[Path, Any]
 
 
 def _declared(part: str, name: Any) -> dict[Path, Any]:
-    """The JSON Schema of each option of a choice; nothing for a choice that is not known here."""
+    """Returns the JSON Schema of each option of a choice; empty for an unknown choice."""
     if part == "model":
         return {}
     try:
@@ -102,7 +104,7 @@ def _declared(part: str, name: Any) -> dict[Path, Any]:
 
 
 def _leaves(options: Tree) -> Iterator[tuple[Path, Any]]:
-    """The options and, one level down, those of ``algorithm.local``."""
+    """Returns the options and, one level down, the options of ``algorithm.local``."""
     for name, value in options.items():
         if name == "local" and isinstance(value, Mapping):
             yield from (((name, inner), found) for inner, found in cast(Tree, value).items())
@@ -111,7 +113,7 @@ def _leaves(options: Tree) -> Iterator[tuple[Path, Any]]:
 
 
 def nested(path: Path, value: Any) -> Any:
-    """``value`` at ``path`` and nothing else."""
+    """Returns a tree with only ``value`` at ``path``."""
     for name in reversed(path):
         value = {name: value}
     return value

@@ -1,4 +1,4 @@
-"""How fast this machine trains, measured in a moment and without torch."""
+"""Training throughput of this machine, measured quickly and without torch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 import numpy as np
 
 EFFICIENCY = 0.4
-"""Share of a plain product's speed that training reaches: measured on CPU at 3 and 91 M parameters."""
+"""Training speed as a share of a plain product's speed: measured on CPU at 3 and 91 M parameters."""
 WIDTH = 1024
 
 
 def measured_flops() -> float:
-    """Operations per second in training: a plain fp32 product's here, less what training loses."""
+    """Returns operations per second in training: the measured speed of an fp32 product, less training's overhead."""
     left = np.ones((WIDTH, WIDTH), np.float32)
     seconds = min(_timed(left) for _ in range(4))
     return EFFICIENCY * 2 * WIDTH**3 / seconds

@@ -1,4 +1,4 @@
-"""A specification while it is written: how far it is right, and everything that is wrong with it at once."""
+"""Validation of a draft specification: collects all its errors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 class Validation(NamedTuple):
     """``experiment`` is None while ``problem`` says what is wrong.
 
-    ``filled`` is the document with every default filled in, as far as it can be: a section with a wrong value is not in
-    it.
+    ``filled`` is the document with its defaults, as far as they can be filled in: a section with an invalid value is
+    left out.
     """
 
     experiment: ResolvedExperiment | None
@@ -30,8 +30,9 @@ class Validation(NamedTuple):
 
 
 def validate(document: Mapping[str, Any]) -> Validation:
-    """What there is to say of ``document``; its ``problem`` is what submitting it would be answered with, and more:
-    options are told of though the specification around them is incomplete."""
+    """Validates ``document``. Its ``problem`` is the response that a submission would get, and also includes errors in
+    options of an incomplete specification.
+    """
     try:
         experiment = catalog.resolve(ExperimentSpec.model_validate(document))
     except ValidationError as error:
@@ -45,7 +46,7 @@ def validate(document: Mapping[str, Any]) -> Validation:
 
 
 def minimal_document(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """What has to be said of a ``resolved`` specification: without what follows from the rest, names apart."""
+    """Returns the shortest part of a ``resolved`` specification that determines the rest, without its name."""
     return _without_what_follows(dict(resolved), resolved, ())
 
 
@@ -76,11 +77,11 @@ def _resolves_to(document: Mapping[str, Any], resolved: Mapping[str, Any]) -> bo
 
 
 def _option_errors(section: str, document: Mapping[str, Any]) -> list[Any]:
-    """What is wrong with the options of a choice that names something."""
+    """Returns the errors in the options of a named choice."""
     try:
         catalog.filled(section, PluginChoice.model_validate(_given(section, document)))
     except ValidationError:
-        return []  # said by the specification itself
+        return []  # reported by the specification itself
     except FerretError as error:
         return list(error.errors)
     return []
@@ -101,6 +102,6 @@ def _filled(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _given(name: str, document: Mapping[str, Any]) -> Any:
-    """A part of the document, its default where it is left out, or else nothing."""
+    """Returns a part of the document, its default if it is omitted, or else nothing."""
     default = ExperimentSpec.model_fields[name].default
     return document.get(name, {} if default is PydanticUndefined else default)

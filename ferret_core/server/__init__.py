@@ -1,1 +1,3 @@
-"""How a round's mean update moves the global model: norm clipping, robust means, the optimizer and its schedule."""
+"""Application of a round's mean update to the global model: norm clipping, robust means, the optimizer and its
+schedule.
+"""

@@ -1,17 +1,17 @@
 """Norm bounds: no participant moves the model much further than the round's median participant does.
 
-Sun et al., "Can You Really Backdoor Federated Learning?", 2019, https://arxiv.org/abs/1911.07963, clip by a fixed
-norm; here the bound follows the round, and holds for each part of the model too, or one part could take all of an
-attack:
+Sun et al., "Can You Really Backdoor Federated Learning?", 2019, https://arxiv.org/abs/1911.07963, clip by a fixed norm;
+here the bound follows the round, and also applies to each part of the model, because one part could otherwise take all
+of an attack:
 
     t = median of the participants' norms over all parts;  t_l = max(their median in part l, t · √(d_l / d))
     e = the largest of ‖Δᵢ‖ / t and ‖Δᵢ,l‖ / t_l
     ‖Δᵢ‖ > refuse · t: the contribution is rejected
     e > factor:        it counts as (factor / e) · Δᵢ, whole, so that its direction stays
 
-t · √(d_l / d) is what part l would have of a median update that moved all weights alike: where most send nothing for a
-part, that is not held against the few who do. A median needs three participants; of fewer, and of a majority that
-colludes, only what is absurd is rejected: more than ``ABSURD`` times the norm of the weights themselves.
+t · √(d_l / d) is the norm in part l of a median update that moves all weights alike: if most send nothing for a part,
+the few who do are not penalised. A median needs three participants. With fewer, and with a colluding majority, only
+absurd norms are rejected: more than ``ABSURD`` times the norm of the weights themselves.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from ferret_core.protocol.wire import Array
 
 ABSURD = 1e3
 MEDIAN_OF = 3
-"""The fewest participants whose median says something."""
+"""Minimum number of participants for a meaningful median."""
 DIGITS = 12
-"""Binary digits of a factor: libraries that add in another order must not give another one."""
+"""Binary digits of a factor: libraries with another summation order must give the same one."""
 
 
 class NormVerdict(NamedTuple):
-    """What becomes of a contribution: its ``factor``, 1 unless it is clipped, or why it is ``rejected``."""
+    """Verdict on a contribution: its ``factor``, 1 unless it is clipped, or the reason it is ``rejected``."""
 
     factor: float = 1.0
     rejected: str | None = None
 
 
 def check_norms(spec: RobustSpec, norms: Sequence[Norms], weights_norm: float) -> list[NormVerdict]:
-    """One verdict for each of the round's contributions; ``weights_norm`` is that of the tuned weights."""
+    """Returns one verdict for each of the round's contributions; ``weights_norm`` is the norm of the tuned weights."""
     limit = ABSURD * max(weights_norm, 1.0)
     totals = np.array([each.total for each in norms])
     verdicts = [NormVerdict(rejected=_absurd(total, limit) if not total <= limit else None) for total in totals]
@@ -60,18 +60,18 @@ def check_norms(spec: RobustSpec, norms: Sequence[Norms], weights_norm: float) -
 
 
 def out_of_bounds(reason: str) -> FerretError:
-    """The error that a participant whose contribution was rejected is told."""
+    """Returns the error for the participant of a rejected contribution."""
     return FerretError("contribution.out_of_bounds", reason)
 
 
 def lower_median(values: Array) -> Array:
-    """The median over the first axis; the lower of the two in the middle, which is the honest one more often."""
+    """Returns the median over the first axis; of two middle values the lower, which is more often the honest one."""
     middle = (len(values) - 1) // 2
     return np.partition(values, middle, axis=0)[middle]
 
 
 def _excess(own: Array, typical: Array) -> float:
-    """The largest ratio to the typical norm over parts; nothing beyond nothing is none."""
+    """Returns the largest ratio of a part's norm to its typical norm; 0/0 counts as 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = own / typical
     return float(np.nan_to_num(ratios, nan=0.0, posinf=math.inf).max())
@@ -92,6 +92,6 @@ def _absurd(total: float, limit: float) -> str:
 
 
 def _rounded(factor: float) -> float:
-    """Down to ``DIGITS`` binary digits."""
+    """Rounds down to ``DIGITS`` binary digits."""
     mantissa, exponent = math.frexp(factor)
     return math.ldexp(math.floor(math.ldexp(mantissa, DIGITS)), exponent - DIGITS)

@@ -49,7 +49,9 @@ class ServerOptimizer:
         self._square: Tensors = {}
 
     def weights(self, examples: Sequence[int], cap: float) -> list[float]:
-        """What each contribution counts in the mean; its number of examples up to ``cap`` times their median."""
+        """Returns the weight of each contribution in the mean: its number of examples, up to ``cap`` times their
+        median.
+        """
         if self.spec.weights == "equal":
             return [1.0] * len(examples)
         most = cap * lower_median(np.array(examples, np.float64)) if len(examples) >= MEDIAN_OF else math.inf
@@ -59,7 +61,7 @@ class ServerOptimizer:
         return server_rate(self.spec, round_number, self.rounds)
 
     def moments(self) -> Moments:
-        """Copies of what the next step builds on, for :meth:`restore`."""
+        """Returns copies of the state that the next step builds on, for :meth:`restore`."""
         return _copied(self._mean), _copied(self._square)
 
     def restore(self, moments: Moments) -> None:
@@ -75,22 +77,23 @@ class ServerOptimizer:
         round_number: int,
         part: float = 1.0,
     ) -> State:
-        """Moves ``model`` in place by the round's ``result``, as far as the step guard lets it: by ``part`` of the
-        step. Returns the algorithm's next state."""
+        """Moves ``model`` in place by ``part``, the step guard's fraction, of the round's ``result``. Returns the
+        algorithm's next state.
+        """
         rate = part * self.rate(round_number)
         if self.spec.optimizer == "sgd" and not self.spec.momentum:
             return algorithm.apply_update(model, state, result, rate)
         state, update = displacement(algorithm, model, state, result)
         steps = [rate * self._direction(name, delta).reshape(-1) for name, delta in update.items()]
         parameters = trainable(model)
-        # Half precision is rounded by a seed of its own: the algorithm has used up the round's.
+        # Half precision is rounded with a separate seed, because the algorithm has used up the round's.
         seed = derive_seed("server", round_number)
         reconstruct_(parameters, blocks_of(parameters), basis("I"), [Projected(0, steps)], seed)
         return state
 
     @torch.no_grad()
     def _direction(self, name: str, delta: torch.Tensor) -> torch.Tensor:
-        """The update of one parameter after momentum or scaling; its moments move on."""
+        """Returns the update of one parameter after momentum or scaling; its moments are updated."""
         spec = self.spec
         mean = self._mean.setdefault(name, torch.zeros_like(delta))
         if spec.optimizer == "sgd":
@@ -108,8 +111,9 @@ class ServerOptimizer:
 def displacement(
     algorithm: FederatedAlgorithm, model: nn.Module, state: State, result: Arrays
 ) -> tuple[State, Tensors]:
-    """Δ, what ``result`` would take from each parameter at rate 1, fp32, and the algorithm's state after it; the model
-    stays as it is."""
+    """Returns Δ, the change that ``result`` would subtract from each parameter at rate 1, fp32, and the algorithm's
+    state after it; the model stays unchanged.
+    """
     with working_copy(model) as before:
         state = algorithm.apply_update(model, state, result, 1.0)
         return state, {name: before[name].to(end.device) - end.detach() for name, end in trainable(model).items()}

@@ -1,8 +1,8 @@
-"""Coordinate-wise median and trimmed mean of a round's contributions, where their numbers are comparable.
+"""Coordinate-wise median and trimmed mean of a round's contributions, for algorithms with comparable numbers.
 
 Yin et al., "Byzantine-Robust Distributed Learning: Towards Optimal Statistical Rates", ICML 2018,
 https://arxiv.org/abs/1803.01498, definitions 1 and 2. All participants count the same. Contributions are read once for
-each range of coordinates whose values fit into memory for all of them; one contribution is held at a time.
+each range of coordinates that fits into memory for all of them; one contribution is held at a time.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from ferret_core.protocol.spec import RobustSpec
 from ferret_core.protocol.wire import Array, Arrays
 
 HELD_NUMBERS = 1 << 26
-"""fp32 values of all participants held at once: 256 MB."""
+"""fp32 values of all participants held at a time: 256 MB."""
 
 
 def robust_mean(spec: RobustSpec, received: Callable[[], Iterable[Arrays]], count: int) -> dict[str, Array]:
-    """The robust mean, fp32, of each array that all ``count`` participants sent; ``received`` begins again at each
-    call."""
+    """Returns the robust mean, fp32, of each array that all ``count`` participants sent; each call of ``received``
+    restarts the iteration.
+    """
     shapes = {name: array.shape for name, array in next(iter(received())).items()}
     width = max(1, HELD_NUMBERS // count)
     return {
@@ -37,12 +38,12 @@ def robust_mean(spec: RobustSpec, received: Callable[[], Iterable[Arrays]], coun
 
 
 def trimmed(trim: float, count: int) -> int:
-    """How many of the greatest and of the least values are left out: ⌈trim · count⌉, so long as one stays."""
+    """Returns the number of maximum and of minimum values to leave out: ⌈trim · count⌉, with at least one left."""
     return min(math.ceil(Fraction(str(trim)) * count), (count - 1) // 2)
 
 
 def _reduced(spec: RobustSpec, rows: Array) -> Array:
-    """fp32 (n,) of ``rows``, fp32 (participants, n)."""
+    """Returns fp32 (n,) from ``rows``, fp32 (participants, n)."""
     ordered = np.sort(rows, axis=0)
     out = (len(rows) - 1) // 2 if spec.rule == "median" else trimmed(spec.trim, len(rows))
     return ordered[out : len(rows) - out].astype(np.float64).mean(axis=0).astype(np.float32)

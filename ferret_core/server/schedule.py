@@ -1,4 +1,4 @@
-"""The server's learning rate in each round, and what noise in an update comes to under it; needs no torch."""
+"""The server's learning rate in each round, and the effect of an update's noise under it; needs no torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ferret_core.protocol.wire import Array
 
 
 def server_rate(spec: ServerSpec, round_number: int, rounds: int) -> float:
-    """a_r: rises over the warm-up, then follows the schedule from the full rate towards 0 after the last round."""
+    """Returns a_r: rises over the warm-up, then follows the schedule from the full rate towards 0 after the last
+    round.
+    """
     full = spec.learning_rate
     if round_number <= spec.warmup_rounds:
         return full * round_number / (spec.warmup_rounds + 1)
@@ -24,6 +26,7 @@ def server_rate(spec: ServerSpec, round_number: int, rounds: int) -> float:
 
 
 def noise_step(spec: ServerSpec, noise: Array, rate: float) -> Array:
-    """The most that noise of these RMS in an update moves each weight by: momentum applies it 1 / (1 − β) times, a
-    running second moment holds it below the rate."""
+    """Returns the largest move of each weight by noise of these RMS in an update: momentum applies it 1 / (1 − β)
+    times, a running second moment bounds it by the rate.
+    """
     return rate * noise / (1 - spec.momentum if spec.optimizer == "sgd" else noise + spec.tau)

@@ -23,8 +23,8 @@ from ferret_sdk.service.progress import Progress, Stage
         (Progress(Stage.TRAIN, 4, 0, 10), "round 4: training"),
         (Progress(Stage.UPLOAD, 4, 0, 8800), "round 4: sending 8.8 kB"),
         (Progress(Stage.UPLOAD, 4, 3_200_000, 13_000_000), "round 4: sending 3.2 MB of 13.0 MB"),
-        (Progress(Stage.OUTAGE, done=0.1), "the server does not answer; it is asked again"),
-        (Progress(Stage.OUTAGE, done=95.2), "the server does not answer, for 95 s now; it is asked again"),
+        (Progress(Stage.OUTAGE, done=0.1), "the server does not answer; retrying"),
+        (Progress(Stage.OUTAGE, done=95.2), "the server does not answer, for 95 s now; retrying"),
         (
             Progress(Stage.WAIT, awaited=WaitReason.APPROVAL),
             "waiting to be approved by whoever runs the experiment; it then goes on by itself",
@@ -60,8 +60,8 @@ def test_a_log_gets_each_stage_once_and_what_is_waited_for_when_it_changes(capsy
         "waiting for other participants: 2 of 3 have joined",
         "round 1: training",
         "round 1: sending 8.8 kB",
-        "the server does not answer; it is asked again",
-        "the server does not answer, for 5 s now; it is asked again",
+        "the server does not answer; retrying",
+        "the server does not answer, for 5 s now; retrying",
     ]
 
 

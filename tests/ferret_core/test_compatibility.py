@@ -117,7 +117,7 @@ def test_what_needs_more_than_the_weights_keeps_them_in_memory(
     [
         ("ferret", {}, None),
         ("fedit", {}, None),
-        ("fedkseed", {"local": {"steps": 1}}, "directions of its own"),
+        ("fedkseed", {"local": {"steps": 1}}, "its own random directions"),
         ("ferret", {"allocation": "curvature"}, "gradient of every local step"),
         ("scaffold", {}, "changes every local step"),
     ],

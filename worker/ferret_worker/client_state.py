@@ -1,4 +1,4 @@
-"""The states of simulated clients in the service's storage; the database says which one counts."""
+"""States of simulated clients in the service's storage; the database decides which one is current."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from ferret_worker.worker_state import WorkerState
 
 
 def client_state(context: WorkerState, task: RoundTask) -> ClientState:
-    """That of the task's client, as the last of its rounds left it that was committed before the task's."""
+    """Returns the state of the task's client after its last round committed before the task's round."""
     with context.database.read() as s:
         committed = contributions.memory_of(s, task.experiment, task.participant, task.round)
     return ClientState(StateBlobs(context.storage), committed)
 
 
 class StateBlobs:
-    """A storage whose keys are the states' own digests. The contribution's row names its state, the round's commit
-    commits it, and what no row needs is collected as garbage."""
+    """A storage keyed by the states' own digests. The contribution's row names its state, the round's commit commits
+    it, and states without a row are garbage-collected.
+    """
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -27,5 +28,5 @@ class StateBlobs:
         return None if state is None else self._storage.put_bytes(state, FileKind.MEMORY).digest
 
     def read(self, key: str) -> bytes:
-        """Raises ``storage.corrupt`` where the file is damaged or missing."""
+        """Returns the state; raises ``storage.corrupt`` if the file is damaged or missing."""
         return self._storage.read(blob_location(FileKind.MEMORY, key), key)

@@ -1,12 +1,13 @@
-"""Rebuilds an experiment's damaged and missing files from what is left of it, on any worker, any number of times.
+"""Rebuilds an experiment's damaged and missing files from the remaining ones, on any worker, any number of times.
 
 - the base model: from the specification's model, if that still has the recorded digest;
 - an update: from the round's contributions, aggregated again;
 - a checkpoint: from the base model and the ledger;
-- what a simulated client sent and kept: by doing its part again.
+- files of a simulated client: by repeating its part.
 
-All in one walk along the ledger, and a file counts as rebuilt only if its digest is the recorded one. A contribution
-of a real participant cannot be made again; once its round is committed, only a repair of that update needs it.
+All happens in one walk along the ledger, and a file counts as rebuilt only if its digest is the recorded one. A
+contribution of a real participant cannot be made again; once its round is committed, only a repair of that update needs
+it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ R = TypeVar("R")
 
 
 def repair(context: WorkerState, experiment_id: str) -> None:
-    """As a task: checks all files of the experiment and rebuilds the damaged ones."""
+    """Checks all files of the experiment and rebuilds the damaged ones, as a task."""
     with context.database.read() as s:
         files = list(stored_files.of_all(s, experiment_id))
     rebuild(context, experiment_id, damaged(context.storage, files))
@@ -55,7 +56,7 @@ def repair(context: WorkerState, experiment_id: str) -> None:
 def repaired(context: WorkerState, experiment_id: str, work: Callable[[], R]) -> R:
     """``work()``; if a stored file that it needs is damaged, again after a repair of all that the experiment needs.
 
-    Files that are lost while the first repair runs are rebuilt by a second one.
+    Files that are lost during the first repair are rebuilt by a second one.
     """
     for last in (False, True):
         try:
@@ -71,7 +72,9 @@ def repaired(context: WorkerState, experiment_id: str, work: Callable[[], R]) ->
 
 
 def _rebuilt(context: WorkerState, experiment_id: str, last: bool) -> bool:
-    """Whether there was something to rebuild; damage that is met meanwhile is raised by the ``last`` repair alone."""
+    """Rebuilds damaged files and returns whether there were any; only the ``last`` repair raises on damage found
+    meanwhile.
+    """
     try:
         return rebuild(context, experiment_id, _damaged_and_needed(context, experiment_id))
     except FerretError as error:
@@ -84,8 +87,8 @@ def _rebuilt(context: WorkerState, experiment_id: str, last: bool) -> bool:
 def rebuild(context: WorkerState, experiment_id: str, files: Sequence[StoredFileRef]) -> bool:
     """Rebuilds the experiment's damaged ``files`` as far as possible; whether there were any.
 
-    Raises ``storage.corrupt`` or ``ledger.broken`` where the model itself cannot be restored. What only a real
-    participant could send again is told in the log.
+    Raises ``storage.corrupt`` or ``ledger.broken`` where the model itself cannot be restored. Files that only a real
+    participant could send again are logged.
     """
     if not files:
         return False
@@ -99,7 +102,7 @@ def rebuild(context: WorkerState, experiment_id: str, files: Sequence[StoredFile
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """``python -m ferret_worker.repair ID …``: for the command line, which does not import the workers' code."""
+    """Runs ``python -m ferret_worker.repair ID …`` for the command line, which does not import the workers' code."""
     from ferret_db import bootstrap
     from ferret_db.database import Database
     from ferret_worker.settings import WorkerSettings
@@ -122,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _Walk:
-    """A replica on its way along the ledger, with what is to be rebuilt as it comes by."""
+    """A replica that walks along the ledger, with the files to rebuild on the way."""
 
     def __init__(self, context: WorkerState, experiment_id: str, files: Sequence[StoredFileRef]) -> None:
         self._context = context
@@ -136,14 +139,14 @@ class _Walk:
         self._again = self._to_do_again({file.digest for file in files})
 
     def go(self) -> None:
-        """Rebuilds everything, first what later things are made of."""
+        """Rebuilds everything, dependencies first."""
         self._kept = self._context.keep(self._experiment.id, self._base())
         for record in replay(self._kept.replica, self._entries()):
             if record.round in self._checkpoints:
                 self._note(record.round, self._written())
 
     def _entries(self) -> Iterator[LedgerEntry]:
-        """The ledger as far as there is something to rebuild. What clients sent in a round is made again before it."""
+        """Walks the ledger up to the last damaged file. Files of clients in a round are rebuilt before its update."""
         for number in range(1, 1 + max(self._checkpoints | self._updates | set(self._again), default=0)):
             for sent in self._again.get(number, []):
                 self._do_again(sent)
@@ -152,7 +155,7 @@ class _Walk:
                 yield LedgerEntry.read(row.record, row.hash, update)
 
     def _to_do_again(self, lost: set[str]) -> dict[int, list[tables.Contribution]]:
-        """By round, the parts of simulated clients that gave a lost digest or what it takes to make one again."""
+        """Returns, by round, the parts of simulated clients with a lost digest or with a file needed to rebuild one."""
         for number in self._updates & set(self._rows):
             lost |= {digest for digest in _accepted(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
         again: dict[int, list[tables.Contribution]] = {}
@@ -163,7 +166,7 @@ class _Walk:
         return again
 
     def _memories_before(self, sent: tables.Contribution) -> list[str]:
-        """The digest of what the client was given for its part, if it was given anything."""
+        """Returns the digest of the client's input state for its part, if it had one."""
         with self._context.database.read() as s:
             digest = contributions.memory_of(s, sent.experiment_id, sent.participant, sent.round)
         return [digest] if digest else []
@@ -192,7 +195,7 @@ class _Walk:
         )
 
     def _do_again(self, sent: tables.Contribution) -> None:
-        """A simulated client's part in a round; the log says why if it cannot be had."""
+        """Repeats a simulated client's part in a round; logs the reason if that fails."""
         with self._context.database.read() as s:
             assignment = assignments.get(s, sent.assignment_id)
         what = f"what {sent.participant} sent in round {sent.round} of {sent.experiment_id}"
@@ -214,7 +217,7 @@ class _Walk:
         return self._context.storage.read(blob_location(FileKind.UPDATE, row.update_digest), row.update_digest)
 
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
-        """A damaged update, made again of the contributions that it was made of."""
+        """Rebuilds a damaged update from its contributions."""
         record = LedgerRecord.model_validate(row.record)
         received = FrozenContributions(self._context.storage, dict(record.contributions))
         replica = self._kept.replica
@@ -240,7 +243,7 @@ class _Walk:
 
 
 def _accepted(row: tables.LedgerEntry) -> list[str]:
-    """The digests of the contributions that the round's update was made of, in order."""
+    """Returns the digests of the contributions in the round's update, in order."""
     return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
 
 

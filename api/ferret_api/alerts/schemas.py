@@ -1,4 +1,4 @@
-"""What is asked for of alerts."""
+"""Request bodies for alerts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NewAlert(
         ]
     },
 ):
-    """A new alert."""
+    """Request to create an alert."""
 
     kind: AlertKind
     address: Annotated[
@@ -29,11 +29,11 @@ class NewAlert(
     ]
     events: AlertEvents = Field(default_factory=lambda: list(AlertEvent))
     experiment_id: ExperimentId | None = Field(
-        default=None, description="The only experiment that it reports on; null: all of the project"
+        default=None, description="The only experiment it covers; null: all experiments of the project"
     )
 
 
 class AlertChange(Command, json_schema_extra={"examples": [{"enabled": False}]}):
-    """Enables or disables the alert."""
+    """Request to enable or disable an alert."""
 
     enabled: bool

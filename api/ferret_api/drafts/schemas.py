@@ -1,4 +1,4 @@
-"""What is asked for of a specification that is being written."""
+"""Request bodies for draft specifications."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ferret_core.protocol.resources.base import Json
 
 LONGEST_TOML = 100_000
 Shape = Annotated[str, Field(max_length=64, json_schema_extra={"enum": list(LLAMAS)})]
-Document = Annotated[Json, Field(description="A specification, which need be neither complete nor right")]
+Document = Annotated[Json, Field(description="A specification; it may be incomplete or invalid")]
 
 
 class Change(
@@ -23,18 +23,19 @@ class Change(
         "examples": [{"preset": "fast", "spec": SPECIFICATION, "change": {"algorithm": {"name": "fedavg"}}}]
     },
 ):
-    """A specification, as it is, as TOML or an experiment's, and what is to be different."""
+    """Request to change a specification, given as JSON, as TOML or by an experiment."""
 
     spec: Document | None = None
     original: str | None = Field(
-        default=None, max_length=64, description="Id of an experiment: what its specification has to say, instead"
+        default=None, max_length=64, description="Id of an experiment that provides the specification"
     )
-    toml: str | None = Field(default=None, max_length=LONGEST_TOML, description="The same as text, instead")
-    preset: str | None = Field(default=None, max_length=64, description="Name of a preset, chosen first")
+    toml: str | None = Field(default=None, max_length=LONGEST_TOML, description="The specification as TOML")
+    preset: str | None = Field(default=None, max_length=64, description="Name of a preset, applied first")
     change: Json = Field(
         default={},
-        description="JSON Merge Patch (RFC 7396). Another algorithm, dataset or partition drops the options of the one "
-        "before, except what `algorithm.local` has in common; an option replaces those it excludes",
+        description="JSON Merge Patch (RFC 7396). Another algorithm, dataset or partition drops the "
+        "previous options, except the values that `algorithm.local` has in common; an "
+        "option replaces options that it excludes",
     )
 
     @model_validator(mode="after")
@@ -45,16 +46,14 @@ class Change(
 
 
 class Draft(Command, json_schema_extra={"examples": [{"spec": SPECIFICATION, "shape": "llama-1b", "examples": 400}]}):
-    """A specification to plan for, and what the plan assumes."""
+    """Request to plan a specification, with the plan's assumptions."""
 
     spec: Document
-    original: str | None = Field(
-        default=None, max_length=64, description="Id of the experiment that it is to be a changed copy of"
-    )
+    original: str | None = Field(default=None, max_length=64, description="Id of the experiment that it modifies")
     shape: Shape | None = Field(
         default=None, description="Plan for a model of these sizes, in place of the one in the specification"
     )
     examples: int | None = Field(
-        default=None, ge=1, le=MAX_EXAMPLES, description="Examples of a participant, of which epochs are counted"
+        default=None, ge=1, le=MAX_EXAMPLES, description="Examples per participant, used to convert epochs to steps"
     )
-    tokens: int = Field(default=256, ge=1, le=MAX_WIDTH, description="Tokens of a sequence, prompt and answer together")
+    tokens: int = Field(default=256, ge=1, le=MAX_WIDTH, description="Tokens per sequence, prompt and answer together")

@@ -1,4 +1,4 @@
-"""What is asked for of enrolment codes."""
+"""Request bodies for enrolment codes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ DAY = 24 * 3600
 class NewEnrolment(
     Command, json_schema_extra={"examples": [{"expires_seconds": 604800, "group": "north", "approval": True}]}
 ):
-    """Asks for a code with which one participant can join."""
+    """Request for a code that admits one participant."""
 
     expires_seconds: int = Field(default=DAY, ge=1, le=30 * DAY, description="Seconds until the code expires")
     group: GroupName | None = None
-    approval: bool = Field(default=False, description="Who joins with the code takes part once it is approved")
+    approval: bool = Field(default=False, description="true: a participant that joins with it waits for approval")
 
 
 class CodeGroup(Command, json_schema_extra={"examples": [{"group": "north"}]}):
-    """Codes that belong together."""
+    """Request about all codes of a group."""
 
     group: GroupName
 
@@ -33,10 +33,11 @@ class CodeGroup(Command, json_schema_extra={"examples": [{"group": "north"}]}):
 class NewParticipant(
     Command, json_schema_extra={"examples": [{"code": "4711.k3J9dQ2mXv8r", "display_name": "clinic 7"}]}
 ):
-    """Turns a code into a participant."""
+    """Request to exchange a code for a participant."""
 
     code: str = Field(min_length=1, max_length=200)
     display_name: DisplayName
     public_key: Annotated[PublicKey, AfterValidator(require_public_key)] | None = Field(
-        default=None, description="Ed25519 key that every contribution is then signed by; without one none is signed"
+        default=None,
+        description=("Ed25519 key that must sign every contribution; without a key, contributions are not signed"),
     )

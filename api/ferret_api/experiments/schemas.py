@@ -1,4 +1,4 @@
-"""What is asked for of an experiment."""
+"""Request bodies for experiments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ferret_core.protocol.tags_and_notes import Notes, Tags
 
 
 class ExperimentChange(Command):
-    """What is to be different; what is left out stays. Null takes tags and notes away."""
+    """Request to change an experiment. Omitted fields stay unchanged. Null removes tags and notes."""
 
-    name: ExperimentName = Field(default_factory=str, description="It always has one: null is refused")
+    name: ExperimentName = Field(default_factory=str, description="Required value: null is refused")
     tags: Tags | None = None
     notes: Notes | None = None
-    priority: Priority = Field(default_factory=int, description="It always has one: null is refused")
+    priority: Priority = Field(default_factory=int, description="Required value: null is refused")

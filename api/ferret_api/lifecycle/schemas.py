@@ -9,7 +9,7 @@ from ferret_core.protocol.limits import MAX_ROUNDS
 
 
 class Extension(Command, json_schema_extra={"examples": [{"rounds": 10, "expected_rounds": 20}]}):
-    """Asks for more rounds."""
+    """Request for more rounds."""
 
     rounds: int = Field(ge=1, le=MAX_ROUNDS, description="Rounds to add")
     expected_rounds: int | None = Field(

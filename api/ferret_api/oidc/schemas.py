@@ -1,4 +1,4 @@
-"""What a browser sends after it has signed in with a provider."""
+"""Request bodies of the sign-in with a provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ferret_api.schemas import Command
 
 
 class Callback(Command, json_schema_extra={"examples": [{"state": "3q2-7wAAAAA", "code": "4/0AX4XfWh"}]}):
-    """What the provider sent the browser back with."""
+    """Parameters of the provider's redirect."""
 
     state: str = Field(default="", max_length=200)
     code: str | None = Field(default=None, min_length=1, max_length=4000, repr=False)

@@ -1,4 +1,4 @@
-"""What administrators and participants ask for."""
+"""Request bodies of administrators and participants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferret_api.schemas import MAX_INTEGER, Command, GroupName
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.sanitize import Words
 
-Fence = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="The `fence` that came with the lease")]
+Fence = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="The lease's `fence`")]
 
 
 def _known(code: str) -> str:
@@ -20,25 +20,25 @@ def _known(code: str) -> str:
 
 
 class Revocation(Command, json_schema_extra={"examples": [{"reason": "the contract has ended"}]}):
-    """Why a participant is removed. The participant is told."""
+    """Reason for removing a participant. The participant receives it."""
 
     reason: Words | None = Field(default=None, min_length=1, max_length=500)
 
 
 class Refusal(Command, json_schema_extra={"examples": [{"reason": "not the site that was invited"}]}):
-    """Why a participant is not approved. The participant is told."""
+    """Reason for refusing a participant. The participant receives it."""
 
     reason: Words | None = Field(default=None, min_length=1, max_length=500)
 
 
 class GroupRevocation(Revocation, json_schema_extra={"examples": [{"group": "north", "reason": "the pilot is over"}]}):
-    """The participants of which group are removed, and why. They are told."""
+    """Group to remove, and the reason. Its participants receive the reason."""
 
     group: GroupName
 
 
 class Heartbeat(Command, json_schema_extra={"examples": [{"fence": 1}]}):
-    """The participant is still at work."""
+    """Heartbeat of a working participant."""
 
     fence: Fence
 
@@ -49,7 +49,7 @@ class AssignmentFailure(
         "examples": [{"fence": 1, "code": "dataset.invalid", "detail": "line 7 has no field instruction"}]
     },
 ):
-    """Why the participant cannot do its assignment."""
+    """Failure report of a participant that cannot do its assignment."""
 
     fence: Fence
     code: Annotated[str, AfterValidator(_known)] = Field(description="Code of the problem, e.g. `dataset.invalid`")

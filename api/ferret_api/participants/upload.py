@@ -1,10 +1,10 @@
-"""Uploads of contributions: what is known before the body comes, what was received, and what became of it.
+"""Uploads of contributions: lookup before the body arrives, validation, storing, and recording.
 
 received   an upload's body is opened and checked against its assignment
 stored     its bytes are on disk
 accepted   it is recorded, together with others, in one transaction
 
-What is wrong with an upload is its result, is noted with its reason, and moves nothing.
+An invalid upload has its error as its result. The reason is recorded, and the assignment's state does not change.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from ferret_db.repositories import assignments, participants
 
 
 class ExpectedUpload(NamedTuple):
-    """Whose upload it is, and all that decides whether it can be accepted, as that stood before the body was read.
+    """The assignment of an upload, with all state that decides on acceptance, read before the body.
 
-    A participant with a ``public_key`` has to sign.
+    A participant with a ``public_key`` must sign.
     """
 
     participant: Identity
@@ -55,8 +55,8 @@ class ExpectedUpload(NamedTuple):
 class ReceivedUpload(NamedTuple):
     """An upload with its ``body``, in memory or in a scratch file of the storage.
 
-    ``seconds`` are those of the local update, ``key`` is its idempotency key, ``signature`` its participant's, and
-    ``digest`` the one that the parts must give that it came in.
+    ``seconds`` is the duration of the local update, ``key`` the idempotency key, ``signature`` the participant's
+    signature. ``digest`` is the expected digest of an upload in parts.
     """
 
     expected: ExpectedUpload
@@ -69,7 +69,7 @@ class ReceivedUpload(NamedTuple):
 
 
 class UploadResult(NamedTuple):
-    """What is answered to an accepted upload; ``repeated`` if the same contribution had been accepted before."""
+    """The response to an accepted upload; ``repeated`` if the same contribution was accepted before."""
 
     answer: ContributionReceipt
     repeated: bool
@@ -80,12 +80,11 @@ class UploadResult(NamedTuple):
 
 
 Outcome = ContributionOffer | UploadResult | FerretError
-"""Of an upload that was opened: what it offers, or what became of it already."""
+"""An opened upload: an offer, or its final result."""
 
 
 def lookup_uploads(context: Context, headers: Sequence[tuple[str, str]]) -> list[ExpectedUpload | FerretError]:
-    """What is known of these uploads, by token and id of the assignment; another participant's assignment is as unknown
-    as none."""
+    """Looks up the uploads' assignments by token and id; a foreign assignment gives `assignment.not_found`."""
     with context.database.read() as s:
         senders = participants.by_tokens(s, [token for token, _ in headers])
         targets = find_targets(s, [assignment_id for _, assignment_id in headers])
@@ -103,10 +102,10 @@ def lookup_uploads(context: Context, headers: Sequence[tuple[str, str]]) -> list
 
 
 def upload_size_limit(context: Context, expected: ExpectedUpload, fence: int) -> int:
-    """The most bytes that the contribution can have, before the first is read.
+    """Returns the maximum size of the contribution in bytes, before its body is read.
 
-    Raises ``round.closed``, ``lease.lost`` and ``request.too_large`` for what would not be accepted. Where one has been
-    accepted, only the same again is of use.
+    Raises ``round.closed``, ``lease.lost`` and ``request.too_large`` for an upload that would not be accepted. After an
+    accepted contribution, only a repetition of the same one is allowed.
     """
     recorded = expected.target.recorded
     if recorded is not None:
@@ -120,20 +119,21 @@ def upload_size_limit(context: Context, expected: ExpectedUpload, fence: int) ->
 
 
 def already_accepted(expected: ExpectedUpload, digest: str) -> UploadResult | None:
-    """The result where the contribution with this digest was accepted before; ``contribution.duplicate`` where another
-    one was."""
+    """Returns the result if the contribution with this digest was accepted before; raises ``contribution.duplicate``
+    if another one was.
+    """
     expected.target.check_first(digest)
     recorded = expected.target.recorded
     return None if recorded is None else UploadResult.of(recorded, repeated=True)
 
 
 def accept_uploads(context: Context, uploads: Sequence[ReceivedUpload]) -> list[UploadResult | FerretError]:
-    """What becomes of each of the uploads.
+    """Returns the result of each upload.
 
-    A body that cannot be used is never stored, and its reason is the result; the third rejects the assignment with it.
+    An invalid body is never stored, and its error is the result; the third invalid body also rejects the assignment.
     """
     opened = [attempt(_open, upload) for upload in uploads]
-    # It takes many to the disk in the time that it takes one.
+    # Storing many takes as long as storing one.
     stored = list(context.writers.map(partial(_store, context), uploads, opened))
     failpoint("upload.stored")
     results = _record(context, stored)
@@ -146,14 +146,16 @@ def accept_uploads(context: Context, uploads: Sequence[ReceivedUpload]) -> list[
 
 
 def record_rejection(context: Context, assignment_id: str, error: FerretError) -> None:
-    """Notes that an upload was rejected, and why; not where the service itself failed and may take it the next time."""
+    """Records that an upload was rejected, and why. Failures of the service itself are not recorded, because a retry
+    may succeed.
+    """
     if error.problem.status < 500:
         with context.database.begin() as s:
             leases.refuse(s, assignment_id, error)
 
 
 def _bad_upload(context: Context, upload: ReceivedUpload, error: FerretError) -> FerretError:
-    """The result of an upload whose body cannot be used: its ``error``, unless it could not be accepted anyway."""
+    """Returns the result of an upload with an invalid body: its ``error``, unless it could not be accepted anyway."""
     try:
         with context.database.begin() as s:
             leases.record_bad_upload(s, upload.expected.assignment.id, upload.fence, error)
@@ -163,7 +165,7 @@ def _bad_upload(context: Context, upload: ReceivedUpload, error: FerretError) ->
 
 
 def _open(upload: ReceivedUpload) -> ContributionOffer | UploadResult:
-    """What the upload offers, or that it was accepted before."""
+    """Returns the upload's offer, or the result if it was accepted before."""
     target, digest = upload.expected.target, _digest(upload.body)
     if target.recorded is not None and target.recorded.digest == digest:
         return UploadResult.of(target.recorded, repeated=True)
@@ -176,11 +178,11 @@ def _open(upload: ReceivedUpload) -> ContributionOffer | UploadResult:
 
 
 def _store(context: Context, upload: ReceivedUpload, opened: Outcome) -> Outcome:
-    """The offer with its signature, once its bytes are on disk; what is no offer is done with."""
+    """Returns the offer with its signature, once its bytes are on disk; other results pass through."""
     if not isinstance(opened, ContributionOffer):
         return opened
     try:
-        upload.expected.target.check(opened)  # what comes in vain is not even stored
+        upload.expected.target.check(opened)  # useless uploads are not stored
         signature = _signature(upload, opened.sealed)
         if isinstance(upload.body, bytes):
             context.storage.put_bytes(upload.body, FileKind.CONTRIBUTION, opened.sealed.digest)
@@ -192,7 +194,7 @@ def _store(context: Context, upload: ReceivedUpload, opened: Outcome) -> Outcome
 
 
 def _record(context: Context, stored: Sequence[Outcome]) -> list[UploadResult | FerretError]:
-    """The results, with those of the offers once they are recorded."""
+    """Returns the results; offers are recorded first."""
     offers = [each for each in stored if isinstance(each, ContributionOffer)]
     rows: list[tables.Contribution | FerretError] = []
     if offers:
@@ -227,7 +229,9 @@ def _unsealed(upload: ReceivedUpload, digest: str) -> SealedContribution:
 
 
 def _signature(upload: ReceivedUpload, sealed: SealedContribution) -> Signature | None:
-    """The participant's, verified; None of one that joined without a key. Raises ``signature.invalid``."""
+    """Returns the participant's verified signature; None for a participant without a key. Raises
+    ``signature.invalid``.
+    """
     key, assignment, meta = upload.expected.public_key, upload.expected.assignment, sealed.meta
     if key is None:
         return None

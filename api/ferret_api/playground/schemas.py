@@ -14,19 +14,19 @@ class PlaygroundRequest(
         "examples": [{"question": "Count the words.", "input": "bell school kite", "max_new_tokens": 16}]
     },
 ):
-    """A question to the model after a round, in the words of training."""
+    """A question to the model of a round, formatted like the training data."""
 
-    question: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="What to ask: the instruction")
+    question: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="The instruction")
     input: str = Field(
-        default="", max_length=MOST_CHARACTERS, description="What the question is about, where that stands apart"
+        default="", max_length=MOST_CHARACTERS, description="Input that the instruction refers to, if it is separate"
     )
     round: int | None = Field(
         default=None,
         ge=0,
         le=MAX_INTEGER,
-        description="Round whose checkpoint answers; 0 is the base model. By default the last with a checkpoint",
+        description="Round of the checkpoint that answers; 0 is the base model; default: the last with a checkpoint",
     )
-    compare: bool = Field(default=True, description="Whether the base model answers too, after the tuned one")
+    compare: bool = Field(default=True, description="true: the base model also answers, after the tuned one")
     temperature: float = Field(
         default=0.0, ge=0, le=2, allow_inf_nan=False, description="0: the most probable answer; higher: more varied"
     )
@@ -34,9 +34,11 @@ class PlaygroundRequest(
         default=128,
         ge=1,
         le=MOST_TOKENS,
-        description="Longest answer, in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service",
+        description="Maximum answer length in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service",
     )
-    seed: int = Field(default=0, ge=0, le=MAX_INTEGER, description="Draws the same answer again at a temperature")
+    seed: int = Field(
+        default=0, ge=0, le=MAX_INTEGER, description=("Seed that repeats an answer at a temperature above 0")
+    )
 
     @field_validator("question")
     @classmethod
@@ -47,6 +49,6 @@ class PlaygroundRequest(
 
 
 class ExampleRequest(Command, json_schema_extra={"examples": [{"seed": 7}]}):
-    """Which held-out example."""
+    """Choice of a held-out example."""
 
-    seed: int = Field(default=0, ge=0, le=MAX_INTEGER, description="Divided by their number, the rest is its number")
+    seed: int = Field(default=0, ge=0, le=MAX_INTEGER, description="Index of the example, modulo their number")

@@ -1,4 +1,4 @@
-"""What is asked for of projects."""
+"""Request bodies for projects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Description = Annotated[Line, Field(max_length=500)]
 
 class NewAllowedModel(AllowedModel, extra="forbid"):
     """A model that may be trained. A folder allows the models in it too; a hub name without revision allows all its
-    revisions."""
+    revisions.
+    """
 
 
 Models = Annotated[list[NewAllowedModel] | None, ALLOWED_MODELS]
@@ -32,7 +33,7 @@ class NewProject(
     Command,
     json_schema_extra={"examples": [{"name": "cardiology", "description": "Discharge letters of three clinics"}]},
 ):
-    """A project is to be made. It has no members yet: only administrators see it."""
+    """Request to create a project. It has no members at first: only administrators see it."""
 
     name: ProjectName
     description: Description = ""
@@ -41,7 +42,7 @@ class NewProject(
 
 
 class ProjectChange(Command, json_schema_extra={"examples": [{"description": "Discharge letters of four clinics"}]}):
-    """What is to be different; what is left out stays."""
+    """Request to change a project. Omitted fields stay unchanged."""
 
     description: Description = ""
     models: Models = None

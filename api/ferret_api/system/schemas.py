@@ -1,4 +1,4 @@
-"""What a browser sends to sign in."""
+"""Request bodies for signing in with a browser."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ class Login(
     Command,
     json_schema_extra={"examples": [{"name": "ada", "password": "the sentence until now"}]},  # nosec B105: an example
 ):
-    """Signs a browser in: with name and password, or with the admin token."""
+    """Request to sign in with name and password, or with the admin token."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200)
     password: str | None = Field(default=None, min_length=1, max_length=200, repr=False)
     token: str | None = Field(
-        default=None, min_length=1, max_length=500, repr=False, description="The admin token, or that of a sign-in link"
+        default=None,
+        min_length=1,
+        max_length=500,
+        repr=False,
+        description=("The admin token, or the token of a sign-in link"),
     )
 
     @field_validator("name")

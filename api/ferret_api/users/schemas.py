@@ -1,4 +1,4 @@
-"""What is asked for of users and tokens."""
+"""Request bodies for users and tokens."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ YEAR = 366 * 24 * 3600
 UserName = Annotated[
     str,
     StringConstraints(to_lower=True, min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$"),
-    Field(description="Unique; letters, which become small ones, digits, and `.` `_` `@` `+` `-`"),
+    Field(description="Unique; letters (converted to lower case), digits, and `.` `_` `@` `+` `-`"),
 ]
 Password = Annotated[str, Field(min_length=12, max_length=200, description="At least 12 characters")]
 
 
 class NewUser(Command, json_schema_extra={"examples": [{"name": "ada", "role": "researcher"}]}):
-    """Somebody is to have an account. Without a password the user has tokens only."""
+    """Request to create a user. Without a password the user has tokens only."""
 
     name: UserName
     role: Role
@@ -29,7 +29,7 @@ class NewUser(Command, json_schema_extra={"examples": [{"name": "ada", "role": "
 
 
 class UserChange(Command, json_schema_extra={"examples": [{"enabled": False}]}):
-    """What is to be different; another password, and disabling, sign the user out everywhere."""
+    """Request to change a user. Changing the password or disabling the user signs it out everywhere."""
 
     role: Role | None = None
     enabled: bool | None = None
@@ -48,7 +48,7 @@ class NewPassword(
         "examples": [{"current": "the sentence until now", "password": "another sentence from now on"}]  # nosec B105
     },
 ):
-    """The user's own password is to be another one."""
+    """Request to change one's password."""
 
     current: str = Field(max_length=200, repr=False)
     password: Password = Field(repr=False)
@@ -58,18 +58,18 @@ class NewToken(
     Command,
     json_schema_extra={"examples": [{"name": "notebook", "scopes": ["read", "write"], "expires_seconds": 2592000}]},
 ):
-    """A token is to be made."""
+    """Request to create a token."""
 
-    name: Annotated[Line, Field(min_length=1, max_length=100, description="Says where it is used; unique")]
+    name: Annotated[Line, Field(min_length=1, max_length=100, description="Label for the place of use; unique")]
     scopes: list[Scope] = Field(
         default=[Scope.READ],
         min_length=1,
         max_length=2,
-        description="`read` to look, `write` to change something, `metrics` for `GET /metrics` only",
+        description="`read`: read access, `write`: changes, `metrics`: only `GET /metrics`",
     )
     expires_seconds: int | None = Field(
         default=90 * 24 * 3600,
         ge=1,
         le=10 * YEAR,
-        description="Seconds until it expires; null: never. It expires no later than the token that makes it",
+        description="Seconds until it expires; null: never. It expires no later than the token that creates it",
     )

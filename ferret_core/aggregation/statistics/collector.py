@@ -1,4 +1,4 @@
-"""Collects the statistics of a round: sees each contribution once, and describes the update in the end."""
+"""Collector of a round's statistics: sees each contribution once, and describes the update at the end."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from ferret_core.server.schedule import noise_step
 
 
 class RoundStatistics(NamedTuple):
-    """A round's statistics, and its noise, measured on the aggregated coordinates; None where nothing is projected."""
+    """A round's statistics, and its noise, measured on the aggregated coordinates; None without projection."""
 
     statistics: UpdateStatistics
     noise: ProjectionNoise | None
 
 
 class StatisticsCollector:
-    """Those of the round that follows the one at which ``replica`` stands."""
+    """Collects the statistics of the round after ``replica``'s current one."""
 
     def __init__(self, replica: Replica) -> None:
         self._server, self._blocks = replica.spec.server, blocks_of(replica.experiment, replica.shapes)
@@ -55,7 +55,7 @@ class StatisticsCollector:
             self._dense = DenseUpdates(cast(DecodableUpdate, replica.algorithm), replica.state, replica.shapes, seed)
 
     def see(self, contribution: Contribution) -> None:
-        """Once for each, in participant order."""
+        """Adds one contribution. Call it once for each, in participant order."""
         updates = self._projected or self._dense
         if updates is not None:
             updates.see(contribution)
@@ -69,10 +69,10 @@ class StatisticsCollector:
         noise: ProjectionNoise | None,
         part: float = 1.0,
     ) -> RoundStatistics:
-        """Of the round that took the weights from ``before`` to ``after``.
+        """Returns the statistics of the round that took the weights from ``before`` to ``after``.
 
-        ``shares`` are the weights in the mean of the participants that count, clipped ones less; ``update`` is the
-        round's blob, ``noise`` what was expected of it, and ``part`` how much of its step was taken.
+        ``shares`` has the weights in the mean of the participants that count, lowered by clipping; ``update`` is the
+        round's blob, ``noise`` its expected noise, and ``part`` the applied fraction of its step.
         """
         noise = noise and noise._replace(noise=part * noise.noise)
         compared, cosines = self._compared(list(shares))
@@ -113,12 +113,12 @@ class StatisticsCollector:
         noise: ProjectionNoise,
         part: float,
     ) -> tuple[ReconstructionError | None, ProjectionNoise]:
-        """Under one seed all make the same error: it is that of the mean."""
+        """Returns the error under one seed: all make the same one, so it is the mean's."""
         added, squares = projected.of_mean(decode(update)[0]["coordinates"], shares)
         K = projected.lengths[next(iter(shares))].K
         moved = noise_step(self._server, np.sqrt(added / noise.sizes), part * self._rate)
         return reconstruction_error.of_shared(added, squares, K), noise._replace(noise=moved)
 
     def _per_weight(self, values: Array, parts: Sequence[BlockGroup]) -> list[float]:
-        """By part, of root mean squares by block."""
+        """Returns root mean squares by part, from root mean squares by block."""
         return root_mean_squares(np.square(values) * [block.size for block in self._blocks], parts)

@@ -1,22 +1,22 @@
-"""Cosines between participants' updates, with the standard error that looking at a part of them leaves.
+"""Cosines between participants' updates, with the standard error caused by sampling.
 
-For each block l there are products G_l, estimates of ⟨Δ_i,l, Δ_j,l⟩ for every pair of participants, with variances
-V_l, and s_i, what is known of ‖Δ_i‖². Blocks are independent, so
+For each block l there are products G_l, estimates of ⟨Δ_i,l, Δ_j,l⟩ for every pair of participants, with variances V_l,
+and s_i, an estimate of ‖Δ_i‖². Blocks are independent, so
 
     cos_ij = Σ_l G_l,ij / √(s_i s_j),   standard error √(Σ_l V_l,ij) / √(s_i s_j)
 
-The error of s is left out: √(2/K) of it. Under a shared seed it goes along with that of the product and lowers the
-cosine's, which is then told too large; else it is far below the product's. Three ways lead to G_l:
+The error of s is left out: √(2/K) of it. Under a shared seed it is correlated with the error of the product and lowers
+the cosine's, so the reported error is too large; otherwise it is far below the product's. There are three ways to G_l:
 
-shared   all coordinates stand for the same directions: G is f ⟨γ_i, γ_j⟩ with the factor f of
+shared   all coordinates belong to the same directions: G is f ⟨γ_i, γ_j⟩ with the factor f of
          :func:`ferret_core.projection.variance.square_of`, V = ‖Δ_i‖²‖Δ_j‖² times E‖Δ~ − Δ‖²/(‖Δ‖² d). One-bit
          coordinates of normal numbers with correlation r agree by (2/π) asin r (Sheppard, 1899), so r is the sine of
-         what is seen.
+         the observed value.
 own      reconstructions of independent noise: ⟨Δ~_i, Δ~_j⟩ has the mean ⟨Δ_i, Δ_j⟩ and, over m of a
-         block's d weights, V = ‖Δ~_i‖²‖Δ~_j‖²/m: a standard error of √d/K where all weights are looked at and K ≪ d.
-         One-bit coordinates of few elements each, of which one dominates, are no normal numbers: docs/projection.md.
+         block's d weights, V = ‖Δ~_i‖²‖Δ~_j‖²/m: a standard error of √d/K if all weights are used and K ≪ d.
+         One-bit coordinates of few elements each, one of them dominant, are not normal: docs/projection.md.
 dense    the updates themselves, at m of a block's d weights, one drawn from each of m equal stretches:
-         V = d² (1/m − 1/d) Var(x y) over the drawn weights; none where m = d.
+         V = d² (1/m − 1/d) Var(x y) over the drawn weights; 0 for m = d.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ferret_core.aggregation.statistics.schema import CosineMatrix, shortened
 from ferret_core.protocol.wire import Array
 
 COMPARED = 60
-"""Participants whose cosines are computed: the first in the order of their names."""
+"""Maximum number of participants compared: the first in the order of their names."""
 
 
 class InnerProducts(NamedTuple):
@@ -42,7 +42,7 @@ class InnerProducts(NamedTuple):
 
 
 class Cosines(NamedTuple):
-    """fp64 (N, N) and symmetric; NaN where one of the pair has not moved."""
+    """fp64 (N, N) and symmetric; NaN if one of the pair has a zero update."""
 
     values: Array
     errors: Array
@@ -54,8 +54,9 @@ class Cosines(NamedTuple):
         )
 
     def mean(self, weights: Array) -> tuple[float, float]:
-        """The mean over pairs of different participants by ``weights`` (N, N), and its standard error; of different
-        pairs the errors are uncorrelated."""
+        """Returns the mean over pairs of different participants by ``weights`` (N, N), and its standard error; errors
+        of different pairs are uncorrelated.
+        """
         above = np.triu_indices(len(weights), 1)
         known = np.isfinite(self.values[above])
         shares = weights[above][known] / weights[above][known].sum()
@@ -64,7 +65,9 @@ class Cosines(NamedTuple):
 
 
 def cosines(blocks: Iterable[InnerProducts], squares: Array | None = None) -> Cosines:
-    """From the products of all blocks and fp64 (N,) ``squares``, the ‖Δ_i‖²; without them the products' diagonal."""
+    """Computes cosines from the products of all blocks and fp64 (N,) ``squares``, the ‖Δ_i‖²; by default the products'
+    diagonal.
+    """
     products = list(blocks)
     estimates, variances = (np.sum([each[which] for each in products], axis=0) for which in (0, 1))
     own = np.diag(estimates) if squares is None else squares
@@ -76,7 +79,9 @@ def cosines(blocks: Iterable[InnerProducts], squares: Array | None = None) -> Co
 
 
 def of_shared(rows: Array, squares: Array, spread: float, *, signs: bool) -> InnerProducts:
-    """From coordinates fp32 (N, K) and fp64 (N,) ‖Δ_i‖² of the block; ``spread`` is E‖Δ~ − Δ‖²/(‖Δ‖² d)."""
+    """Returns products from coordinates fp32 (N, K) and fp64 (N,) ‖Δ_i‖² of the block; ``spread`` is E‖Δ~ − Δ‖²/(‖Δ‖²
+    d).
+    """
     lengths = np.sqrt(np.outer(squares, squares))
     wide = rows.astype(np.float64)
     inner = wide @ wide.T
@@ -89,13 +94,14 @@ def of_shared(rows: Array, squares: Array, spread: float, *, signs: bool) -> Inn
 
 
 def of_reconstructions(inner: Array, drawn: int, size: int, energies: Array) -> InnerProducts:
-    """From fp64 (N, N) inner products over m = ``drawn`` of the block's ``size`` reconstructed weights, and fp64 (N,)
-    expected ‖Δ~_i‖²."""
+    """Returns products from fp64 (N, N) inner products over m = ``drawn`` of the block's ``size`` reconstructed
+    weights, and fp64 (N,) expected ‖Δ~_i‖².
+    """
     return InnerProducts(inner * (size / drawn), np.outer(energies, energies) / drawn)
 
 
 def of_weights(rows: Array, size: int) -> InnerProducts:
-    """From the updates at m of the block's ``size`` weights, fp32 (N, m)."""
+    """Returns products from the updates at m of the block's ``size`` weights, fp32 (N, m)."""
     drawn = rows.shape[1]
     wide = rows.astype(np.float64)
     mean = wide @ wide.T / drawn

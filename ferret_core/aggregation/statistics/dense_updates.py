@@ -1,4 +1,4 @@
-"""Updates that travel whole, or can be decoded: some of their entries are kept as they go by, and compared."""
+"""Cosines of updates that are sent whole or can be decoded, from a sample of their entries."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.protocol.wire import Array, Contribution
 
 LOOKED_AT = 1 << 20
-"""Entries of each update that are kept; all of a model that has no more."""
+"""Number of sampled entries per update; smaller models are compared whole."""
 DECODED = 1 << 24
-"""Parameters beyond which nothing is decoded for this alone: the aggregation does it once more."""
+"""Number of parameters above which updates are not decoded for statistics, because decoding would be done twice."""
 
 
 class DenseUpdates:
-    """Those of one round, in the order in which they are seen; ``seed`` draws the entries."""
+    """Samples of one round's updates, in order of arrival; ``seed`` draws the entries."""
 
     def __init__(self, algorithm: DecodableUpdate, state: State, shapes: Shapes, seed: int) -> None:
         self._algorithm, self._state, self._shapes = algorithm, state, shapes
@@ -33,18 +33,18 @@ class DenseUpdates:
             self._rows[contribution.meta.participant] = update[self._places]
 
     def compared(self, names: Sequence[str]) -> list[str]:
-        """Those of ``names`` that have cosines."""
+        """Returns the ``names`` that have cosines."""
         return [name for name in names if name in self._rows]
 
     def cosines(self, names: Sequence[str]) -> Cosines:
-        """Of some that are ``compared``, at least two."""
+        """Returns the cosines of the ``compared`` participants, at least two."""
         rows = np.stack([self._rows[name] for name in names])
         parts = np.split(rows, np.cumsum(self._counts)[:-1], axis=1)
         return cosines(of_weights(part, size) for part, size in zip(parts, self._sizes, strict=True))
 
 
 def _places(lengths: Sequence[int], seed: int) -> tuple[Array, list[int]]:
-    """Ascending places in the vector of all parameters, int64, and how many of them each tensor has."""
+    """Returns ascending positions in the vector of all parameters, int64, and the number of them in each tensor."""
     share = min(1.0, LOOKED_AT / sum(lengths))
     counts = [max(1, round(share * length)) for length in lengths]
     draws = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
-"""What the coordinates of a round's contributions tell: how long each update is, and how far it points where others do.
+"""Update norms and pairwise cosines, estimated from the coordinates of a round's contributions.
 
-Contributions are held as they were sent: as long as they are in the aggregation, and of no more participants than are
-compared.
+Contributions are held in their sent form, for as long as the aggregation holds them, and only for the compared
+participants.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Contribution
 
 HELD = 1 << 26
-"""Coordinates of all compared participants that are decoded at once."""
+"""Number of coordinates, over all compared participants, decoded at a time."""
 LOOKED_AT = 1 << 22
-"""Weights at which reconstructions under own seeds are compared; all of a model that has no more."""
+"""Number of weights at which reconstructions under separate seeds are compared; smaller models are compared whole."""
 DRAWN = 1 << 30
-"""Entries of bases T and R drawn for that, at most, for each participant."""
+"""Maximum number of entries of bases T and R drawn for that, per participant."""
 STRETCH = 1 << 15
-"""Weights looked at in one place."""
+"""Number of consecutive weights per sample."""
 DENSE = ("T", "R")
 FEW = 8
-"""Weights to a one-bit coordinate below which it tells the sign of a weight rather than of a sum: no normal number."""
+"""Minimum weights per one-bit coordinate. Below it a coordinate is the sign of one weight rather than of a sum, so it
+is not normal.
+"""
 
 
 class UpdateNorms(NamedTuple):
-    """One contribution's, fp64 (L,): K_l, an estimate of ‖Δ_l‖² without bias, and the ‖Δ~_l‖² that goes with it."""
+    """One contribution, fp64 (L,): K_l, an unbiased estimate of ‖Δ_l‖², and the corresponding ‖Δ~_l‖²."""
 
     K: Array
     squares: Array
@@ -55,7 +57,7 @@ class UpdateNorms(NamedTuple):
 
 
 class ProjectedUpdates:
-    """Those of one round, in the order in which they are seen."""
+    """Coordinates of one round's contributions, in order of arrival."""
 
     def __init__(self, config: Projecting, blocks: Sequence[Block], device: torch.device) -> None:
         self.lengths: dict[str, UpdateNorms] = {}
@@ -66,7 +68,7 @@ class ProjectedUpdates:
 
     @property
     def shared(self) -> bool:
-        """Whether one seed stands for all, and one mean for all their coordinates."""
+        """True if all share one seed, so that their coordinates have one mean."""
         return self._config.seeds == "shared"
 
     def see(self, contribution: Contribution) -> None:
@@ -79,14 +81,15 @@ class ProjectedUpdates:
             self._kept[name] = contribution
 
     def compared(self, names: Sequence[str]) -> list[str]:
-        """Those of ``names`` that have cosines: none where one-bit coordinates of fewer than ``FEW`` weights make the
-        estimate of a product biased."""
+        """Returns the ``names`` that have cosines; empty if one-bit coordinates of fewer than ``FEW`` weights would
+        bias the products.
+        """
         d = sum(block.size for block in self._blocks)
         coarse = self._config.coordinates == "sign" and d < FEW * self._config.total(self._blocks)
         return [] if coarse else [name for name in names if name in self._kept]
 
     def cosines(self, names: Sequence[str]) -> Cosines:
-        """Of some that are ``compared``, at least two."""
+        """Returns the cosines of the ``compared`` participants, at least two."""
         gammas = [self._decoded(self._kept[name]) for name in names]
         lengths = [self.lengths[name] for name in names]
         squares = np.stack([each.squares for each in lengths])
@@ -97,9 +100,10 @@ class ProjectedUpdates:
         return cosines(products, squares.sum(axis=1))
 
     def of_mean(self, coordinates: Array, shares: Mapping[str, float]) -> tuple[Array, Array]:
-        """Under a shared seed, from the mean's ``coordinates``, fp32 (K,): ‖noise_l‖² and ‖Δ_l‖² of it, fp64 (L,).
+        """Returns, under a shared seed, ‖noise_l‖² and ‖Δ_l‖² of the mean from its ``coordinates``, fp32 (K,): fp64
+        (L,).
 
-        One-bit coordinates add to the mean's ‖γ‖² what they add to each participant's own.
+        One-bit coordinates add the same to the mean's ‖γ‖² as to each participant's own.
         """
         counts = next(iter(self.lengths.values())).K.astype(np.int64)
         gammas = np.split(coordinates, np.cumsum(counts)[:-1])
@@ -130,7 +134,7 @@ class ProjectedUpdates:
         kept = [self._kept[name].meta for name in names]
         places = np.random.default_rng(derive_seed("compared", kept[0].base_digest))
         share = self._share()
-        # One piece of memory for all stretches: it stays in the cache.
+        # One buffer for all stretches: it stays in the cache.
         room = torch.empty(len(names), STRETCH, device=self._device)
         for position, block in enumerate(self._blocks):
             terms = [
@@ -146,7 +150,7 @@ class ProjectedUpdates:
             yield of_reconstructions(inner.numpy(), drawn, block.size, energies[:, position])
 
     def _share(self) -> float:
-        """The part of the weights that is looked at."""
+        """Returns the fraction of the weights that is sampled."""
         d = sum(block.size for block in self._blocks)
         most = float(LOOKED_AT)
         if self._config.basis in DENSE:
@@ -158,7 +162,7 @@ class ProjectedUpdates:
 
 
 def _lengths(block: Block, gamma: Array, family: str, kind: Kind) -> tuple[float, float]:
-    """‖Δ_l‖² and ‖Δ~_l‖², as coordinates of this kind tell them."""
+    """Returns ‖Δ_l‖² and ‖Δ~_l‖², estimated from coordinates of this kind."""
     square = float(np.square(gamma, dtype=np.float64).sum())
     if block.whole or not len(gamma):
         return square, square
@@ -170,7 +174,7 @@ def _lengths(block: Block, gamma: Array, family: str, kind: Kind) -> tuple[float
 
 
 def _stretches(size: int, share: float, places: np.random.Generator) -> list[tuple[int, int]]:
-    """Starts and lengths that cover ``share`` of a block's elements, one at a random place of each equal part."""
+    """Returns starts and lengths that cover ``share`` of a block's elements, one at a random place per equal part."""
     wanted = max(1, math.ceil(share * size))
     count = -(-wanted // STRETCH)
     length = -(-wanted // count)
@@ -179,6 +183,6 @@ def _stretches(size: int, share: float, places: np.random.Generator) -> list[tup
 
 
 def _within(begin: int, end: int, length: int, places: np.random.Generator) -> tuple[int, int]:
-    """A start and a length of elements between ``begin`` and ``end``."""
+    """Draws a start and a length of elements between ``begin`` and ``end``."""
     length = min(length, end - begin)
     return begin + int(places.integers(end - begin - length + 1)), length

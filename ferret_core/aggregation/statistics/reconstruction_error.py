@@ -1,6 +1,6 @@
-"""How far the reconstruction of a round's mean update is expected to be from that mean: ‖Δ~ − Δ‖ / ‖Δ‖.
+"""Expected error of the reconstruction of a round's mean update: ‖Δ~ − Δ‖ / ‖Δ‖.
 
-Of N participants that count s_i, each with ‖Δ_i‖² and E‖noise_i‖² from its coordinates:
+With N participants that have shares s_i, each with ‖Δ_i‖² and E‖noise_i‖² from its coordinates:
 
 own       E‖Δ~ − Δ‖² = Σ s_i² E‖noise_i‖²,   ‖Δ‖² = Σ s_i² ‖Δ_i‖² + c Σ_{i≠j} s_i s_j ‖Δ_i‖‖Δ_j‖
           with c the mean cosine over the pairs, within two of its standard errors and between 0 and 1; anything between
@@ -21,13 +21,13 @@ from ferret_core.aggregation.statistics.schema import ReconstructionError, short
 from ferret_core.protocol.wire import Array
 
 CERTAIN = 2.0
-"""Standard errors on either side of an estimate that its range spans."""
+"""Half-width of an estimate's range, in standard errors."""
 
 
 def of_own(
     lengths: Mapping[str, UpdateNorms], shares: Mapping[str, float], cosines: Cosines | None, compared: Sequence[str]
 ) -> ReconstructionError | None:
-    """Of participants with noise of their own; None where none of them has moved."""
+    """Returns the error for participants with independent noise; None if all updates are zero."""
     squares = np.array([share**2 * lengths[name].squares.sum() for name, share in shares.items()])
     energies = np.array([share**2 * lengths[name].energies.sum() for name, share in shares.items()])
     alone, noise = float(squares.sum()), float((energies - squares).sum())
@@ -39,7 +39,7 @@ def of_own(
 
 
 def of_shared(noise: Array, squares: Array, K: Array) -> ReconstructionError | None:
-    """From the mean's ‖noise_l‖², ‖Δ_l‖² and K_l, fp64 (L,); None where nothing has moved."""
+    """Returns the error from the mean's ‖noise_l‖², ‖Δ_l‖² and K_l, fp64 (L,); None for a zero update."""
     known = K > 0
     spread = CERTAIN * math.sqrt(float((2 / K[known] * np.square(squares[known])).sum()))
     total = float(squares.sum())
@@ -49,7 +49,7 @@ def of_shared(noise: Array, squares: Array, K: Array) -> ReconstructionError | N
 def _mean_cosine(
     pulls: Mapping[str, float], cosines: Cosines | None, compared: Sequence[str]
 ) -> tuple[float, float, float]:
-    """Least, expected, most."""
+    """Returns the minimum, the expected value and the maximum."""
     if len(pulls) < 2:
         return 0.0, 0.0, 0.0
     chosen = np.array([pulls[name] for name in compared])
@@ -61,6 +61,6 @@ def _mean_cosine(
 
 
 def _error(noise: float, least: float, expected: float, most: float) -> ReconstructionError:
-    """From E‖Δ~ − Δ‖² and the least, expected and most ‖Δ‖²."""
+    """Returns the error from E‖Δ~ − Δ‖² and the minimum, expected and maximum ‖Δ‖²."""
     high, middle, low = shortened(np.sqrt(max(noise, 0.0) / np.array([least, expected, most])))
     return ReconstructionError(expected=middle, low=low, high=high)

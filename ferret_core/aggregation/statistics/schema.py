@@ -1,7 +1,7 @@
-"""A round's update in figures, as they are stored and shown: one per block, and one per pair of participants.
+"""Figures of a round's update, as stored and shown: one per block, and one per pair of participants.
 
-Needs no torch. Blocks are those that the update is projected in, else the tensors; of very many, neighbours are put
-together, so that what is stored of a round stays within some 50 kB.
+Needs no torch. Blocks are the projection's blocks, else the tensors. If there are very many, neighbours are merged, so
+that a round's stored statistics stay within about 50 kB.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DIGITS = 4
 
 
 class BlockGroup(NamedTuple):
-    """Neighbouring blocks that share one figure: most often one block."""
+    """Neighbouring blocks that share one figure; usually a single block."""
 
     name: str
     size: int
@@ -33,8 +33,8 @@ class BlockGroup(NamedTuple):
 class CosineMatrix(StrictModel):
     """Cosines between participants' updates: of the first with the second, the third …, of the second with the third …
 
-    ``errors`` are standard errors, as the projection, or looking at some of the weights alone, puts them on each
-    cosine; 0 where nothing was estimated. None for a pair one of which has not moved.
+    ``errors`` has the standard error of each cosine, caused by the projection or by sampling of weights; 0 for exact
+    values. None for a pair with a zero update.
     """
 
     participants: list[str]
@@ -43,8 +43,9 @@ class CosineMatrix(StrictModel):
 
 
 class ReconstructionError(StrictModel):
-    """‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and its reconstruction Δ~, expected, and between which values
-    it lies: two standard errors, or all that the participants' unknown cosines from 0 to 1 allow."""
+    """Expected ‖Δ~ − Δ‖ / ‖Δ‖ of the participants' mean update Δ and its reconstruction Δ~, with its range: two
+    standard errors, or the values for unknown cosines between 0 and 1.
+    """
 
     expected: float
     low: float
@@ -67,13 +68,13 @@ class UpdateStatistics(StrictModel):
 
 
 def blocks_of(experiment: ResolvedExperiment, shapes: Shapes) -> Sequence[Block]:
-    """Those that the update is projected in, else one for each tensor."""
+    """Returns the projection's blocks, else one block per tensor."""
     projection = experiment.traits.projection
     return cut(sizes(shapes), "tensor") if projection is None else projection.cut(shapes)
 
 
 def group_blocks(blocks: Sequence[Block]) -> list[BlockGroup]:
-    """As many neighbours to a part as bring the parts down to ``MOST_BLOCKS``."""
+    """Merges neighbours until there are at most ``MOST_BLOCKS`` parts."""
     width = -(-len(blocks) // MOST_BLOCKS)
     groups = [(first, blocks[first : first + width]) for first in range(0, len(blocks), width)]
     return [
@@ -88,17 +89,17 @@ def group_blocks(blocks: Sequence[Block]) -> list[BlockGroup]:
 
 
 def root_mean_squares(squares: Array, parts: Sequence[BlockGroup]) -> list[float]:
-    """By part, of ``squares``, fp64 (blocks,): sums of squares over the weights of each block."""
+    """Returns the RMS by part from ``squares``, fp64 (blocks,): sums of squares over the weights of each block."""
     return shortened(np.sqrt(_sums(squares, parts) / np.array([part.size for part in parts])))
 
 
 def sums(values: Array, parts: Sequence[BlockGroup]) -> list[float]:
-    """By part, of ``values``, fp64 (blocks,)."""
+    """Returns the sum by part of ``values``, fp64 (blocks,)."""
     return shortened(_sums(values, parts))
 
 
 def shortened(values: Array) -> list[float]:
-    """To ``DIGITS`` significant digits."""
+    """Rounds to ``DIGITS`` significant digits."""
     return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
 
 

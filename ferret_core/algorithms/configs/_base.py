@@ -1,6 +1,6 @@
-"""What an algorithm's ``Config`` is, and the parts that several share.
+"""The interface of an algorithm's ``Config``, and parts shared by several.
 
-An experiment's options decide what its participants send, so a ``Config`` also checks contributions. Nothing here
+An experiment's options determine the contents of contributions, so a ``Config`` also checks contributions. Nothing here
 needs torch: the API checks submissions and uploads with it.
 """
 
@@ -25,34 +25,36 @@ from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.optimizer_options import OptimizerName
 
 LENGTH_BYTES = 8
-"""The blob's first: how long its header is."""
+"""Size of the blob's first field, the length of its header."""
 NUMBER_BYTES = 20
-"""The longest number of 64 bits in JSON, and its comma."""
+"""Size of the longest 64-bit number in JSON, with its comma."""
 BITS = np.dtype(np.uint8)
-"""Eight to an entry, packed from the top bit down."""
+"""Eight bits per entry, packed from the top bit down."""
 
 
 class FederatedConfig(Protocol):
     """The interface of ``ferret_core/algorithms/configs/<name>.py``'s class ``Config``, a frozen pydantic model."""
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        """Raises ``contribution.malformed`` unless the contribution is one that participants send for ``task``.
+        """Raises ``contribution.malformed`` unless the contribution is valid for ``task``.
 
-        ``shapes`` are those of the tuned parameters.
+        ``shapes`` has the shapes of the tuned parameters.
         """
         ...
 
     def size(self, shapes: Shapes) -> ContributionSize:
-        """The most bytes of a contribution: no upload is read beyond them. :func:`size_of` makes it from layouts."""
+        """Returns the maximum size of a contribution in bytes: no upload is read beyond it. :func:`size_of` computes
+        it from layouts.
+        """
         ...
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """How far a checked contribution would move each part of the model, at rate 1 and on its own."""
+        """Returns the norm of a checked contribution's move of each part of the model, at rate 1 and on its own."""
         ...
 
     @property
     def traits(self) -> Traits:
-        """What the rest of Ferret has to know of the algorithm with these options."""
+        """The properties of the algorithm with these options that the rest of Ferret needs."""
         ...
 
 
@@ -67,7 +69,7 @@ class Preset(NamedTuple):
 
 
 class ContributionSize(NamedTuple):
-    """Bytes of a contribution: of its header at most, and of its arrays."""
+    """Maximum size of a contribution's header, and size of its arrays, in bytes."""
 
     header: int
     arrays: int
@@ -78,7 +80,7 @@ class ContributionSize(NamedTuple):
 
 
 class SendsUpdate(StrictModel):
-    """Options of an algorithm whose participants send their whole update and nothing else."""
+    """Options of an algorithm with contributions that are the whole update and nothing else."""
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
         check_layouts(contribution.arrays, {"update": dense(shapes)})
@@ -99,10 +101,10 @@ class Adam(LocalConfig):
 
 
 class AdamW(LocalConfig):
-    """Local AdamW, the inner optimizer of those who let participants train long between exchanges."""
+    """Local AdamW, the inner optimizer of algorithms with long local training."""
 
     optimizer: OptimizerName = Field(
-        default="adamw", description="First-order method: one of torch.optim, or one of our own"
+        default="adamw", description="First-order method: from torch.optim, or one of Ferret's own"
     )
 
 
@@ -113,7 +115,7 @@ class LowRank(SendsUpdate):
     alpha: float = Field(
         default=16, gt=0, le=MAX_REAL, description="The adapter's output is multiplied by alpha / rank"
     )
-    dropout: float = Field(default=0.05, ge=0, lt=1, description="Share of the adapter's inputs left out in training")
+    dropout: float = Field(default=0.05, ge=0, lt=1, description="Dropout rate of the adapter's inputs in training")
     targets: list[Label] = Field(
         default=["q_proj", "v_proj"],
         min_length=1,
@@ -123,18 +125,20 @@ class LowRank(SendsUpdate):
 
 
 def dense(shapes: Shapes) -> Layout:
-    """One fp32 vector (d,): a number for each parameter's element, in canonical order."""
+    """Returns the layout of one fp32 vector (d,): one number per element of the parameters, in canonical order."""
     return Layout(np.dtype(np.float32), (count(shapes),))
 
 
 def size_of(layouts: Mapping[str, Layout], numbers: int = 0) -> ContributionSize:
-    """The size of a contribution of these arrays, with as many ``numbers`` in its metadata beside its own figures."""
+    """Returns the size of a contribution of these arrays, with ``numbers`` numbers in its metadata in addition to its
+    metrics.
+    """
     header = CONTRIBUTION_HEADER_BYTES + NUMBER_BYTES * numbers
     return ContributionSize(header, sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values()))
 
 
 def check_layouts(arrays: Arrays, expected: Mapping[str, Layout]) -> None:
-    """Raises ``contribution.malformed`` unless ``arrays`` are those of ``expected``, no more and no fewer."""
+    """Raises ``contribution.malformed`` unless ``arrays`` matches ``expected`` exactly."""
     if set(arrays) != set(expected):
         raise malformed("arrays", ", ".join(sorted(arrays)), f"expected exactly {', '.join(sorted(expected))}")
     for name, (dtype, shape) in expected.items():
@@ -150,7 +154,7 @@ def check_bits(name: str, packed: Array, count: int) -> None:
 
 
 def check_metadata(contribution: Contribution, expected: Mapping[str, Any]) -> None:
-    """Raises ``contribution.malformed`` for the first field of the metadata that is not as ``expected``."""
+    """Raises ``contribution.malformed`` for the first field of the metadata that differs from ``expected``."""
     for field, value in expected.items():
         if getattr(contribution.meta, field) != value:
             raise malformed(f"metadata.{field}", getattr(contribution.meta, field), f"expected {value}")
@@ -163,12 +167,12 @@ def check_slopes(contribution: Contribution, task: RoundTask, directions: int) -
 
 
 def slopes(directions: int) -> dict[str, Layout]:
-    """The one array that slopes travel in."""
+    """Returns the array of the slopes."""
     return {"slopes": Layout(np.dtype(np.float32), (directions,))}
 
 
 def slope_norms(contribution: Contribution, shapes: Shapes, local: ZerothOrderConfig) -> Norms:
-    """That of a walk along random signs: each step moves every weight by its slope times the rate."""
+    """Returns the norm of a walk along random signs: each step moves every weight by its slope times the rate."""
     d = count(shapes)
     step = local.learning_rate / local.perturbations
     return Norms.of([step * math.sqrt(d) * norm(contribution.arrays["slopes"])], [d])

@@ -1,4 +1,4 @@
-"""What the rest of Ferret asks of an algorithm: one record, which every ``Config`` gives for its options."""
+"""Traits of an algorithm needed by the rest of Ferret: one record, which every ``Config`` gives for its options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 class Projecting(Protocol):
     """The options of an algorithm that sends coordinates on random directions, which add noise to the update.
 
-    ``guard``: whether a round is refused in which that would be too much for the weights.
+    ``guard``: True refuses a round with too much noise for the weights.
     """
 
     @property
@@ -34,28 +34,28 @@ class Projecting(Protocol):
     def bytes_per_round(self) -> int | None: ...
 
     def cut(self, shapes: Shapes) -> Sequence[Block]:
-        """The blocks, in the order of the norms' parts."""
+        """Returns the blocks, in the order of the norms' parts."""
         ...
 
     def total(self, blocks: Sequence[Block]) -> int:
-        """K over all of them."""
+        """Returns K over all blocks."""
         ...
 
     def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> Sequence[int]:
-        """K_l of every block for an update with these norms."""
+        """Returns K_l of every block for an update with these norms."""
         ...
 
     def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
-        """Those of a contribution in round 1 of a participant with this number of ``examples``."""
+        """Returns the norms of a contribution in round 1 of a participant with this number of ``examples``."""
         ...
 
 
 class Traits(NamedTuple):
-    """What an algorithm with its options is like. Everything is off unless its ``Config`` says so.
+    """Traits of an algorithm with its options. Everything is off unless its ``Config`` declares it.
 
-    ``first_order``, ``zeroth_order``: how participants train, by gradients or by losses alone.
+    ``first_order``, ``zeroth_order``: local training by gradients or by losses alone.
 
-    ``projection``: its options where it sends coordinates on random directions.
+    ``projection``: its options if it sends coordinates on random directions.
 
     ``dense``: the round's update is one fp32 number for each tuned parameter.
 
@@ -67,15 +67,15 @@ class Traits(NamedTuple):
 
     ``shardable``: a team of processes can run it on a model in shards.
 
-    ``adapts``: the model's own weights are not trained. ``own_shapes``: what is tuned is put into the model when it is
-    loaded, and has other shapes than the model's.
+    ``adapts``: the model's own weights are not trained. ``own_shapes``: the tuned parameters are added to the model
+    when it is loaded, and have other shapes than the model's.
 
     ``corrects_steps``: it changes every local step.
 
-    ``steps_watched_by``: the option by which it looks at the gradient of every local step; empty if none does.
+    ``steps_watched_by``: the option that makes it use the gradient of every local step; empty without one.
 
-    ``update_told_by``: the option by which it tells something of the update as it was before noise was added; empty if
-    none does. ``blind_with`` are the settings under which it tells nothing.
+    ``update_told_by``: the option that makes it reveal information on the update before noise was added; empty without
+    one. ``blind_with`` has the settings under which it reveals nothing.
     """
 
     first_order: LocalConfig | None = None
@@ -95,5 +95,5 @@ class Traits(NamedTuple):
 
     @property
     def local(self) -> LocalConfig | ZerothOrderConfig | None:
-        """How participants train within a round; None of an algorithm without local steps."""
+        """The local training within a round; None for an algorithm without local steps."""
         return self.first_order or self.zeroth_order

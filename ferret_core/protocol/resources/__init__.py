@@ -1,1 +1,1 @@
-"""What the REST API answers, one module for each resource: the API fills these models, the SDK reads them."""
+"""Response models of the REST API, one module per resource. The API fills them, the SDK reads them."""

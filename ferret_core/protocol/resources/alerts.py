@@ -1,5 +1,4 @@
-"""Alerts, and the messages that they have sent. The address of a webhook is shown without its path, which is often a
-secret."""
+"""Alerts and their messages. The path of a webhook's address is not shown, because it is often a secret."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ from ferret_core.protocol.resources.base import Resource
 from ferret_core.protocol.sanitize import Line, Words
 
 AlertEvents = Annotated[
-    list[AlertEvent], Field(min_length=1, max_length=len(AlertEvent), description="Events that it reports")
+    list[AlertEvent], Field(min_length=1, max_length=len(AlertEvent), description="Events that trigger the alert")
 ]
 
 
 class DeliveryState(StrEnum):
-    """waiting → delivered | failed, after a day of attempts."""
+    """State of a message: waiting → delivered | failed, after a day of attempts."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -28,13 +27,17 @@ class DeliveryState(StrEnum):
 
 
 class Delivery(Resource):
-    """A message that was sent or will be sent."""
+    """A sent or queued message."""
 
-    id: Line = Field(description="The same at each attempt: `webhook-id`, and the start of an e-mail's `Message-ID`")
+    id: Line = Field(
+        description=(
+            "Identifier that is the same at each attempt: `webhook-id`, and the start of an e-mail's `Message-ID`"
+        )
+    )
     event: Line = Field(description="One of the alert's events, or `test`")
     state: DeliveryState
     attempts: int
-    status: int | None = Field(description="HTTP status of the last answer")
+    status: int | None = Field(description="HTTP status of the last response")
     error: Words | None = Field(description="Why the last attempt failed")
     created_at: datetime
     tried_at: datetime | None
@@ -42,25 +45,25 @@ class Delivery(Resource):
 
 
 class Alert(Resource):
-    """Reports what happens to a project's experiments, or to one of them, to an address."""
+    """An alert: reports events of a project's experiments, or of one experiment, to an address."""
 
     id: AlertId
     project: Line
     kind: AlertKind
-    address: Line = Field(description="An e-mail address, or scheme and host of a webhook")
+    address: Line = Field(description="An e-mail address, or the scheme and host of a webhook")
     events: AlertEvents
     experiment_id: ExperimentId | None = Field(
-        description="The only experiment that it reports on; null: all of the project"
+        description="The only experiment it covers; null: all experiments of the project"
     )
-    enabled: bool = Field(description="false: it sends nothing until it is enabled again")
+    enabled: bool = Field(description="false: no messages are sent")
     created_at: datetime
-    deliveries: list[Delivery] = Field(description="The last few messages, newest first")
+    deliveries: list[Delivery] = Field(description="The latest messages, newest first")
 
 
 class CreatedAlert(Alert):
-    """A new alert, with the key of its signatures."""
+    """A created alert with its signing key."""
 
-    secret: TokenText | None = Field(description="Key of a webhook's signatures, `whsec_…`; shown only this once")
+    secret: TokenText | None = Field(description="Signing key of the webhook, `whsec_…`; shown only once")
 
 
 class AlertList(Resource):

@@ -1,4 +1,4 @@
-"""The files that an experiment has written."""
+"""Files written by an experiment."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ferret_core.protocol.resources.base import Bytes, Page, Resource, RoundNumb
 
 
 class Artifact(Resource):
-    """One file that an experiment has written."""
+    """A file written by an experiment."""
 
     id: ArtifactId
-    kind: str = Field(description="What the file is part of: `checkpoint`")
+    kind: str = Field(description="Kind of file: `checkpoint`")
     round: RoundNumber = Field(description="Round after which it was written; 0 is the base model")
-    best: bool = Field(description="Whether its round is the best, by `stopping.metric`, of those that are kept")
+    best: bool = Field(description="true for the round with the best `stopping.metric` among the kept ones")
     name: str = Field(description="File name within its checkpoint")
     size: Bytes = Field(description="Bytes")
     digest: Digest = Field(description="BLAKE3 of the bytes; also the ETag of the download")

@@ -12,15 +12,15 @@ from ferret_core.protocol.sanitize import Line
 
 
 class AuditEntry(Resource):
-    """One action of somebody. Its hash is the BLAKE3 of the canonical JSON of all other fields."""
+    """One recorded action. Its hash is the BLAKE3 of the canonical JSON of all other fields."""
 
     number: Annotated[int, Field(ge=1, lt=2**63)] = Field(description="From 1, without gaps")
     time: AwareDatetime = Field(description="In UTC with microseconds, which the hash covers")
-    actor: Line = Field(description="Who: `admin`, `host` for commands on the server's machine, `nobody`, or an id")
-    action: Line = Field(description="What was done, e.g. `experiment.paused`")
-    subject: Line = Field(description="To what: the id of an experiment or a session, the file of a backup, …")
+    actor: Line = Field(description="Actor: `admin`, `host` for commands on the server's machine, `nobody`, or an id")
+    action: Line = Field(description="Action, e.g. `experiment.paused`")
+    subject: Line = Field(description="Target: the id of an experiment or a session, the file of a backup, …")
     detail: Json
-    previous: str = Field(description="Hash of the entry before; empty for number 1")
+    previous: str = Field(description="Hash of the previous entry; empty for number 1")
     hash: str
 
 
@@ -29,7 +29,7 @@ class AuditPage(Page[AuditEntry]):
 
 
 class AuditHead(Resource):
-    """The end of the log. A copy that is kept elsewhere proves later that nothing before it was changed."""
+    """End of the log. A stored copy proves later that no earlier entry was changed."""
 
-    number: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Number of the last entry; 0 if there is none")
-    hash: Digest | Literal[""] = Field(description="Hash of the last entry; empty if there is none")
+    number: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Number of the last entry; 0 for an empty log")
+    hash: Digest | Literal[""] = Field(description="Hash of the last entry; empty for an empty log")

@@ -1,8 +1,8 @@
-"""What all answers of the REST API share: frozen models, pages of lists, and how errors look.
+"""Base of all responses of the REST API: frozen models, pages of lists, and problem documents.
 
-The API builds a model from a table's row or from a dictionary, and the SDK reads the same model from JSON. Members that
-a newer server adds are ignored. What the SDK uses as a path, an address or a header is checked here to be spelt as one,
-numbers that it waits or reserves memory for are bounded, and names are safe to show in a terminal.
+The API builds a model from a table's row or from a dictionary, and the SDK reads the same model from JSON. Fields that
+a newer server adds are ignored. Values that the SDK uses as a path, an address or a header are validated here. Numbers
+that determine a wait or an allocation are bounded, and names are safe to print in a terminal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 Json = dict[str, Any]
 
 API_PATH = "/api/v1"
-"""Where the REST API begins, on every server."""
+"""Path prefix of the REST API, the same on every server."""
 
 RoundNumber = Annotated[int, Field(ge=0, le=MAX_ROUNDS)]
 Bytes = Annotated[int, Field(ge=0, lt=2**63)]
@@ -27,7 +27,7 @@ Count = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class Resource(BaseModel):
-    """An answer of the REST API."""
+    """A response of the REST API."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, extra="ignore")
 
@@ -41,26 +41,27 @@ class Page(Resource, Generic[Item]):
 
 def always_sent(schema: Json) -> None:
     """Marks all fields of a JSON schema as required. The server always sends them; the defaults serve a reader of a
-    smaller resource as this one."""
+    smaller resource with the same model.
+    """
     for field in schema["properties"].values():
         field.pop("default", None)
     schema["required"] = [*schema["properties"]]
 
 
 class FailureTitle(Resource):
-    """Why an experiment failed, as a code and a short title."""
+    """Reason for an experiment's failure, as a code and a short title."""
 
     code: Line = Field(description="Stable name of the problem")
     title: Line
 
 
 class Failure(FailureTitle, json_schema_extra=always_sent):
-    """Why an experiment, a round or an assignment failed."""
+    """Reason for the failure of an experiment, a round or an assignment."""
 
-    status: int = Field(default=500, description="HTTP status that the problem has in answers")
-    detail: Words = Field(default="", description="What is wrong, with the value, and what to do next")
-    errors: list[FieldError] = Field(default_factory=list, description="The first 20 of the wrong fields")
-    errors_omitted: int = Field(default=0, description="How many more fields are wrong")
+    status: int = Field(default=500, description="HTTP status of the problem in responses")
+    detail: Words = Field(default="", description="The fault, with the value and the next step")
+    errors: list[FieldError] = Field(default_factory=list, description="The first 20 invalid fields")
+    errors_omitted: int = Field(default=0, description="Number of further invalid fields")
 
 
 class Problem(Resource):
@@ -69,20 +70,20 @@ class Problem(Resource):
     type: str = Field(description="`urn:ferret:problem:` followed by the code")
     title: str
     status: int
-    detail: str = Field(description="What is wrong, with the value, and what to do next")
+    detail: str = Field(description="The fault, with the value and the next step")
     instance: str = Field(description="Path of the request")
     code: str = Field(description="Stable name of the problem, e.g. `experiment.not_found`")
     request_id: str = Field(description="Id of the request, also in the header `X-Request-ID` and in the server's log")
     errors: list[FieldError] = Field(
-        description="The first 20 of the wrong fields, if the problem is about fields; long values are cut"
+        description="The first 20 invalid fields, if the problem is about fields; long values are cut"
     )
-    errors_omitted: int = Field(description="How many more fields are wrong")
+    errors_omitted: int = Field(description="Number of further invalid fields")
     current_round: int | None = Field(
         default=None, description="With `round.closed`: the current round; null if no round follows"
     )
 
 
 class RevocationCount(Resource):
-    """How many members of a group a request has revoked."""
+    """Result of revoking the members of a group."""
 
-    revoked: int = Field(ge=0, lt=2**63, description="Those that were revoked before are not counted")
+    revoked: int = Field(ge=0, lt=2**63, description="Number of newly revoked members")

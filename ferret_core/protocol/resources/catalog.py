@@ -1,4 +1,4 @@
-"""What an experiment can choose by name."""
+"""Algorithms, datasets and models that an experiment can choose by name."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ class CatalogEntry(Resource):
 
 
 class CatalogEntryList(Resource):
-    """Entries by name. An algorithm's presets, which can be chosen like algorithms, come after it."""
+    """Entries by name. The presets of an algorithm follow it and can be chosen like algorithms."""
 
     items: list[CatalogEntry]

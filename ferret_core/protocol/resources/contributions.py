@@ -1,4 +1,4 @@
-"""Contributions: what became of each assignment of a round."""
+"""Contributions: the result of each assignment of a round."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ferret_core.protocol.states import AssignmentState, ParticipantKind
 
 
 class Contribution(Resource):
-    """One participant's work in one round: its assignment, and the contribution or why there is none."""
+    """One participant's work in one round: its assignment, and the contribution or the reason for its absence."""
 
     participant: Line
-    display_name: Line = Field(description="Name of the participant for people")
+    display_name: Line = Field(description="Display name of the participant")
     kind: ParticipantKind
     round: int
     attempt: int = Field(description="Attempt at the round: 1, or more after attempts without a quorum")
@@ -27,7 +27,7 @@ class Contribution(Resource):
     examples: int | None = Field(description="Examples trained on")
     metrics: dict[Line, float] = Field(description="The participant's own metrics, e.g. its training loss")
     seconds: float | None = Field(description="Seconds of local training and projection")
-    factor: float | None = Field(description="Factor that clipping multiplied the update by; null without clipping")
+    factor: float | None = Field(description="Scale factor of clipping; null without clipping")
     error: Failure | None
     created_at: datetime
 

@@ -1,4 +1,4 @@
-"""A specification that is being written: what a change makes of it, whether it is valid, and what it would cost."""
+"""Responses about a draft specification: a change's result, the validation, and the estimated cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class PatchedSpec(Resource):
     """The specification after a change."""
 
     spec: Json
-    dropped: Json = Field(description="By dotted names, the values that the change removed without naming them")
+    dropped: Json = Field(description="By dotted names, the values that the change removed implicitly")
 
 
 class NoisiestBlock(Resource):
@@ -29,45 +29,48 @@ class EstimatedNoise(Resource):
 
 
 class Estimate(Resource):
-    """What the experiment would send and need. Sizes are exact; noise, memory and time are expected values."""
+    """Estimated cost of an experiment. Sizes are exact; noise, memory and time are expected values."""
 
-    d: int = Field(description="Weights that are trained")
+    d: int = Field(description="Number of trained weights")
     K: int | None = Field(description="Coordinates of a contribution, if the algorithm sends coordinates")
-    participants: int = Field(description="In each round")
+    participants: int = Field(description="Participants per round")
     rounds: int
     bytes_up: int | None = Field(
         description="From each participant in a round; null if it is known only once the model is loaded"
     )
     bytes_down: int | None = Field(description="To each participant in a round")
-    total_bytes: int | None = Field(description="Of all participants in all rounds, up and down")
-    noise: EstimatedNoise | None = Field(description="Null if nothing is projected")
+    total_bytes: int | None = Field(description="Sum over all participants and rounds, both directions")
+    noise: EstimatedNoise | None = Field(description="Null without projection")
     memory_bytes: int | None = Field(description="Peak memory of a participant")
     local_seconds: float | None = Field(
-        description="Training time of a participant in a round, if it is as fast as the server; null if epochs are "
-        "trained and `examples` is not given"
+        description="Training time of a participant in a round, at the server's speed; null if epochs "
+        "are trained and `examples` is not given"
     )
-    aggregate_seconds: float = Field(description="Work of the server in a round")
+    aggregate_seconds: float = Field(description="Server time per round")
     advice: list[str]
 
 
 class DraftValidation(Resource):
-    """What would happen if the specification were submitted now."""
+    """Result of validating and estimating a specification."""
 
-    filled: Json = Field(description="The specification with every default; a section with a wrong value is left out")
-    problem: Failure | None = Field(description="Why it would be refused; null: it would be accepted")
+    filled: Json = Field(description="The specification with all defaults; a section with an invalid value is omitted")
+    problem: Failure | None = Field(description=("Reason for refusing the specification; null if it is valid"))
     plan: Estimate | None
-    unplanned: Failure | None = Field(description="Why a specification without a problem has no estimate")
+    unplanned: Failure | None = Field(description="Reason for a missing estimate of a valid specification")
     change: Json | None = Field(
-        description="With `original`, and without a problem: the JSON Merge Patch that clones it into this"
+        description=(
+            "With `original`, and without a problem: the JSON Merge Patch that produces this "
+            "specification from the original"
+        )
     )
 
 
 class Preset(Resource):
-    """A named start for a specification."""
+    """A named starting point for a specification."""
 
     name: str
     description: str
-    change: Json = Field(description="The values that it sets")
+    change: Json = Field(description="Values that it sets")
 
 
 class PresetList(Resource):

@@ -1,4 +1,4 @@
-"""Enrolment codes, and what a participant gets for one."""
+"""Enrolment codes, and the credentials of a new participant."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ferret_core.protocol.sanitize import Line
 
 
 class Enrolment(Resource):
-    """A code with which one participant can join. It is shown only this once."""
+    """A code that admits one participant. It is shown only once."""
 
-    id: EnrolmentId = Field(description="Id of the code; it does not let anybody join")
+    id: EnrolmentId = Field(description="Id of the code; it does not admit anybody")
     group: Line | None
     approval: bool
     code: Line = Field(description="The first four digits of this server's `instance`, a dot, and the secret")
     expires_at: datetime
-    command: Line = Field(description="Command for the participant to run, which then asks for the code")
+    command: Line = Field(description="Command for the participant to run; it prompts for the code")
 
 
 class EnrolmentInfo(Resource):
-    """What became of a code. The code itself is not stored."""
+    """State of a code. The code itself is not stored."""
 
     id: EnrolmentId
     group: Line | None
-    approval: bool = Field(description="Whether a participant that joins with it needs approval")
+    approval: bool = Field(description="true: a participant that joins with it needs approval")
     created_at: datetime
     expires_at: datetime
-    used_at: datetime | None = Field(description="When a participant joined with it")
+    used_at: datetime | None = Field(description="Time at which a participant joined with it")
     used_by: Line | None = Field(description="Display name of the participant that joined with it")
-    revoked_at: datetime | None = Field(description="When it was revoked, unused")
+    revoked_at: datetime | None = Field(description="Time at which it was revoked, unused")
     refused: int = Field(
-        ge=0, lt=2**63, description="How often it was presented again after it was used: somebody else has it too"
+        ge=0, lt=2**63, description="Number of uses after the first; above 0, somebody else has the code too"
     )
 
 
@@ -44,7 +44,7 @@ class EnrolmentPage(Page[EnrolmentInfo]):
 
 
 class Enrolled(Resource):
-    """A new participant and its token. The token is shown only this once."""
+    """A new participant and its token. The token is shown only once."""
 
     participant: ParticipantId = Field(description="Id of the participant")
     name: ParticipantName = Field(description="Name in paths, folders and the ledger; made from `display_name`")

@@ -1,4 +1,4 @@
-"""What happens to an experiment, as a list and as a stream."""
+"""Events of an experiment, as a list and as a stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FINAL = frozenset(f"experiment.{state}" for state in ExperimentState if state.f
 
 
 class Event(Resource):
-    """Something that happened to an experiment. The list and the stream send the same JSON."""
+    """An event of an experiment. The list and the stream send the same JSON."""
 
     seq: int = Field(
         ge=0, lt=2**63, description="1, 2, 3, … within the experiment; also the id of the event in the stream"
@@ -26,7 +26,7 @@ class Event(Resource):
 
     @property
     def final(self) -> bool:
-        """Whether the experiment has ended with it."""
+        """true for an event that ends the experiment."""
         return self.type in _FINAL
 
 

@@ -1,4 +1,4 @@
-"""Experiments, as a whole and in lists."""
+"""Experiments, single and in lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ferret_core.protocol.states import ExperimentState
 
 
 class _SpecificationSchema:
-    """Describes a dictionary as a specification. It is not read as one, since a newer server's may have more fields."""
+    """Describes a dictionary as a specification. It is not validated as one, because a newer server may add fields."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -42,19 +42,19 @@ class MetricSummary(Resource):
 
     first: float
     last: float
-    best: float | None = Field(description="Null if no value is better than another, as with bytes")
+    best: float | None = Field(description="Null if the metric has no better direction, as with bytes")
 
 
 class Stall(Resource):
-    """Why the experiment cannot make progress. It continues by itself once the reason is gone."""
+    """Reason for a stalled experiment. It continues by itself once the reason is gone."""
 
     code: Line = Field(description="Stable name of the reason")
-    detail: Words = Field(description="What is missing, and what to do")
+    detail: Words = Field(description="The missing resource and the next step")
     since: datetime
 
 
 class BestRound(Resource):
-    """The round with the best value of the metric that `stopping.metric` names, the first of equals."""
+    """The round with the best value of `stopping.metric`; the first of equals."""
 
     metric: Line
     round: RoundNumber = Field(description="0 is the base model")
@@ -62,10 +62,10 @@ class BestRound(Resource):
 
 
 class EarlyStop(Resource):
-    """The experiment ended before its last round, as `stopping` in its specification asks for."""
+    """Early end of an experiment, as `stopping` in its specification requests."""
 
     round: RoundNumber = Field(description="Its last round")
-    detail: Words = Field(description="Why it ended, for people")
+    detail: Words = Field(description="Readable reason for the early end")
     best: BestRound
 
 
@@ -99,7 +99,8 @@ class ExperimentLinks(Resource):
 
 
 class JoinedExperiment(Resource):
-    """An experiment as its participants see it: what following the model takes, and the metrics of its model card.
+    """An experiment as its participants see it: the fields needed to follow the model, and the metrics of its model
+    card.
 
     Only researchers see notes, tags, the project, paths on the server and the failures of other sites.
     """
@@ -109,14 +110,14 @@ class JoinedExperiment(Resource):
     state: ExperimentState
     algorithm: Line
     dataset: Line
-    rounds: RoundNumber = Field(description="Rounds asked for")
+    rounds: RoundNumber = Field(description="Planned number of rounds")
     round: RoundNumber = Field(description="Last committed round; 0 before the first")
     participants: Count
     spec: SpecificationJson = Field(
-        description="The specification with every default. `dataset` has only its name, and a `model.source` that is "
-        "a folder on the server is `./` and its last name"
+        description="The specification with all defaults. `dataset` has only its name, and a "
+        "`model.source` that is a folder on the server is `./` and its last name"
     )
-    error: FailureTitle | None = Field(description="Why the experiment failed, without details")
+    error: FailureTitle | None = Field(description="Reason for the failure, without details")
     base_digest: Digest | None = Field(description="Digest of the base model, once it is loaded")
     digest: Digest | None = Field(description="Digest of the global model after the last committed round")
     metrics: dict[Line, MetricSummary] = Field(description="The metrics of the model card")
@@ -126,42 +127,41 @@ class JoinedExperiment(Resource):
 
 
 class Experiment(JoinedExperiment, json_schema_extra=always_sent):
-    """A federated training run: what was asked for, how far it has come, and what it has cost.
+    """A federated training run: its specification, progress and cost.
 
-    The fields with a default are missing from a :class:`JoinedExperiment`, which the SDK reads as this one.
+    Fields with a default are missing from a :class:`JoinedExperiment`, which the SDK reads with this model.
     """
 
-    project: Line = Field(default="", description="Name of the project that it belongs to")
-    name: Line = Field(description="Its present name; `spec.name` is the name that it was submitted with")
+    project: Line = Field(default="", description="Name of its project")
+    name: Line = Field(description="Current name; `spec.name` is the name at submission")
     tags: list[Line] = Field(default_factory=list)
     notes: Words = Field(default="", description="Markdown")
     priority: Priority = LEAST_PRIORITY
     stalled: Stall | None = Field(
         default=None, description="Set while a queued or running experiment cannot make progress"
     )
-    spec: SpecificationJson = Field(description="The specification with every default")
-    error: Failure | None = Field(description="Why the experiment failed")
-    stopped: EarlyStop | None = Field(default=None, description="Why the experiment completed early, if it did")
+    spec: SpecificationJson = Field(description="The specification with all defaults")
+    error: Failure | None = Field(description="Reason for the failure")
+    stopped: EarlyStop | None = Field(default=None, description="Reason for an early end")
     best: BestRound | None = Field(default=None, description="Its best round so far; null until one is evaluated")
     better: FinalModel | None = Field(
         default=None,
-        description="With `server.average`: which has the lower loss on the development sequences, the model of the "
-        "last round or the mean of the models of the last rounds; null before the mean begins",
+        description="With `server.average`, the model with the lower loss on the development "
+        "sequences: that of the last round, or the mean of the models of the last rounds; "
+        "null before the mean begins",
     )
-    shapes: dict[str, list[int]] | None = Field(
-        default=None, description="Shapes of the trainable parameters by their names"
-    )
+    shapes: dict[str, list[int]] | None = Field(default=None, description="Shapes of the trainable parameters by name")
     metrics: dict[Line, MetricSummary]
     bytes_up: int = Field(default=0, description="Bytes sent by all participants so far")
     bytes_down: int = Field(default=0, description="Bytes received by all participants so far")
     cloned_from: ExperimentId | None = Field(
-        default=None, description="Id of the experiment that it was cloned from, which may have been deleted"
+        default=None, description="Id of the experiment that it was cloned from; that experiment may be deleted"
     )
     event_seq: int = Field(
         default=0, description="Number of its last event; a stream that starts there sends only new ones"
     )
     archived_at: datetime | None = Field(
-        default=None, description="When it was archived; archived experiments are listed only with `archived=true`"
+        default=None, description="Time of archiving; archived experiments are listed only with `archived=true`"
     )
 
     @computed_field
@@ -172,7 +172,7 @@ class Experiment(JoinedExperiment, json_schema_extra=always_sent):
 
     @property
     def shown_state(self) -> str:
-        """The state for people: ``stalled`` if the experiment cannot make progress."""
+        """The displayed state: ``stalled`` if the experiment cannot make progress."""
         return "stalled" if self.stalled else self.state.value
 
 
@@ -180,22 +180,20 @@ class ListedExperiment(Resource):
     """An experiment in a list."""
 
     id: ExperimentId
-    project: Line = Field(description="Name of the project that it belongs to")
+    project: Line = Field(description="Name of its project")
     name: Line
     tags: list[Line]
     state: ExperimentState
-    stalled: Line | None = Field(description="Code of why a queued or running experiment cannot make progress")
+    stalled: Line | None = Field(description=("Code of the reason for a stalled experiment; null otherwise"))
     algorithm: Line
     dataset: Line
-    rounds: RoundNumber = Field(description="Rounds asked for")
+    rounds: RoundNumber = Field(description="Planned number of rounds")
     round: RoundNumber = Field(description="Last committed round; 0 before the first")
     participants: Count
     seed: int
-    seed_group: Line = Field(
-        description="The same for all experiments of the project whose specifications differ only in name and seed"
-    )
-    K: int | None = Field(description="The algorithm's option `K`, if it has one that is given")
-    bytes_per_round: int | None = Field(description="The algorithm's option, if it has one that is given")
+    seed_group: Line = Field(description="Equal for all experiments of the project that differ only in name and seed")
+    K: int | None = Field(description="The algorithm's option `K`, if set")
+    bytes_per_round: int | None = Field(description="The algorithm's option, if set")
     learning_rate: float | None = Field(description="The local learning rate, if the algorithm has one")
     metrics: dict[Line, MetricSummary]
     bytes_up: int = Field(description="Bytes sent by all participants so far")
@@ -203,52 +201,52 @@ class ListedExperiment(Resource):
     bytes_per_upload: float | None = Field(
         description="Mean size of the contributions accepted in the last committed round; null before the first"
     )
-    error: FailureTitle | None = Field(description="Why the experiment failed")
+    error: FailureTitle | None = Field(description="Reason for the failure")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
     archived_at: datetime | None
     estimated_seconds_left: float | None = Field(
-        description="Of a running experiment: the remaining rounds times the median duration of the last ones; null "
-        "until a round is committed, and while it is stalled"
+        description="Remaining rounds times the median duration of the latest ones; null unless the "
+        "experiment is running, has committed a round and is not stalled"
     )
 
     @property
     def shown_state(self) -> str:
-        """The state for people: ``stalled`` if the experiment cannot make progress."""
+        """The displayed state: ``stalled`` if the experiment cannot make progress."""
         return "stalled" if self.stalled else self.state.value
 
 
 class ExperimentPage(Page[ListedExperiment]):
-    """Experiments in the order that was asked for."""
+    """Experiments in the requested order."""
 
 
 class SeedStatistics(Resource):
     """Mean and deviation of one value over the experiments of a group that have it."""
 
     mean: float
-    sd: float | None = Field(description="Standard deviation of the sample (n - 1); null for a single value")
-    count: int = Field(description="Experiments that have the value")
+    sd: float | None = Field(description="Sample standard deviation (n - 1); null for a single value")
+    count: int = Field(description="Number of experiments that have the value")
 
 
 class MetricStatistics(Resource):
     """A metric over the experiments of a group."""
 
     last: SeedStatistics
-    best: SeedStatistics | None = Field(description="Null if no value is better than another, as with bytes")
+    best: SeedStatistics | None = Field(description="Null if the metric has no better direction, as with bytes")
 
 
 class ExperimentGroup(Resource):
-    """Experiments of one project whose specifications differ only in name and seed."""
+    """Experiments of one project with specifications that differ only in name and seed."""
 
-    key: Line = Field(description="`seed_group` of its experiments, by which they are listed")
-    count: int = Field(description="Experiments that match the filters")
-    states: dict[ExperimentState, int] = Field(description="How many of them are in each state")
+    key: Line = Field(description="`seed_group` of its experiments, usable as a filter")
+    count: int = Field(description="Number of experiments that match the filters")
+    states: dict[ExperimentState, int] = Field(description="Number of experiments in each state")
     metrics: dict[Line, MetricStatistics]
-    bytes_up: int = Field(description="Bytes sent by all participants of all of them so far")
-    bytes_down: int = Field(description="Bytes received by all participants of all of them so far")
-    newest: ListedExperiment = Field(description="The experiment that was submitted last")
+    bytes_up: int = Field(description="Bytes sent by all participants of all its experiments so far")
+    bytes_down: int = Field(description="Bytes received by all participants of all its experiments so far")
+    newest: ListedExperiment = Field(description="The most recently submitted experiment")
 
 
 class ExperimentGroupPage(Page[ExperimentGroup]):
-    """Groups in the order that was asked for."""
+    """Groups in the requested order."""

@@ -1,4 +1,4 @@
-"""The ledger: what every committed round has applied to the model."""
+"""The ledger: one entry per committed round, with the update applied to the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class LedgerEntry(Resource):
     """One committed round. The base model and all entries rebuild the global model."""
 
     record: Json = Field(description="The record")
-    hash: Digest = Field(description="Its link in the chain: BLAKE3 of its header's canonical JSON")
+    hash: Digest = Field(description="Link of the hash chain: BLAKE3 of the canonical JSON of the record's header")
     update_size: Bytes = Field(description="Bytes of the update at `/updates/{round}`")
 
 

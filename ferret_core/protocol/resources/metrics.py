@@ -1,4 +1,4 @@
-"""Metrics over the rounds: one series for each name."""
+"""Metrics over the rounds: one series per name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from ferret_core.protocol.sanitize import Line
 
 
 class MetricPoint(Resource):
-    """One value, or the mean of a few rounds' values, with the axes to draw it over: round, time and bytes sent."""
+    """One value, or the mean of several rounds' values, with its position on the axes: round, time and bytes sent."""
 
     round: int = Field(description="The last round that it covers; 0 is the base model")
-    first: int = Field(description="The first round that it covers: the same as `round` unless `points` thins out")
-    value: float | None = Field(description="Mean of the values; null if none is a finite number")
-    least: float | None = Field(description="The smallest of the values")
-    greatest: float | None = Field(description="The largest of the values")
-    count: int = Field(description="How many values it covers")
-    lost: int = Field(description="How many values are not finite numbers, which `count` leaves out")
+    first: int = Field(
+        description=("The first round that it covers; equal to `round` unless `points` downsamples the series")
+    )
+    value: float | None = Field(description="Mean of the values; null if no value is finite")
+    least: float | None = Field(description="Minimum of the values")
+    greatest: float | None = Field(description="Maximum of the values")
+    count: int = Field(description="Number of values covered")
+    lost: int = Field(description="Number of non-finite values, not included in `count`")
     time: datetime
     bytes_up: int = Field(description="Bytes sent by all participants up to and including this round")
 
@@ -32,7 +34,7 @@ class MetricSeries(Resource):
 
 
 class MetricSeriesList(Resource):
-    """The series that were asked for, by name."""
+    """The requested series by name."""
 
-    rounds_per_point: int = Field(description="Rounds that a point covers at most; 1 if nothing is thinned out")
+    rounds_per_point: int = Field(description="Maximum number of rounds per point; 1 without downsampling")
     series: list[MetricSeries]

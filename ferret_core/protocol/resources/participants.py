@@ -19,14 +19,14 @@ class Participant(Resource):
 
     id: ParticipantId
     name: ParticipantName = Field(description="Name in paths and the ledger")
-    display_name: Line = Field(description="Name for people, in any script")
+    display_name: Line = Field(description="Display name, in any script")
     group: Line | None = Field(description="Group of the code that it joined with")
-    public_key: PublicKey | None = Field(description="Ed25519 key that it signs with, in hexadecimal")
+    public_key: PublicKey | None = Field(description="Ed25519 key of its signatures, in hexadecimal")
     state: ParticipantState = Field(description="pending until an administrator approves or refuses it")
-    created_at: datetime = Field(description="When it enrolled")
-    seen_at: datetime = Field(description="When it last asked for work or took it, to within two minutes")
-    revoked_at: datetime | None = Field(description="Since when its token is refused")
-    revoked_for: Words | None = Field(description="Why it was revoked or refused, in the administrator's words")
+    created_at: datetime = Field(description="Time of enrolment")
+    seen_at: datetime = Field(description="Time of its last request for work, to within two minutes")
+    revoked_at: datetime | None = Field(description="Time since which its token is refused")
+    revoked_for: Words | None = Field(description="The administrator's reason for revoking or refusing it")
 
 
 class ParticipantPage(Page[Participant]):
@@ -37,7 +37,7 @@ class Lease(Resource):
     """An assignment that the participant holds until ``lease_until``. Every heartbeat extends it."""
 
     id: AssignmentId
-    fence: int = Field(ge=0, lt=2**31, description="Number that the results must repeat")
+    fence: int = Field(ge=0, lt=2**31, description="Fencing number, to be repeated with the results")
     lease_seconds: float = Field(gt=0, le=MAX_LEASE_SECONDS)
     lease_until: datetime
     task: RoundTask
@@ -51,26 +51,26 @@ class Lease(Resource):
 
 
 class Waiting(Resource):
-    """What a participant without an assignment waits for."""
+    """Reason for a missing assignment."""
 
     awaited: WaitReason = Field(
         description="Approval, other participants, the next round, contributions, the model, a resumption, or the end"
     )
-    round: RoundNumber = Field(description="The round that it is about; 0 before round 1")
-    done: Count = Field(description="How many have joined or contributed; 0 if nothing is counted")
-    total: Count = Field(description="Of how many")
+    round: RoundNumber = Field(description="The round concerned; 0 before round 1")
+    done: Count = Field(description="Number that have joined or contributed; 0 if nothing is counted")
+    total: Count = Field(description="Number required")
 
 
 class NextAssignment(Resource):
-    """What the participant does next."""
+    """Next action of the participant."""
 
     experiment_state: ExperimentState
     retry_after_seconds: float = Field(
-        ge=0, allow_inf_nan=False, description="When to ask again; also, in whole seconds, in `Retry-After`"
+        ge=0, allow_inf_nan=False, description="Time of the next request; also, in whole seconds, in `Retry-After`"
     )
     assignment: Lease | None
     waiting: Waiting | None = Field(
-        description="Why there is no assignment; null if there is one, and after the experiment has ended"
+        description="Reason for a missing assignment; null with an assignment, and after the experiment has ended"
     )
 
 
@@ -90,6 +90,6 @@ class ContributionReceipt(Resource):
 
 
 class UploadProgress(Resource):
-    """How much of a contribution the server has."""
+    """Progress of a contribution's upload."""
 
     offset: Bytes = Field(description="Bytes that the server has stored; the next part begins there")

@@ -12,11 +12,13 @@ from ferret_core.protocol.states import AssignmentState, RoundState
 
 
 class RoundCells(Resource):
-    """One round. All lists but `refused` are equally long, with one entry for each participant of the round."""
+    """One round. All lists but `refused` have the same length, with one entry for each participant of the round."""
 
     round: int
     attempt: int = Field(
-        description="The last attempt at the round; a participant that is only in an earlier one is shown as of that"
+        description=(
+            "The last attempt at the round; a participant that is only in an earlier attempt is shown with that one"
+        )
     )
     state: RoundState
     participants: list[int] = Field(description="Indices into `participants` of the matrix, ascending")
@@ -25,16 +27,16 @@ class RoundCells(Resource):
     seconds: list[float | None] = Field(description="Seconds of local training; null if not reported")
     losses: list[float | None] = Field(description="Training loss; null if not reported")
     refused: dict[str, list[int]] = Field(
-        description="By reason, indices into `participants` of those with a refused upload or rejected work; another "
-        "upload of theirs may have been accepted"
+        description="By reason, indices into `participants` of participants with a refused upload or "
+        "rejected work; another upload of theirs may have been accepted"
     )
 
 
 class ParticipationMatrix(Resource):
-    """What became of each participant in each round. Losses and seconds have five digits."""
+    """Result of each participant in each round. Losses and seconds have five digits."""
 
     participants: list[str] = Field(description="Names of all participants of these rounds, in order")
-    display_names: dict[str, str] = Field(description="Names of the real participants for people; others are simulated")
+    display_names: dict[str, str] = Field(description="Display names of real participants; the others are simulated")
     states: list[AssignmentState]
     rounds: list[RoundCells]
     next_after_round: int | None = Field(description="`after_round` of the next page; null on the last")
@@ -44,19 +46,19 @@ class RefusedUploads(Resource):
     """Uploads for one assignment that were refused for the same reason."""
 
     code: str = Field(description="Stable name of the reason, e.g. `contribution.non_finite`")
-    detail: str = Field(description="What was wrong with the latest upload")
+    detail: str = Field(description="Error of the latest upload")
     count: int = Field(description="Number of such uploads")
-    updated_at: datetime = Field(description="When the latest was refused")
+    updated_at: datetime = Field(description="Time of the latest refusal")
 
 
 class ParticipantRound(Contribution):
     """One participant's work in one attempt at a round, with the state of the round and all refused uploads."""
 
     round_state: RoundState
-    opened_at: datetime = Field(description="When the round opened")
-    arrived_at: datetime | None = Field(description="When the contribution was accepted")
+    opened_at: datetime = Field(description="Time of the round's opening")
+    arrived_at: datetime | None = Field(description="Time of the contribution's acceptance")
     refused: list[RefusedUploads] = Field(
-        description="Uploads that were refused, the latest last; none of them changed the model"
+        description="Refused uploads, the latest last; none of them changed the model"
     )
 
 

@@ -12,10 +12,10 @@ from ferret_core.protocol.resources.base import Resource
 
 
 class PlaygroundEvent(Resource):
-    """The data of one event of an answer. The type of the event says which members it has.
+    """The data of one event of an answer. The event's type determines its fields.
 
     `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is being read. `text`:
-    more of its answer. `done`: its answer is complete. `problem`: why the answers end early. `end`: nothing follows.
+    more of its answer. `done`: its answer is complete. `problem`: reason for ending early. `end`: nothing follows.
     """
 
     side: ModelSide | None = None
@@ -27,7 +27,9 @@ class PlaygroundEvent(Resource):
     )
     ended: Literal["model", "length", "context"] | None = Field(
         default=None,
-        description="With `done`: what ended the answer: the model, `max_new_tokens`, or the end of the context",
+        description=(
+            "With `done`: reason for the end of the answer: the model, `max_new_tokens`, or the end of the context"
+        ),
     )
     code: str | None = Field(default=None, description="With `problem`, as all of the following")
     title: str | None = None
@@ -38,9 +40,9 @@ class PlaygroundEvent(Resource):
 
 
 class HeldOutExample(Resource):
-    """A held-out example of the experiment's dataset, in the words of its evaluation."""
+    """A held-out example of the experiment's dataset, formatted as in its evaluation."""
 
     number: int
     question: str
     input: str
-    references: list[str] = Field(description="Answers that count as right, the dataset's own first")
+    references: list[str] = Field(description="Correct answers, the dataset's own first")

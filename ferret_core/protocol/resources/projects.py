@@ -1,4 +1,4 @@
-"""Projects, what their experiments may use, and their members."""
+"""Projects, their members, and the models and data that their experiments may use."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ ALLOWED_MODELS = Field(
 
 class AllowedModel(Resource):
     """A model that may be trained. A folder allows the models in it too; a hub name without revision allows all its
-    revisions."""
+    revisions.
+    """
 
     source: Source = Field(description="Hub name, or a folder on the server")
     revision: Revision | None = Field(default=None, description="Commit or tag of a hub name; null: any")
 
     @classmethod
     def parse(cls, text: str) -> AllowedModel:
-        """Reads ``SOURCE`` or ``SOURCE@REVISION``, as ``str`` writes it."""
+        """Reads ``SOURCE`` or ``SOURCE@REVISION``, the format of ``str``."""
         source, _, revision = text.partition("@")
         return cls(source=source, revision=revision or None)
 
@@ -44,7 +45,7 @@ class AllowedModel(Resource):
 
 
 class Project(Resource):
-    """A group of experiments, and what they may use."""
+    """A group of experiments, and the models and data that they may use."""
 
     name: Line
     description: Line
@@ -62,7 +63,7 @@ class Member(Resource):
 
     id: UserId
     name: Line
-    role: Role = Field(description="What the user may do, the same in every project")
+    role: Role = Field(description="The user's permissions, the same in every project")
 
 
 class MemberList(Resource):

@@ -1,4 +1,4 @@
-"""Uploads that were refused."""
+"""Refused uploads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Rejection(Resource):
     """Uploads of one participant in one round that were refused for the same reason. None of them changed the model."""
 
     participant: Line
-    display_name: Line = Field(description="Name of the participant for people")
+    display_name: Line = Field(description="Display name of the participant")
     round: int
     code: Line = Field(description="Stable name of the reason, e.g. `contribution.non_finite`")
-    detail: Words = Field(description="What was wrong with the latest upload")
+    detail: Words = Field(description="Error of the latest upload")
     count: int = Field(description="Number of such uploads")
-    created_at: datetime = Field(description="When the first was refused")
-    updated_at: datetime = Field(description="When the latest was refused")
+    created_at: datetime = Field(description="Time of the first refusal")
+    updated_at: datetime = Field(description="Time of the latest refusal")
 
 
 class RejectionPage(Page[Rejection]):

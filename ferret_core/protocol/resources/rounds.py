@@ -21,16 +21,16 @@ class Round(Resource):
     base_digest: Digest = Field(description="Digest of the model that the participants start from")
     digest: Digest | None = Field(description="Digest of the model after the round")
     participants: int = Field(description="Number of assignments")
-    needed: int | None = Field(description="Contributions after which the round closes at once; null: all")
-    accepted: int = Field(description="Contributions that were accepted")
-    rejected: int = Field(description="Contributions that were rejected")
+    needed: int | None = Field(description="Number of contributions that closes the round early; null: all")
+    accepted: int = Field(description="Number of accepted contributions")
+    rejected: int = Field(description="Number of rejected contributions")
     bytes_up: int = Field(description="Bytes sent by all participants of the round")
     bytes_down: int = Field(description="Bytes received by all participants of the round")
     metrics: dict[Line, float]
     opened_at: datetime
     deadline_at: datetime = Field(
-        description="When the round closes with its quorum: after `round.deadline_seconds` or, if that is not given, "
-        "after a time that follows from how long the contributions of recent rounds took"
+        description="Time at which the round closes with its quorum: after `round.deadline_seconds` "
+        "or, if unset, after a time derived from the durations of recent contributions"
     )
     frozen_at: datetime | None
     committed_at: datetime | None

@@ -1,4 +1,4 @@
-"""How a browser signs in."""
+"""Browser sign-in."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ferret_core.protocol.resources.base import Resource
 
 
 class SignInMethods(Resource):
-    """How people can sign in, besides name and password."""
+    """Sign-in methods in addition to name and password."""
 
-    provider: str | None = Field(description="Name of the OpenID Connect provider; null: there is none")
+    provider: str | None = Field(description="Name of the OpenID Connect provider; null without a provider")
 
 
 class Authorization(Resource):
-    """Where the browser goes to sign in."""
+    """Address for signing in with the provider."""
 
     url: str = Field(description="Address at the provider")
 
 
 class SignInLink(Resource):
-    """Signs one browser in, once. The copy in the browser's history is useless afterwards."""
+    """A sign-in link for one browser. It works once, so the copy in the browser's history is useless."""
 
     url: Annotated[str, Field(pattern=r"^https?://[^\s]{1,2000}$")] = Field(
         description="Address to open in a browser; the dashboard removes the token from the address bar"

@@ -1,4 +1,4 @@
-"""The state of the service: its version, its parts, its queues and its workers."""
+"""State of the service: version, components, queues and workers."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class Info(Resource):
 
     name: Line
     version: Line
-    instance: Line = Field(description="Identifies the installation; changes with the admin token")
+    instance: Line = Field(description="Id of the installation; changes with the admin token")
     database: Line = Field(description="`sqlite` or `postgresql`")
     storage: Line = Field(description="Scheme of the storage URL, e.g. `file`")
     formats: FormatVersions
 
 
 class Health(Resource):
-    """The process is alive."""
+    """Liveness of the process."""
 
     status: str
 
 
 class ComponentStatus(Resource):
-    """Whether one part of the service can be used."""
+    """State of one component of the service."""
 
     ready: bool
-    detail: Words | None = Field(description="What is wrong, and what to do")
+    detail: Words | None = Field(description="The fault and the next step")
 
 
 class Readiness(Resource):
-    """Whether the service is ready, and the state of each part."""
+    """Readiness of the service, and the state of each component."""
 
     ready: bool
     database: ComponentStatus
@@ -61,7 +61,7 @@ class DatabaseStatus(Resource):
 
 
 class StorageStatus(Resource):
-    """Where contributions and checkpoints are stored."""
+    """The storage of contributions and checkpoints."""
 
     kind: Line = Field(description="`file` or `s3`")
     place: Line = Field(description="The folder, or the bucket with its prefix")
@@ -75,17 +75,17 @@ class Disk(Resource):
 
 
 class Backlog(Resource):
-    """Work that nobody has taken."""
+    """Work that no worker has taken."""
 
     waiting: int
-    oldest: AwareDatetime | None = Field(description="Since when the oldest of it waits; null if nothing does")
+    oldest: AwareDatetime | None = Field(description="Time since which the oldest item waits; null for an empty queue")
 
 
 class QueueStatus(Backlog):
     """A queue and its workers. Experiments that wait for their turn to start are not counted."""
 
     queue: Queue
-    workers: int = Field(description="Workers that gave a sign of life in the last 15 seconds")
+    workers: int = Field(description="Workers with a heartbeat in the last 15 seconds")
     messages: int | None = Field(
         description="Messages at the broker that no worker has taken; null: the broker does not answer"
     )
@@ -99,28 +99,28 @@ class WorkerStatus(Resource):
     host: Line
     pid: int
     device: Line
-    alive: bool = Field(description="Whether it gave a sign of life in the last 15 seconds")
+    alive: bool = Field(description="true if its last heartbeat is at most 15 seconds old")
     started_at: AwareDatetime
-    seen_at: AwareDatetime = Field(description="Its last sign of life; it gives one every 5 seconds")
-    task: TaskName | None = Field(description="What it works on; null: it is idle")
-    subject: Line | None = Field(description="Id of what the task is about")
-    experiment: ExperimentId | None = Field(description="Id of the experiment that the task is for")
+    seen_at: AwareDatetime = Field(description="Its last heartbeat; one is sent every 5 seconds")
+    task: TaskName | None = Field(description="Current task; null: idle")
+    subject: Line | None = Field(description="Id of the task's subject")
+    experiment: ExperimentId | None = Field(description="Id of the task's experiment")
 
 
 class System(Resource):
-    """The state of the whole service: its parts, its queues and its workers."""
+    """State of the whole service: components, queues and workers."""
 
     version: Line
     time: AwareDatetime = Field(description="By the database's clock, like all times here")
     parts: Readiness
     broker_silent_since: AwareDatetime | None = Field(
-        description="Since when the broker does not answer the workers' reconciler; null: it answers"
+        description="Time since which the broker does not answer the workers' reconciler; null: it answers"
     )
     database: DatabaseStatus
     storage: StorageStatus
     disk: Disk
     queues: list[QueueStatus]
-    unsent: Backlog = Field(description="Calls for work that are not handed to the broker yet")
-    given_up: int = Field(description="Tasks that failed or killed their worker too often, and are not tried again")
+    unsent: Backlog = Field(description="Tasks not yet handed to the broker")
+    given_up: int = Field(description="Tasks that failed or killed their worker too often and are not retried")
     experiments: dict[ExperimentState, int]
-    workers: list[WorkerStatus] = Field(description="By queue, host and process")
+    workers: list[WorkerStatus] = Field(description="Ordered by queue, host and process")

@@ -1,4 +1,4 @@
-"""What the update of a round looks like, block by block."""
+"""Statistics of a round's update, per block."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _RMS = "root mean square over the block's weights"
 
 class UpdateAgreement(Resource):
     """Cosines between participants' updates, for every pair: the first with the second, the third …, the second with
-    the third …"""
+    the third …
+    """
 
-    participants: list[ParticipantName] = Field(description="Names, in order; 60 at most")
-    display_names: dict[str, Line] = Field(description="Names of real participants for people; others are simulated")
+    participants: list[ParticipantName] = Field(description="Names, in order; at most 60")
+    display_names: dict[str, Line] = Field(description="Display names of real participants; the others are simulated")
     cosines: list[float | None] = Field(
-        description="Estimates, which may lie outside −1 to 1; null if one of the two updates is zero"
+        description="Estimates, which can exceed the range −1 to 1; null if one of the two updates is zero"
     )
     errors: list[float | None] = Field(
-        description="Standard error of each estimate, which the projection causes; 0 if nothing is estimated"
+        description="Standard error of each estimate, caused by the projection; 0 for exact values"
     )
 
 
@@ -37,18 +38,21 @@ class UpdateNoise(Resource):
     """The noise that random directions add to the step, compared with the weights."""
 
     percent: float = Field(description="In percent of the size of the weights, over the whole model")
-    advised_percent: float = Field(description="The highest value that is advised")
-    most_percent: float = Field(description="Above it a round is refused, unless `algorithm.guard` is off")
-    advice: list[Line] = Field(description="Changes, each of which lowers it to what is advised; empty if it is lower")
+    advised_percent: float = Field(description="Highest recommended value")
+    most_percent: float = Field(description="Limit above which a round is refused, unless `algorithm.guard` is off")
+    advice: list[Line] = Field(
+        description=("Alternative changes that lower the noise to the recommended value; empty if it is lower already")
+    )
 
 
 class RoundUpdate(Resource):
-    """One committed round's update. Lists have one entry for each block, in the model's order; what the algorithm does
-    not have is null. Of more than 1,024 blocks, neighbours are combined."""
+    """One committed round's update. Lists have one entry for each block, in the model's order; values that the
+    algorithm does not have are null. In models with more than 1,024 blocks, neighbours are combined.
+    """
 
     round: int
-    blocks: list[str] = Field(description="Names of the blocks that updates are projected in, else of the tensors")
-    sizes: list[int] = Field(description="Weights of each block")
+    blocks: list[str] = Field(description="Names of the projection's blocks, else of the tensors")
+    sizes: list[int] = Field(description="Number of weights of each block")
     step: list[float] = Field(description=f"How far the round moved the weights: {_RMS}")
     weights: list[float] = Field(description=f"The weights before the round: {_RMS}")
     noise: list[float] | None = Field(description=f"Expected noise of the projection in the step: {_RMS}")
@@ -59,6 +63,7 @@ class RoundUpdate(Resource):
     error: ReconstructionError | None
     weight_noise: UpdateNoise | None
     agreement: UpdateAgreement | None = Field(
-        description="Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight "
-        "weights each, or an algorithm whose uploads do not reveal the update"
+        description="Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer "
+        "than eight weights each, or an algorithm with uploads that do not reveal the "
+        "update"
     )

@@ -17,9 +17,7 @@ class User(Resource):
     name: Line
     role: Role
     enabled: bool
-    issuer: Line | None = Field(
-        description="OpenID Connect provider with which the user signs in; null: a local account"
-    )
+    issuer: Line | None = Field(description="OpenID Connect provider of the user; null: a local account")
     created_at: AwareDatetime
 
 
@@ -33,9 +31,9 @@ class CurrentUser(Resource):
     id: UserId
     name: Line
     role: Role
-    scopes: list[Scope] = Field(description="What the token of the request allows; a session allows `read` and `write`")
-    has_password: bool = Field(description="Whether the account has a password, which its user can change")
-    projects: list[Line] = Field(description="Names of the projects whose experiments the user sees")
+    scopes: list[Scope] = Field(description="Scopes of the request's token; a session has `read` and `write`")
+    has_password: bool = Field(description="true: the account has a password, which its user can change")
+    projects: list[Line] = Field(description="Names of the projects with experiments that the user sees")
 
 
 class Token(Resource):
@@ -45,8 +43,8 @@ class Token(Resource):
     name: Line
     scopes: list[Scope]
     created_at: AwareDatetime
-    expires_at: AwareDatetime | None = Field(description="null: it does not expire")
-    used_at: AwareDatetime | None = Field(description="When it was last used, to within a minute; null: never")
+    expires_at: AwareDatetime | None = Field(description="Expiry; null: it does not expire")
+    used_at: AwareDatetime | None = Field(description="Time of its last use, to within a minute; null: never used")
 
 
 class TokenList(Resource):
@@ -56,19 +54,21 @@ class TokenList(Resource):
 
 
 class CreatedToken(Token):
-    """A new token. Its text is shown only this once."""
+    """A new token. Its text is shown only once."""
 
     token: TokenText = Field(repr=False)
 
 
 class BrowserSession(Resource):
-    """A browser in which the user is signed in, or a sign-in link that nobody has used yet."""
+    """A browser in which the user is signed in, or an unused sign-in link."""
 
     id: SessionId
-    link: bool = Field(description="Whether it is a sign-in link that nobody has used yet")
-    current: bool = Field(description="Whether it is the session of this request")
-    address: Line | None = Field(description="Network address of the browser, or of whoever made the link")
-    token: TokenId | None = Field(description="Id of the token that it was made with, and ends with; null: none")
+    link: bool = Field(description="true for an unused sign-in link")
+    current: bool = Field(description="true for the session of this request")
+    address: Line | None = Field(description="Network address of the browser, or of the link's creator")
+    token: TokenId | None = Field(
+        description=("Id of the token that created it; the session ends with that token; null without a token")
+    )
     created_at: AwareDatetime
     expires_at: AwareDatetime
 

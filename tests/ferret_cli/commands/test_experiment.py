@@ -98,7 +98,7 @@ def test_an_early_end_says_why_and_the_best_model_is_exported(cli, toy_file, tmp
     assert document(simulated)["stopped"] == reason
     assert reason in simulated.stderr
     extended = cli("experiment", "extend", id, "--rounds", "2")
-    assert f"{id} had {reason}; its patience begins anew" in extended.stderr.replace("\n", " ")
+    assert f"{id} had {reason}; its patience is reset" in extended.stderr.replace("\n", " ")
     assert "1 of 3 rounds" in extended.stderr
     assert cli("experiment", "watch", id).returncode == 0
     assert document(cli("experiment", "show", id, "--json"))["round"] == 2

@@ -62,7 +62,7 @@ def test_a_participant_joins_by_command(cli, served, toy_file, toy_data, tmp_pat
     elsewhere = participant_command("join", "--yes", served.service.url, "--data", toy_data[0], code=f"0000.{'x' * 43}")
     assert elsewhere.returncode == 4
     assert "another server (instance 0000…); ask the person who gave it to you" in elsewhere.stderr
-    assert "next: run the same command with the address that you are told" in elsewhere.stderr
+    assert "next: run the same command with the address that you were given" in elsewhere.stderr
 
 
 @pytest.mark.slow

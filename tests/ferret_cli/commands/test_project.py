@@ -34,7 +34,7 @@ def test_a_project_is_made_joined_restricted_and_deleted(cli: Cli, password_file
     assert all(text in shown for text in ("All about hearts", "org/large", "/data", "ada, researcher"))
     assert "all that the server reads" in cli("project", "allow", "hearts", "--any-model", "--any-data").stderr
     assert cli("project", "add-member", "hearts", "nobody").returncode == 3
-    assert "no member" in cli("project", "remove-member", "hearts", "ada").stderr
+    assert "no longer a member" in cli("project", "remove-member", "hearts", "ada").stderr
     assert cli("project", "show", "hearts", token=token).returncode == 3
     assert cli("user", "add", "zoe", "--project", "none", "--password-file", password_file).returncode == 3
     made = cli("user", "add", "zoe", "--project", "hearts", "--password-file", password_file)

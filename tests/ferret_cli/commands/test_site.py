@@ -127,8 +127,8 @@ def test_print_shows_it_and_writes_nothing(ferret_in_process, tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (("Clinic 7", "--", *JOIN, "--code-file", "code.txt"), "no name for a service"),
-        (("clinic", "--", *JOIN, "--code", "a-secret-code"), "no place for an enrolment code"),
+        (("Clinic 7", "--", *JOIN, "--code-file", "code.txt"), "not a valid service name"),
+        (("clinic", "--", *JOIN, "--code", "a-secret-code"), "must not hold an enrolment code"),
         (("clinic", "--", *JOIN), "with --code-file FILE"),
         (("clinic", "--", *JOIN, "--code-file", "nowhere.txt"), "cannot be read"),
         (("clinic", "--kind", "upstart", "--", *JOIN), "choose one of systemd, launchd, windows"),

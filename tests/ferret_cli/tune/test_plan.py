@@ -85,7 +85,7 @@ def test_paths_of_a_choice_lie_beside_the_file(plan: Callable[..., Plan], tune_f
         (["algorithm.local.steps = { uniform = [1, 8] }"], "tune.algorithm.local.steps", 5.326, "valid integer"),
         (["server.momentum = { uniform = [0.0, 1.0] }"], "tune.server.momentum", 1.0, "less than 1"),
         (["algorithm.local.optimizer = { choice = ['adam', 'adm'] }"], "tune.algorithm.local.optimizer", "adm", "adam"),
-        (["rounds = [1, 2]"], "tune.rounds", [1, 2], "is no range"),
+        (["rounds = [1, 2]"], "tune.rounds", [1, 2], "is not a range"),
         (["trails = 3", RATE], "tune.trails", 3, "did you mean trials?"),
         (["trials = 0", RATE], "tune.trials", 0, "greater than or equal to 1"),
         (["metric = 'los'", RATE], "tune.metric", "los", "choose one of eval_loss, rouge_l"),
@@ -94,7 +94,12 @@ def test_paths_of_a_choice_lie_beside_the_file(plan: Callable[..., Plan], tune_f
         (["sampler = 'grid'", "trials = 3", CLIP], "tune.trials", 3, "tries all its points"),
         (["sampler = 'grid'", "rounds = { int = [1, 20000] }"], "tune.sampler", "grid", "makes 20000 trials"),
         ([RATE.replace("}", ", points = 4 }")], "tune.algorithm.local.learning_rate.points", 4, "sampler = 'grid'"),
-        (["evaluation.examples = { int = [1, 9] }"], "tune.evaluation", "{'examples': {'int': [1, 9]}}", "alike"),
+        (
+            ["evaluation.examples = { int = [1, 9] }"],
+            "tune.evaluation",
+            "{'examples': {'int': [1, 9]}}",
+            "the same for all",
+        ),
         (["trials = 3"], "tune", "{'trials': 3}", "has no dimension"),
     ],
 )

@@ -72,7 +72,7 @@ test('the result comes first: from the base model to now', async () => {
   expect(textContent).toContain('3 / 12')
 })
 
-test('one action stands out, what is final is behind the dots', async () => {
+test('one action is prominent, final actions are in the menu', async () => {
   await visit({ state: 'completed' })
   const group = screen.getByRole('group', { name: 'Actions' })
   expect([...group.querySelectorAll('.primary')].map((button) => button.textContent)).toEqual(['Extend'])
@@ -82,7 +82,7 @@ test('one action stands out, what is final is behind the dots', async () => {
   ])
 })
 
-test('tabs are moved through by keys, and the address says which is open', async () => {
+test('keys move through the tabs, and the URL has the open one', async () => {
   const router = await visit()
   const overview = screen.getByRole('tab', { name: 'Overview' })
   expect(overview.getAttribute('aria-selected')).toBe('true')

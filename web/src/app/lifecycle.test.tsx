@@ -153,7 +153,7 @@ test.each<[Partial<Experiment>, string[]]>([
   expect(actions()).toEqual(expected)
 })
 
-test('a viewer is told why there is nothing to press', async () => {
+test('a viewer sees why there are no buttons', async () => {
   me = { name: 'eve', role: 'viewer' }
   await visit()
   expect(screen.getByTestId('only-reads').textContent).toContain('researcher')
@@ -172,14 +172,14 @@ test('pausing shows that it is paused, and how to go on', async () => {
   expect(asked.map(({ path }) => path)).toEqual(['/experiments/exp_1:pause', '/experiments/exp_1:resume'])
 })
 
-test('a stalled experiment says why and what to do', async () => {
+test('a stalled experiment shows the reason and the next step', async () => {
   const detail = 'No aggregation worker was seen: start one with ferret worker aggregate.'
   await visit({ stalled: { code: 'worker.missing', detail, since: '2026-11-21T12:00:00Z' } })
   expect(screen.getByTestId('experiment-state').textContent).toBe('stalled')
   expect(screen.getByTestId('stalled').textContent).toContain(detail)
 })
 
-test('cancelling asks first', async () => {
+test('cancelling needs a confirmation', async () => {
   await visit()
   press('Cancel')
   expect(dialog().textContent).toContain('cannot be undone')
@@ -191,7 +191,7 @@ test('cancelling asks first', async () => {
   expect(asked[0]).toMatchObject({ method: 'POST', path: '/experiments/exp_1:cancel' })
 })
 
-test('an extension that is refused says why, in the dialog', async () => {
+test('a refused extension shows the reason in the dialog', async () => {
   await visit({ state: 'completed' })
   press('Extend')
   confirm()
@@ -232,7 +232,7 @@ test('refused uploads are counted with their reasons', async () => {
   expect(section.textContent).toContain('update: holds NaN')
 })
 
-test('what fails is told beside the page, in words', async () => {
+test('a failure is shown in a toast, in words', async () => {
   await visit()
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')))
   press('Pause')

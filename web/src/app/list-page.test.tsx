@@ -90,7 +90,7 @@ async function visit(address: string) {
 
 const box = (name: string) => screen.getByLabelText<HTMLInputElement>(name)
 
-test('a column is sorted by at the server, and the address says so', async () => {
+test('the server sorts by a column, and the URL has the order', async () => {
   const router = await visit('/')
   fireEvent.click(screen.getByRole('button', { name: 'Seed' }))
   await waitFor(() => {
@@ -123,7 +123,7 @@ test('Shift ticks a range, keys move and tick', async () => {
   expect(box('Select a').checked).toBe(true)
 })
 
-test('what fails for one of many is told with its name', async () => {
+test('a failure for one of many is shown with its name', async () => {
   await visit('/')
   fireEvent.click(box('Select all that are shown'))
   fireEvent.click(await screen.findByRole('button', { name: 'Archive 4' }))

@@ -28,14 +28,14 @@ test('silence and overload are worth another try, a refusal is not', async () =>
   expect(await Promise.all(tries)).toEqual([3, 3, 1])
 })
 
-test('a server that is known to be away is asked once at a time, until it answers', async () => {
+test('an unreachable server gets one request at a time, until it answers', async () => {
   const queryClient = dashboardQueries()
   const tries = []
   for (const status of [0, 0, 0, 200, 0]) tries.push(await asked(queryClient, status))
   expect(tries).toEqual([3, 1, 1, 1, 3])
 })
 
-test('who is told to sign in is shown where', async () => {
+test('a 401 response shows the sign-in form', async () => {
   const queryClient = dashboardQueries()
   const invalidate = vi.spyOn(queryClient, 'invalidateQueries')
   await asked(queryClient, 401)

@@ -96,26 +96,26 @@ test('ticked rows lead to their comparison', async () => {
   expect(screen.queryByRole('link', { name: /^Compare/ })).toBeNull()
 })
 
-test('without experiments the list says what to type', async () => {
+test('without experiments the list shows the command to type', async () => {
   serve([])
   visit('/')
   expect(await screen.findByText('ferret submit examples/quickstart.toml')).toBeTruthy()
 })
 
-test('without experiments a viewer is told whom to wait for', async () => {
+test('without experiments a viewer sees who can submit one', async () => {
   serve([], 'viewer')
   visit('/')
   expect(await screen.findByText(/that a researcher submits/)).toBeTruthy()
   expect(screen.queryByText('ferret submit examples/quickstart.toml')).toBeNull()
 })
 
-test('who is in no project is told whom to ask', async () => {
+test('a user without a project sees who can add them', async () => {
   serve([], 'researcher', [])
   visit('/')
   expect(await screen.findByText(/ask an administrator/)).toBeTruthy()
 })
 
-test('who sees several projects can choose one, and is told which an experiment belongs to', async () => {
+test('a user of several projects can choose one, and sees each experiment’s project', async () => {
   serve([{ ...DEMO, project: 'hearts' }], 'viewer', ['default', 'hearts'])
   visit('/')
   expect((await screen.findByTestId('experiment-row')).textContent).toContain('hearts')

@@ -29,7 +29,7 @@ const DOES_IN_FOCUS = {
   'Home|End': 'In a chart, the tabs or the heat-map: go to the first or the last',
 }
 
-/** Display names of keys whose browser name is different. */
+/** Display names of keys with a different browser name. */
 const SHOWN: Record<string, string> = {
   Escape: 'Esc',
   ArrowLeft: '←',

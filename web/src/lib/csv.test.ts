@@ -11,13 +11,13 @@ const DATA = {
   ],
 }
 
-test('every value with all its digits; what is not a number says so', () => {
+test('every value with all its digits; what is not a number is marked', () => {
   expect(csvOf(DATA, 'round', ['eval_loss', 'train_loss'])).toBe(
     'round,eval_loss,train_loss\r\n0,7.5,\r\n1,0.123456789,NaN\r\n',
   )
 })
 
-test('another axis has a column of its own', () => {
+test('another axis has a separate column', () => {
   expect(csvOf(DATA, 'time', ['a', 'b']).split('\r\n')[2]).toBe('1,10.5,0.123456789,NaN')
   expect(csvOf(DATA, 'clock', ['a', 'b']).split('\r\n')[1]).toBe('0,1970-01-01T00:00:00.000Z,7.5,')
 })

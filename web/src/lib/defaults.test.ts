@@ -15,7 +15,7 @@ const SCHEMA = {
   },
 }
 
-test('defaults are found in tables inside, whose own default wins', () => {
+test('defaults are found in nested tables, and a table’s own default wins', () => {
   expect(schemaDefaults(SCHEMA)).toEqual({ K: null, rule: 'tensor', local: { rate: 0.5, steps: 8 } })
   expect(schemaDefaults(undefined)).toEqual({})
 })

@@ -20,7 +20,7 @@ export interface JsonSchema {
   excludes?: string[]
 }
 
-/** Every default of the schema's properties, those of the tables inside too. */
+/** Every default of the schema's properties, including nested tables. */
 export function schemaDefaults(schema: JsonSchema | undefined, root = schema): Table {
   return Object.fromEntries(
     Object.entries(schema?.properties ?? {}).flatMap(([name, property]) => {

@@ -1,7 +1,7 @@
 /**
  * Takes the token out of an address such as `http://host/#ticket=…` (the one that `ferret serve` prints, good once) or
  * `#token=…`, and removes it from the address bar and the tab's history, so that it is neither bookmarked nor shared.
- * The browser's own history keeps it, which is why a ticket is good once. Null when there is none.
+ * The browser's history keeps it, so a ticket works only once. Null without a ticket.
  */
 export function takeToken(location: Location, history: History): string | null {
   const given = new URLSearchParams(location.hash.slice(1))

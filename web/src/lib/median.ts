@@ -1,4 +1,4 @@
-/** The middle value, or the mean of the two in the middle; undefined if there are no values. */
+/** The middle value, or the mean of the two in the middle; undefined without values. */
 export function median(values: readonly number[]): number | undefined {
   if (values.length === 0) return undefined
   const ordered = values.toSorted((a, b) => a - b)

@@ -37,7 +37,7 @@ test('no other page is a callback', () => {
   expect(shown()).toBe('/?code=a&state=b')
 })
 
-test('another site is no page to come back to', () => {
+test('another site is never returned to', () => {
   sessionStorage.setItem('ferret.return-to', '//evil.example/page')
   expect(() => at('/sign-in/callback?code=a&state=b')).toThrow()
   expect(window.location.host).toBe('localhost:3000')

@@ -15,7 +15,7 @@ interface Callback {
 export function takeCallback(location: Location, history: History, storage: Storage): Callback | null {
   if (location.pathname !== PATH) return null
   const given = new URLSearchParams(location.search)
-  // Never another site's: a history has addresses of its own origin only.
+  // Never another site's: a history has addresses of the same origin only.
   history.replaceState(null, '', storage.getItem(RETURN_TO) ?? '/')
   storage.removeItem(RETURN_TO)
   return {

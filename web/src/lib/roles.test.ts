@@ -2,6 +2,6 @@ import { expect, test } from 'vitest'
 
 import { roleOf } from './roles'
 
-test('a form that names no role asks for the one that reads only', () => {
+test('a form without a role requests the read-only one', () => {
   expect([roleOf('admin'), roleOf('king'), roleOf(null)]).toEqual(['admin', 'viewer', 'viewer'])
 })

@@ -33,7 +33,7 @@ export function word(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Those of the given words that are allowed, in the allowed order. */
+/** The allowed ones of the given words, in the allowed order. */
 export function someOf<T extends string>(allowed: readonly T[], value: unknown): T[] {
   const given: unknown[] = Array.isArray(value) ? value : [value]
   return allowed.filter((word) => given.includes(word))

@@ -47,7 +47,7 @@ function runEarly() {
   run()
 }
 
-test('a choice is painted, remembered and told', () => {
+test('a choice is painted, stored and announced', () => {
   const told = vi.fn()
   const stop = onThemeChange(told)
   chooseTheme('dark')
@@ -57,7 +57,7 @@ test('a choice is painted, remembered and told', () => {
   expect(told).toHaveBeenCalledTimes(1)
 })
 
-test('what is no theme is the system’s', () => {
+test('an unknown theme gives the system’s', () => {
   window.localStorage.setItem(THEME_KEY, 'pink')
   expect(chosenTheme()).toBe('system')
 })

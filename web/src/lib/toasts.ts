@@ -26,7 +26,7 @@ export function dismissToast(action: string): void {
   if (shown.some((toast) => toast.action === action)) show(shown.filter((toast) => toast.action !== action))
 }
 
-/** Dismisses the newest toast; returns false if there is none. */
+/** Dismisses the newest toast; returns false without one. */
 export function dismissNewestToast(): boolean {
   const newest = shown.at(-1)
   if (newest !== undefined) dismissToast(newest.action)

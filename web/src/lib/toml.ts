@@ -1,6 +1,6 @@
 type Table = Record<string, unknown>
 
-/** Values as TOML: those of a table first, then its tables, each under its full name. Nulls are left out. */
+/** Values as TOML: a table's values first, then its tables, each under its full name. Nulls are left out. */
 export function toToml(table: Table): string {
   return blocks(table, []).join('\n\n')
 }
@@ -17,7 +17,7 @@ export function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A name as TOML has it: bare, or quoted where it has to be. */
+/** A TOML key: bare, or quoted if necessary. */
 export function key(name: string): string {
   return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name)
 }

@@ -3,7 +3,7 @@ import { isTable } from './toml'
 export type Tree = Record<string, unknown>
 export type Path = readonly string[]
 
-/** The value at a path, undefined where there is none. */
+/** The value at a path, undefined if it is missing. */
 export function valueAt(tree: unknown, path: Path): unknown {
   return path.reduce<unknown>((found, name) => (isTable(found) ? found[name] : undefined), tree)
 }

@@ -19,7 +19,7 @@ const ADA = {
   projects: ['hearts'],
 }
 
-/** A server with one password. The list holds the passwords that it was asked to set. */
+/** A server with one password. The list holds the passwords of the requests. */
 function open(me = ADA): string[] {
   const changed: string[] = []
   vi.stubGlobal('fetch', async (request: Request) => {
@@ -46,7 +46,7 @@ async function enter(current: string, password: string, again = password) {
   fireEvent.submit(screen.getByTestId('password-form'))
 }
 
-test('the page says who one is and what the role may do', async () => {
+test('the page shows the user and the permissions of the role', async () => {
   open()
   expect(await screen.findByRole('heading', { name: 'ada' })).toBeTruthy()
   expect(screen.getByText(/viewer: reads everything/)).toBeTruthy()

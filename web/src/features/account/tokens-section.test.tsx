@@ -70,7 +70,7 @@ function submit() {
   fireEvent.submit(form)
 }
 
-test('a new token is shown once, and then stands in the list', async () => {
+test('a new token is shown once, and is then in the list', async () => {
   open()
   expect(await screen.findByText(/You have no tokens yet/)).toBeTruthy()
   fill('nightly', 'write', '30')
@@ -87,7 +87,7 @@ test('a token may last until it is revoked', async () => {
   expect(asked).toEqual([{ name: 'laptop', scopes: ['read'], expires_seconds: null }])
 })
 
-test('a name that is taken is said in the dialog', async () => {
+test('a duplicate name is reported in the dialog', async () => {
   open()
   fill('taken', 'read', '1')
   expect(await screen.findByText('token.conflict')).toBeTruthy()

@@ -11,7 +11,7 @@ export const OTHER_TABS = ['projects', 'audit'] as const
 /** The state in the address: `?tab=audit&actor=usr_1&action=user.changed`. */
 export interface AdminUrlState extends AuditFilter {
   tab?: (typeof OTHER_TABS)[number] | undefined
-  /** The user whose tokens are shown below the users. */
+  /** The user of the tokens shown below the users. */
   user?: string | undefined
 }
 

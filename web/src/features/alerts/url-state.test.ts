@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { parseAlertsUrl, projectOf } from './url-state'
 
-test('the address says which project, else it is the first that one sees', () => {
+test('the project is the URL’s, else the first visible one', () => {
   expect(projectOf(parseAlertsUrl({ project: 'hearts' }), ['default', 'hearts'])).toBe('hearts')
   expect(projectOf(parseAlertsUrl({}), ['default', 'hearts'])).toBe('default')
   expect(projectOf(parseAlertsUrl({ project: '' }), [])).toBeUndefined()

@@ -11,7 +11,7 @@ export function parseAlertsUrl(search: Search): AlertsUrlState {
   return { project: word(search.project), experiment: word(search.experiment) }
 }
 
-/** The project whose alerts are shown: the address's, or the first that the user sees. */
+/** The project of the shown alerts: the URL's, or the first that the user sees. */
 export function projectOf({ project }: AlertsUrlState, seen: readonly string[]): string | undefined {
   return project ?? seen[0]
 }

@@ -8,7 +8,7 @@ import { ProblemNotice } from '@/lib/ui/problem-notice'
 import { useNow } from '@/lib/use-now'
 
 interface Props {
-  /** Those that are compared already. */
+  /** Runs already in the comparison. */
   taken: readonly string[]
   open?: boolean
   onAdd: (id: string) => void

@@ -172,7 +172,7 @@ test('a hidden run leaves the charts and stays in the table', async () => {
   expect(screen.getAllByTestId('compare-run')).toHaveLength(2)
 })
 
-test('no run asks for some, more than twenty are too many', async () => {
+test('no run gives a prompt to add some, more than twenty are too many', async () => {
   serve({})
   visit('/compare')
   expect(await screen.findByText('Nothing to compare yet')).toBeTruthy()

@@ -7,7 +7,7 @@ function run(place: number, name: string, seed: number, rounds = 5): Run {
   return { id, place, series: [], experiment: { id, name, spec: { name, seed, rounds } } as Run['experiment'] }
 }
 
-test('runs of one name are told apart by seed, then by id', () => {
+test('runs of one name are distinguished by seed, then by id', () => {
   const labels = (runs: Run[]) => entriesOf(runs, false).map(({ label }) => label)
   expect(labels([run(0, 'a', 1), run(1, 'b', 1)])).toEqual(['a', 'b'])
   expect(labels([run(0, 'a', 1), run(1, 'a', 2)])).toEqual(['a · seed 1', 'a · seed 2'])
@@ -49,7 +49,7 @@ test("another algorithm's name is a difference", () => {
   ).toHaveLength(2)
 })
 
-test('a run alone is a group of one, and no run is none', () => {
+test('a single run is a group of one, and no runs give no group', () => {
   expect(seedGroups([specRun('a', { seed: 1 })])).toHaveLength(1)
   expect(seedGroups([])).toEqual([])
 })

@@ -17,7 +17,7 @@ export interface Entry {
   key: string
   /** Its first run's place. */
   place: number
-  /** Told apart from all others. */
+  /** Unique name among all runs. */
   label: string
   runs: [Run, ...Run[]]
 }
@@ -50,7 +50,7 @@ function labelsOf(members: readonly [Run, ...Run[]][]): string[] {
   return apart(seeded, (index) => members[index]?.[0].id.slice(-6) ?? '')
 }
 
-/** Adds a word to those that are not unique. */
+/** Adds a word to duplicate names. */
 function apart(names: string[], word: (index: number) => string): string[] {
   return names.map((name, index) =>
     names.some((other, position) => other === name && position !== index) ? `${name} · ${word(index)}` : name,
@@ -64,7 +64,7 @@ export function baselineOf(entries: readonly Entry[], id: string | undefined): E
 
 const FREE = ['seed', 'name']
 
-/** Those whose specifications are equal apart from seed and name, in the order in which they first come. */
+/** Runs grouped by specification without seed and name, in order of first appearance. */
 export function seedGroups<T extends { spec: unknown }>(runs: readonly T[]): T[][] {
   const groups = new Map<string, T[]>()
   for (const run of runs) {

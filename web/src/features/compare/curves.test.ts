@@ -77,7 +77,7 @@ test('a logarithm leaves out what it cannot draw', () => {
   expect([x, values, low]).toEqual([[1], [[2]], [[2]]])
 })
 
-test('what stands for several rounds has bounds, what is smoothed stands beside it', () => {
+test('a point for several rounds has bounds, smoothed values are next to it', () => {
   const thinned = run({ 4: 2, 8: 1 }, 10)
   const points = thinned.series[0]?.points.map((point) => ({ ...point, count: 4, least: 0.5, greatest: 3 })) ?? []
   const curve = curveOf(entry({ ...thinned, series: [{ name: 'eval_loss', points }] }), 'eval_loss', 'round')
@@ -86,7 +86,7 @@ test('what stands for several rounds has bounds, what is smoothed stands beside 
   expect(columns.smooth).toEqual([[2, expect.closeTo(4 / 3)]])
 })
 
-test('a value that is not a number is no point of a curve', () => {
+test('a value that is not a number has no point in a curve', () => {
   const lost = run({ 0: 3, 1: 2 }, 10)
   const points = lost.series[0]?.points.map((point) => ({ ...point, value: point.round === 1 ? null : point.value }))
   expect(

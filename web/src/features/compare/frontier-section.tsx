@@ -14,7 +14,7 @@ import { Swatch } from './swatch'
 import type { CompareUrlState } from './url-state'
 
 interface Props {
-  /** Those that are shown. */
+  /** The shown runs. */
   entries: readonly Entry[]
   metric: Metric
   view: CompareUrlState

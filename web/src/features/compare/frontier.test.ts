@@ -61,7 +61,7 @@ test('of equal bytes the better one counts, of equal quality the cheaper', () =>
   ).toEqual([1])
 })
 
-test('one point is the front, none is none', () => {
+test('one point is the frontier, no points have none', () => {
   expect(paretoFront([{ x: 1, y: 1 }], 'high')).toEqual([0])
   expect(paretoFront([], 'high')).toEqual([])
 })

@@ -11,7 +11,7 @@ export interface FrontierPoint {
   onFront: boolean
 }
 
-/** The best value against bytes, of those that have both, by rising bytes. */
+/** The best value against bytes, for runs with both, by rising bytes. */
 export function frontierPoints(
   entries: readonly Entry[],
   metric: Metric & { better: Better },
@@ -38,7 +38,7 @@ export interface Place {
 /** Which way is better, as the catalog of metrics has it. */
 export type Better = 'low' | 'high'
 
-/** Indices of those that no other beats in both, by rising x: less x is always better. */
+/** Indices of the points on the Pareto frontier, by rising x: less x is always better. */
 export function paretoFront(points: readonly Place[], better: Better): number[] {
   const sign = better === 'low' ? 1 : -1
   const ordered = points

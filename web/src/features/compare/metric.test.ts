@@ -22,7 +22,7 @@ test('quality comes first, labels last, and what nobody has is not offered', () 
   expect(metricNames(runs)).toEqual(['eval_loss', 'train_loss', 'bytes_up', 'eval_loss/b'])
 })
 
-test('a difference has its sign, and says whether it is an improvement', () => {
+test('a difference has its sign, and is marked as an improvement or not', () => {
   const loss = metricOf('eval_loss')
   expect([formatDifference(loss, -0.25), formatDifference(loss, 0.25), formatDifference(loss, 0)]).toEqual([
     '−0.2500',

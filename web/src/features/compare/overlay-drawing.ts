@@ -38,7 +38,7 @@ export interface Overlay {
   onZoom: OnZoom
 }
 
-/** How near the cursor has to be to a line, in pixels. */
+/** Maximum distance of the cursor from a line, in pixels. */
 const NEAR = 30
 /** Beyond this number the points are too close for dots. */
 const MANY = 200

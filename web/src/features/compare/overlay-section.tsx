@@ -20,7 +20,7 @@ import { Segments, Switch } from './segmented-control'
 import type { CompareUrlState } from './url-state'
 
 interface Props {
-  /** Those that are shown. */
+  /** The shown runs. */
   entries: readonly Entry[]
   metric: Metric
   /** The metrics to choose from. */

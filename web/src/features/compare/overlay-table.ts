@@ -7,7 +7,7 @@ interface Line {
   curve: readonly CurvePoint[]
 }
 
-/** The curves' values by round; a group has its deviation in a column of its own. */
+/** The curves' values by round; a group has its deviation in a separate column. */
 export function overlayTable(lines: readonly Line[]): { names: string[]; data: ChartData } {
   const columns = lines.flatMap(({ label, curve }) => {
     const deviations = curve.flatMap(({ round, sd }) => (sd === undefined ? [] : [{ round, value: sd }]))

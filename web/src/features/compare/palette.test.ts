@@ -12,7 +12,7 @@ test('twenty runs are drawn in twenty ways', () => {
   expect(new Set(ways).size).toBe(MOST_RUNS)
 })
 
-test.each(['light', 'dark'] as const)('every colour stands out from the %s ground', (theme) => {
+test.each(['light', 'dark'] as const)('every colour contrasts with the %s background', (theme) => {
   for (const colour of COLOURS) expect(contrast(colour[theme], GROUND[theme])).toBeGreaterThan(3)
 })
 

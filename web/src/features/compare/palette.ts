@@ -1,6 +1,6 @@
 /**
  * Colours on light and on dark ground, after Okabe and Ito (https://jfly.uni-koeln.de/color/), darkened or lightened until
- * each stands out from its ground by 3 : 1 (WCAG 1.4.11).
+ * each has a contrast of 3 : 1 with its background (WCAG 1.4.11).
  */
 export const COLOURS = [
   { light: '#0072b2', dark: '#3d8fe0' },

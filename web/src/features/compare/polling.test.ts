@@ -4,7 +4,7 @@ import type { Experiment } from '@/api/types'
 
 import { metricsStamp, pollMilliseconds } from './polling'
 
-test('few are asked every five seconds, twenty every twenty', () => {
+test('a few runs are polled every five seconds, twenty every twenty', () => {
   expect([1, 5, 20].map(pollMilliseconds)).toEqual([5000, 5000, 20_000])
 })
 

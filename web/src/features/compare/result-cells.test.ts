@@ -30,7 +30,7 @@ test('last is the newest value, best depends on the metric', () => {
   expect(bestOf(one, { name: 'exact_match', better: 'high' })).toBeUndefined()
 })
 
-test('bytes of one participant: the round’s sum over those that are asked, and the median of the rounds', () => {
+test('bytes of one participant: the round’s sum over the selected participants, and the median of the rounds', () => {
   const bytes = { bytes_down: [0, 0, 800, 800] }
   expect(bytesEach(run(bytes), 'down')).toBe(200)
   expect(bytesEach(run(bytes, { spec: { participants: { fraction: 0.3 } } }), 'down')).toBe(400)
@@ -38,7 +38,7 @@ test('bytes of one participant: the round’s sum over those that are asked, and
   expect(bytesEach(run({}), 'up')).toBeUndefined()
 })
 
-test('no byte yet is no figure, which no logarithm has to draw', () => {
+test('zero bytes have no value, so no logarithm is drawn', () => {
   expect([bytesTotal(run({}), 'up'), bytesTotal(run({}, { bytes_down: 7 }), 'down')]).toEqual([undefined, 7])
 })
 
@@ -52,7 +52,7 @@ test('rows are what somebody has; a group has mean and deviation', () => {
   expect(rows[0]?.values).toEqual([{ mean: 50, sd: Math.sqrt(200), count: 2 }, undefined])
 })
 
-test('of thinned out curves the best is a bound, and the last is what the experiment says', () => {
+test('in downsampled curves the best is a bound, and the last is the experiment’s', () => {
   const thinned = run({}, { metrics: { eval_loss: { first: 3, last: 1.9, best: 1.2 } } })
   const point = { round: 8, first: 1, value: 2, least: 1.2, greatest: 3, count: 8, time: '', bytes_up: 0 }
   thinned.series.push({ name: 'eval_loss', points: [point] })

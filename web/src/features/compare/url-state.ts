@@ -74,7 +74,7 @@ function places(ids: string | undefined): string[] {
   return ids === undefined ? [] : ids.split(',')
 }
 
-/** The experiments to compare, each in its place, and those that are too many. */
+/** The experiments to compare, each at its index, and the ones above the limit. */
 export function chosenRuns(ids: string | undefined): { chosen: Chosen[]; over: string[] } {
   const found = places(ids).flatMap((id, place) => (id === '' ? [] : [{ id, place }]))
   const kept = found.slice(0, MOST_RUNS)

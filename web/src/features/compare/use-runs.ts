@@ -16,7 +16,7 @@ export interface Missing {
   problem: ApiProblem
 }
 
-/** The experiments that are loaded so far, and those that cannot be loaded. */
+/** The experiments loaded so far, and the ones that failed to load. */
 export interface Runs {
   runs: Run[]
   missing: Missing[]
@@ -24,7 +24,7 @@ export interface Runs {
   pending: boolean
 }
 
-/** Fetches experiments and curves, and keeps those that still run true by asking: a stream for each would be too many. */
+/** Fetches experiments and curves, and polls the running ones: a stream for each would be too many. */
 export function useRuns(chosen: readonly Chosen[], axis: CompareAxis, zoom: Range | undefined): Runs {
   const pause = pollMilliseconds(chosen.length)
   const shown = useQueries({

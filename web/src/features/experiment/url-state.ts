@@ -33,13 +33,13 @@ export interface ExperimentUrlState {
   round?: number | undefined
   /** The metric that colours the participation matrix; the state by default. */
   cells?: NumericCellMetric | undefined
-  /** Steps by which the cells are larger than fits. */
+  /** Zoom steps of the cells above the fitting size. */
   zoom?: number | undefined
   /** The filter on participants; all by default. */
   who?: Filter | undefined
   /** The sort column of the participants; the name by default. */
   order?: Exclude<Order, 'name'> | undefined
-  /** The participant whose rounds the drawer shows. */
+  /** The participant shown in the drawer. */
   participant?: string | undefined
   /** The kinds of events that are shown; all by default. */
   kind?: EventKind[] | undefined

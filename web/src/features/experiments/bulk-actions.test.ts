@@ -6,7 +6,7 @@ import type { ListedExperiment } from '@/api/types'
 
 import { runForAll, togetherProblem } from './bulk-actions'
 
-test('what fails for some is done for the others and told one by one', async () => {
+test('a failure for some does not stop the others and is reported for each', async () => {
   const all = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => ({ id, name: `run ${id}` })) as ListedExperiment[]
   const done: string[] = []
   const [first, ...others] = await runForAll(all, ({ id }) => {

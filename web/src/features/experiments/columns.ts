@@ -93,7 +93,7 @@ export const COLUMNS: readonly Column[] = [
 
 export const SORTS: readonly Sort[] = ['name', '-name', ...COLUMNS.flatMap(({ sorts }) => sorts ?? [])]
 
-/** The known columns of a list of ids separated by commas, in the table's order; undefined if there are none. */
+/** The known columns of a list of ids separated by commas, in the table's order; undefined without any. */
 export function chosenColumns(ids: string | undefined): string[] | undefined {
   const given = ids?.split(',') ?? []
   const found = COLUMNS.filter(({ id }) => given.includes(id)).map(({ id }) => id)

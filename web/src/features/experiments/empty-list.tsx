@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { meQuery, onlyReads } from '@/api/people'
 import { Command } from '@/lib/ui/command'
 
-/** Shown when there is no experiment at all; the next step depends on the user. */
+/** Shown without any experiment; the next step depends on the user. */
 export function NoExperiment() {
   const { data: me } = useQuery(meQuery)
   if (me === undefined) return null

@@ -15,7 +15,7 @@ import {
 
 interface Props {
   view: ExperimentListUrlState
-  /** Names of those that the user sees. */
+  /** Names of the projects that the user sees. */
   projects: string[]
   onView: ChangeExperimentListUrl
   onClear: () => void
@@ -23,7 +23,7 @@ interface Props {
   children: ReactNode
 }
 
-/** Filters and options of the list, all of which are in the address. */
+/** Filters and options of the list, all stored in the URL. */
 export function FilterBar({ view, projects, onView, onClear, children }: Props) {
   const change = (next: (view: ExperimentListUrlState) => ExperimentListUrlState) => () => {
     onView(next)

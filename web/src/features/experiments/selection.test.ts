@@ -19,7 +19,7 @@ test('a range goes either way, and without a beginning it is one row', () => {
   expect([...withRange(NOTHING, rows, 'gone', 'b').keys()]).toEqual(['b'])
 })
 
-test('what is ticked is told as it is now, and as it was where its row is hidden', () => {
+test('selected rows have their current state, hidden ones their last', () => {
   const now = { ...a, state: 'completed' } as ListedExperiment
   expect(selectedOf(toggled(toggled(NOTHING, a), b), [now]).map(({ state }) => state)).toEqual(['completed', 'running'])
 })

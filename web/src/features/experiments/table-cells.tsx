@@ -26,7 +26,7 @@ export function Cell({ column, children }: { column: Column; children: ReactNode
   )
 }
 
-/** An experiment's value in a column; undefined or false if there is none. */
+/** An experiment's value in a column; undefined or false without a value. */
 export function experimentCell(column: Column, experiment: ListedExperiment, context: CellContext): ReactNode {
   if (column.metric) {
     const { name, of } = column.metric

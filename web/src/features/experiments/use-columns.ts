@@ -5,7 +5,7 @@ import type { ListedExperiment } from '@/api/types'
 import { chosenColumns, type Column, columnsOf, usualColumns } from './columns'
 import type { ChangeExperimentListUrl, ExperimentListUrlState } from './url-state'
 
-/** The columns that the address names, else those that this browser remembers, else the usual ones. */
+/** The URL's columns, else the ones stored in this browser, else the defaults. */
 export function useColumns(
   view: ExperimentListUrlState,
   rows: readonly ListedExperiment[],

@@ -8,8 +8,8 @@ const ADA = { name: 'ada' } as CurrentUser
 
 test.each([
   ['a browser without a session is signed in unasked', undefined, false, 1],
-  ['a session stays where the user says so', ADA, false, 0],
-  ['a session is replaced where the user says so', ADA, true, 1],
+  ['a session stays if the user declines', ADA, false, 0],
+  ['a session is replaced if the user agrees', ADA, true, 1],
 ])('%s', async (_, me, use, times) => {
   const signIn = vi.fn(() => Promise.resolve())
   const ask = vi.fn(() => Promise.resolve(use))
@@ -18,7 +18,7 @@ test.each([
   expect(ask).toHaveBeenCalledTimes(me === undefined ? 0 : 1)
 })
 
-test('a link that is refused says why', async () => {
+test('a refused link shows the reason', async () => {
   const refused = followLink({
     signedIn: () => Promise.resolve(undefined),
     ask: () => Promise.resolve(true),

@@ -3,7 +3,7 @@ import './sign-in.css'
 import type { CurrentUser } from '@/api/types'
 
 interface Props {
-  /** The user whose session the browser has. */
+  /** The user of the browser's session. */
   me: Pick<CurrentUser, 'name'>
   /** Called with true to use the link. */
   onChosen: (use: boolean) => void
@@ -43,7 +43,7 @@ export function ReplaceSession({ me, onChosen }: Props) {
 }
 
 interface Steps {
-  /** The user whose session the browser has; undefined without one. */
+  /** The user of the browser's session; undefined without a session. */
   signedIn: () => Promise<CurrentUser | undefined>
   /** Resolves to true if the user wants the link to replace that session. */
   ask: (me: CurrentUser) => Promise<boolean>

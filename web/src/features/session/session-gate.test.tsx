@@ -44,7 +44,7 @@ async function enter(secret: string, name = '') {
   fireEvent.submit(screen.getByTestId('sign-in'))
 }
 
-test('without a session the form says where the token is', async () => {
+test('without a session the form shows where the token is', async () => {
   serve('right')
   open()
   expect((await screen.findByTestId('sign-in')).textContent).toContain('FERRET_HOME/admin.token')
@@ -65,7 +65,7 @@ test('name and password of an account open the dashboard', async () => {
   expect(await screen.findByText('the dashboard')).toBeTruthy()
 })
 
-test('an admin token is no password', async () => {
+test('an admin token is not a password', async () => {
   serve('right')
   open()
   await enter('right', 'ada')
@@ -87,14 +87,14 @@ test('the reason why the address did not sign in is shown, with its code', async
   expect(alert.textContent).toContain('oidc.no_role')
 })
 
-test('a provider has a button, and what keeps one from it is said', async () => {
+test('a provider has a button, and its error is shown', async () => {
   serve('right', 'Hospital')
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Sign in with Hospital' }))
   expect((await screen.findByRole('alert')).textContent).toContain('oidc.unreachable')
 })
 
-test('without a provider there is no such button', async () => {
+test('the button is missing without a provider', async () => {
   serve('right')
   open()
   await screen.findByTestId('sign-in')

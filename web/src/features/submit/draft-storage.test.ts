@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { forgetDraft, keepDraft, keptDraft } from './draft-storage'
 
-test('a draft is kept for each original, and one that cannot be read is none', () => {
+test('each original has a draft, and an unreadable draft is ignored', () => {
   const storage = window.sessionStorage
   keepDraft(undefined, { spec: { seed: 1 } }, storage)
   keepDraft('exp_1', { spec: { seed: 2 }, project: 'hearts' }, storage)

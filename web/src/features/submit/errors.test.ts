@@ -4,7 +4,7 @@ import { MISSING, placed, spelledOut, toldNow } from './errors'
 
 const PLACES = new Set(['name', 'algorithm', 'algorithm.K', 'algorithm.local', 'model', 'model.source'])
 
-test('an error stands at its input, or at the table around it', () => {
+test('an error is shown at its input, or at the table around it', () => {
   const errors = [
     { field: 'algorithm.K', message: 'is too small' },
     { field: 'algorithm.Kk', message: 'is unknown; did you mean K?' },
@@ -19,7 +19,7 @@ test('an error stands at its input, or at the table around it', () => {
   })
 })
 
-test('what is missing is told once somebody has asked to submit', () => {
+test('missing values are reported after an attempt to submit', () => {
   const errors = [
     { field: 'name', message: MISSING },
     { field: 'rounds', message: 'is too small' },

@@ -45,7 +45,7 @@ test('every kind of value has its input', () => {
   expect(group.fields[1]?.options).toEqual(['tensor', 'grouped'])
 })
 
-test('a table inside is a group, whose own defaults win', () => {
+test('a nested table is a group, and its own defaults win', () => {
   const [local] = groupOf(['a'], SCHEMA).groups
   expect(local?.path).toEqual(['a', 'local'])
   expect(local?.description).toBe('Training')
@@ -79,7 +79,7 @@ const CATALOG = {
   },
 } as unknown as Catalog
 
-test('the options are those of what is chosen', () => {
+test('the options follow the choice', () => {
   const names = (spec: object) => allFields(formOf(CATALOG, spec as never)).map(({ path }) => path.join('.'))
   expect(names({})).toEqual(['name', 'dataset.name', 'algorithm.name', 'algorithm.K'])
   expect(names({ algorithm: { name: 'fedavg' } })).toContain('algorithm.mu')

@@ -42,7 +42,7 @@ export function groupOf(path: Path, schema: JsonSchema, description = '', root =
   return { path, description, fields, groups }
 }
 
-/** A table's own default wins over those of its fields. */
+/** A table's own default takes precedence over its fields' defaults. */
 function tableOf(path: Path, inner: JsonSchema, property: JsonSchema, root: JsonSchema): FormGroup {
   const group = groupOf(path, inner, property.description ?? inner.description ?? '', root)
   const own = isTable(property.default) ? property.default : {}

@@ -18,7 +18,7 @@ export function isChoosing(section: string): section is Choosing {
   return section in CHOICES
 }
 
-/** All inputs for a specification; the options are those of what it chooses. */
+/** All inputs for a specification; the options depend on its choices. */
 export function formOf({ specification, entries }: Catalog, spec: Tree): FormGroup {
   const form = groupOf([], specification)
   return { ...form, groups: form.groups.map((group) => chosenGroup(group, specification, entries, spec)) }

@@ -6,7 +6,7 @@ export interface Change {
   after: string | undefined
 }
 
-/** The differences between two specifications whose defaults are filled in. */
+/** The differences between two specifications with defaults filled in. */
 export function changesBetween(before: object, after: object): Change[] {
   const old = new Map(flatten(before))
   const next = new Map(flatten(after))

@@ -53,7 +53,7 @@ export function useDraft(from: string | undefined, beginning: Draft, specificati
     /** The values that the last change removed as a side effect. */
     dropped,
     changing: revision.isPending,
-    /** Sets one value and removes those that it excludes. */
+    /** Sets one value and removes the values that it excludes. */
     set: (field: FormField, value: unknown) => {
       const beside = value === undefined ? [] : field.excludes
       edit((spec) =>

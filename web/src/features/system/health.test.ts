@@ -40,6 +40,6 @@ test('a queue without a worker comes with the command that starts one, whether a
   expect(found[1]?.detail).not.toContain('wait')
 })
 
-test('a disk that is nearly full is told before anything fails', () => {
+test('a nearly full disk is reported before anything fails', () => {
   expect(healthIssues({ ...WELL, disk: { total: 1e12, free: 1.5e9 } })[0]?.detail).toContain('1.5 GB')
 })

@@ -11,7 +11,7 @@ test('an address typed wrongly filters nothing', () => {
   expect(parseSystemUrl({ queue: 'train', silent: '1' })).toEqual({ queue: 'train', silent: '1' })
 })
 
-test('the silent are left out unless they are asked for', () => {
+test('silent workers are left out by default', () => {
   const all = [worker('a', 'train', true), worker('b', 'train', false), worker('c', 'aggregate', true)]
   const ids = (view: Parameters<typeof shownWorkers>[1]) => shownWorkers(all, view).map(({ id }) => id)
   expect(ids({})).toEqual(['a', 'c'])

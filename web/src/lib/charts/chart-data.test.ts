@@ -80,14 +80,14 @@ test('within finds what a zoom shows', () => {
   expect(within([], [0, 1])).toBeNull()
 })
 
-test('points that stand for several rounds bring their first round and their bounds', () => {
+test('points for several rounds have their first round and their bounds', () => {
   const thin = { ...point(8, 2), first: 5, least: 1, greatest: 4, count: 4 }
   const data = chartData([[point(0, 3), thin]], 'round', START)
   expect(data.thinned).toEqual({ firsts: [0, 5], least: [[3, 1]], greatest: [[3, 4]] })
   expect([roundsAt(data, 0), roundsAt(data, 1)]).toEqual(['0', '5–8'])
 })
 
-test('a total counts every value that a point stands for', () => {
+test('a total counts every value of a point', () => {
   const thin = { ...point(8, 2), first: 5, least: 1, greatest: 4, count: 4 }
   expect(cumulative([point(4, 1), thin]).map(({ value }) => value)).toEqual([1, 9])
 })

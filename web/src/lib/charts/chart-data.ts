@@ -105,7 +105,7 @@ export function sharedRange(charts: ChartData[], axis: XAxis): Range {
   return [low, Math.max(low + SMALLEST_SPAN[axis], ...charts.map((chart) => chart.x.at(-1) ?? 0))]
 }
 
-/** First and last index that lie in the range; null if none does. */
+/** First and last index in the range; null without any. */
 export function within(x: number[], [low, high]: Range): Range | null {
   const first = x.findIndex((value) => value >= low)
   const last = x.findLastIndex((value) => value <= high)

@@ -24,7 +24,7 @@ const MOST = 6
 
 /**
  * Round numbers of the range: even steps within a decade; else as many per power of ten as it takes to have four, and
- * not so many that they touch.
+ * few enough that they do not touch.
  */
 export function logTicks(low: number, high: number): number[] {
   if (high < 10 * low) return evenTicks(low, high)

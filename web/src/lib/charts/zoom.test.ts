@@ -20,7 +20,7 @@ test('a range of an address is two numbers that rise', () => {
 })
 
 test.each(['', '1', '1,', ',1', '2,1', '1,1', '1,2,3', '1,x', 'Infinity,2', 7, ['1', '2'], undefined])(
-  '%j is no range',
+  '%j is not a range',
   (value) => {
     expect(parseZoom(value)).toBeUndefined()
   },
@@ -33,7 +33,7 @@ test('a window holds every bucket that reaches into it, over any axis', () => {
   expect(thinnedRounds([COARSE], 'round', START, [17, 30])).toBeUndefined()
 })
 
-test('where every round is there already, nothing finer is asked for', () => {
+test('if every round is loaded, nothing finer is requested', () => {
   const points = [bucket(1, 1), bucket(2, 1)]
   expect(thinnedRounds([{ name: 'loss', points }], 'round', START, [0, 9])).toBeUndefined()
   expect(thinnedRounds([], 'round', START, [0, 9])).toBeUndefined()

@@ -11,7 +11,7 @@ export interface Rounds {
   to: number
 }
 
-/** "12.5,40" of an address; undefined where it is no range. */
+/** "12.5,40" of an address; undefined if it is not a range. */
 export function parseZoom(value: unknown): string | undefined {
   return typeof value === 'string' && zoomRange(value) !== undefined ? value : undefined
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { NOTHING, paint } from './draw'
 
-test('each cell is a pixel of its colour, and nothing where there is none', () => {
+test('each cell is a pixel of its colour, missing cells are transparent', () => {
   const pixels = new Uint8ClampedArray(4 * 4)
   const places = Uint8Array.of(0, 1, NOTHING, 1)
   paint(

@@ -44,7 +44,7 @@ const SIGNS_FROM = 9
 const NAMES_FROM = 11
 const HALF_NAME = 6
 
-/** One pixel for each cell: `pixels` are those of an ImageData of as many columns and rows. */
+/** One pixel for each cell: `pixels` belongs to an ImageData with this number of columns and rows. */
 export function paint({ places, colours }: Cells, pixels: Uint8ClampedArray): void {
   const words = new Uint32Array(pixels.buffer, pixels.byteOffset, pixels.length / 4)
   // Little-endian, as every machine that runs a browser today is.

@@ -12,7 +12,7 @@ interface Props {
   cells: Cells
   rowNames: readonly string[]
   columnNames: readonly string[]
-  /** Steps by which cells are larger than fits. */
+  /** Zoom steps of the cells above the fitting size. */
   zoom: number
   /** The cell that is read out; the caller shows what it holds. */
   cursor: Place | undefined

@@ -23,7 +23,7 @@ export interface Window {
   height: number
 }
 
-/** Rows and columns, first and behind the last, of which anything is seen. */
+/** Visible rows and columns: the first, and one past the last. */
 export interface Visible {
   firstRow: number
   lastRow: number
@@ -47,7 +47,7 @@ export function cellSize(room: number, count: number, [least, most]: [number, nu
   return Math.min(LARGEST, Math.max(SMALLEST, Math.round(fitting * ZOOM_STEP ** zoom)))
 }
 
-/** The size of the whole, of which a window is seen. */
+/** The size of the whole map; a window of it is visible. */
 export function extent({ rows, columns, width, height, left, top }: Layout): { width: number; height: number } {
   return { width: left + columns * width, height: top + rows * height }
 }
@@ -70,7 +70,7 @@ export function placeAt(layout: Layout, seen: Window, x: number, y: number): Pla
   return row < layout.rows && column < layout.columns ? { row, column } : undefined
 }
 
-/** The row whose name is at a point of the window. */
+/** The row name at a point of the window. */
 export function rowAt(layout: Layout, seen: Window, x: number, y: number): number | undefined {
   if (x < 0 || x >= layout.left || y < layout.top || y >= seen.height) return undefined
   const row = Math.floor((y - layout.top + seen.y) / layout.height)

@@ -9,7 +9,7 @@ test.each([false, true])('lightness goes one way, away from the ground, dark: %s
   expect(steps.filter((step) => (dark ? step < -0.5 : step > 0.5))).toEqual([])
 })
 
-test('outliers and what is no number do not stretch a scale', () => {
+test('outliers and non-numbers do not stretch a scale', () => {
   const values = Float64Array.from({ length: 1000 }, (_, index) => (index === 0 ? 1e9 : 1 + index / 1000))
   values[1] = NaN
   const domain = domainOf(values)

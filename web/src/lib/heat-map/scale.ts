@@ -43,12 +43,12 @@ export interface Domain {
   log: boolean
 }
 
-/** Outliers would leave one colour to all others: so many of the values may be beyond either end. */
+/** Share of the values that may be beyond either end, because outliers would leave one colour to all others. */
 const BEYOND = 0.02
 /** A scale that spans more than this factor is logarithmic. */
 const WIDE = 50
 
-/** The domain of those of the values that are numbers; undefined if none is. */
+/** The domain of the values that are numbers; undefined without numbers. */
 export function domainOf(values: Float64Array): Domain | undefined {
   const sorted = values.filter(Number.isFinite).sort()
   if (sorted.length === 0) return undefined

@@ -14,7 +14,7 @@ test('browsers come back at different instants, none later than its wait', () =>
   expect(backOff(0, () => 1)).toBe(3750)
 })
 
-test('a query that answers is asked at its pace, one that fails more and more seldom', () => {
+test('a successful query keeps its pace, a failing one backs off', () => {
   const lost = { status: 'error', dataUpdatedAt: 100_000, errorUpdateCount: 9 }
   expect(politeInterval({ ...lost, status: 'success' }, 5000, 900_000)).toBe(5000)
   expect([101_000, 105_000, 112_000, 900_000].map((now) => politeInterval(lost, 5000, now))).toEqual([
@@ -22,7 +22,7 @@ test('a query that answers is asked at its pace, one that fails more and more se
   ])
 })
 
-test('a query that was never answered is asked more and more seldom from its first failure on', () => {
+test('a query that never succeeded backs off from its first failure', () => {
   vi.spyOn(Math, 'random').mockReturnValue(0)
   const waits = [1, 2, 3, 4].map((errorUpdateCount) =>
     politeInterval({ status: 'error', dataUpdatedAt: 0, errorUpdateCount }, 5000),

@@ -1,6 +1,6 @@
 import { backOff } from './back-off'
 
-/** `polling`: there is no stream for now, so a page should refetch at an interval. */
+/** `polling`: the stream is unavailable, so a page should refetch at an interval. */
 export type StreamStatus = 'connecting' | 'live' | 'reconnecting' | 'polling'
 
 export interface ServerEvent {
@@ -27,7 +27,7 @@ export interface Connection {
   close: () => void
 }
 
-/** So many failed connects are the browser's own business, which tries every few seconds for ever. */
+/** Number of failed connects left to the browser, which retries every few seconds without limit. */
 const PATIENCE = 3
 
 /**
@@ -50,7 +50,7 @@ export function connect({ url, after, types, onEvent, onStatus }: ConnectionOpti
     retry = undefined
     source = new EventSource(`${url}?after=${lastId}`)
     source.onopen = () => {
-      failures = -1 // that it breaks later is no failed connect
+      failures = -1 // a later break is not a failed connect
       onStatus('live')
     }
     source.onerror = fail

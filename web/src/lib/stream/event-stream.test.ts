@@ -46,7 +46,7 @@ test('leaves reconnecting to the browser while that tries', () => {
   expect(statuses).toEqual(['connecting', 'reconnecting', 'live'])
 })
 
-test('opens a stream of its own behind the last event where the browser gave up', () => {
+test('opens a new stream after the last event if the browser gave up', () => {
   follow()
   FakeEventSource.latest.send({ seq: 41, type: 'round.opened' })
   FakeEventSource.latest.fail(FakeEventSource.CLOSED)

@@ -16,11 +16,11 @@ function read(parts: string[]): ServerEvent[] {
   return events
 }
 
-test('events are told as they are complete, wherever the text is cut', () => {
+test('events are reported as they are complete, wherever the text is cut', () => {
   expect(read([STREAM])).toEqual(EVENTS)
   expect(read(Array.from(STREAM, (character) => character))).toEqual(EVENTS)
 })
 
-test('what is not complete is not told', () => {
+test('an incomplete event is not reported', () => {
   expect(read(['event: text\ndata: {}\n'])).toEqual([])
 })

@@ -13,12 +13,12 @@ interface Follower {
 /** Messages between tabs that follow the same address. */
 type Message =
   | ({ kind: 'event' } & ServerEvent)
-  /** The state of the leader's connection, and the last event that it has read; 0 if there is none yet. */
+  /** The state of the leader's connection, and the last event that it has read; 0 before the first. */
   | { kind: 'status'; status: StreamStatus; at: number }
   /** A tab requests the state, or lacks the events after this one. */
   | { kind: 'hello'; after: number }
 
-/** A leader that is silent for so long is asleep: phones stop pages in the background and leave them their locks. */
+/** Silence after which a leader counts as asleep: phones stop pages in the background, and the pages keep their locks. */
 const SILENCE_MILLISECONDS = 5000
 
 /** Leading is a lock that one tab of the browser has; browsers give both to secure origins alone. */

@@ -37,7 +37,7 @@ class FakeLocks {
     })
   }
 
-  /** As when the holder's tab crashes: nothing of its own runs. */
+  /** As when the holder's tab crashes: none of its code runs. */
   lose(name: string): void {
     const lock = this.locks.get(name)
     if (lock === undefined) return
@@ -61,7 +61,7 @@ class FakeLocks {
   }
 }
 
-/** Stands in for the browser's BroadcastChannel, at once and within one page, whose callers play the tabs. */
+/** Replaces the browser's BroadcastChannel, synchronously and within one page; its callers play the tabs. */
 class FakeChannel {
   static all: FakeChannel[] = []
   onmessage: ((event: { data: unknown }) => void) | null = null

@@ -42,7 +42,7 @@ const NEXT_STEPS: Record<string, string> = {
   'storage.full': 'Free some room on the server’s disk, then submit the experiment again.',
   'storage.missing': 'Restore the file named above from a backup of the storage.',
   'storage.refused': 'Run “ferret doctor” on the server: it shows which permission the bucket lacks.',
-  'storage.taken': 'Give the service a folder or a prefix of its own: FERRET_STORAGE_URL.',
+  'storage.taken': 'Give the service a separate folder or prefix: FERRET_STORAGE_URL.',
   'storage.unreachable': 'Run “ferret doctor” on the server; work continues once the bucket answers.',
   'task.given_up': 'Fix the cause named above, then clone the experiment to run it again.',
   'user.disabled': 'Ask an administrator of the server to enable the account.',

@@ -31,7 +31,7 @@ function panel(testId: string, metrics = METRICS, choices: Partial<Choices> = {}
   return found
 }
 
-test('what is measured has a panel, what is missing says why', () => {
+test('measured values have a panel, missing ones a reason', () => {
   const { panels, missing } = chartDataFromSeries(CONVERGENCE, METRICS, START, USUAL)
   expect(panels.map(({ testId }) => testId)).toEqual(['chart-loss', 'chart-bytes'])
   expect(panels.map(({ unit }) => unit)).toEqual(['nats per token', 'all participants'])
@@ -85,7 +85,7 @@ test('bytes are running totals, sent and received, and never smoothed', () => {
   expect(smooth).toEqual([])
 })
 
-test('a smoothed line stands beside each line', () => {
+test('a smoothed line is next to each line', () => {
   expect(panel('chart-loss').smooth).toEqual([])
   expect(panel('chart-loss', METRICS, { smoothing: 'strong' }).smooth).toHaveLength(2)
 })
@@ -95,12 +95,12 @@ test('all panels share one x range', () => {
   expect(chartDataFromSeries(CONVERGENCE, metrics, START, { ...USUAL, axis: 'bytes' }).range).toEqual([0, 1200])
 })
 
-test('the best is the lowest or the highest, whatever is no number', () => {
+test('the best is the lowest or the highest, ignoring missing numbers', () => {
   expect(bestIndex([null, 3, 1, undefined], 'low')).toBe(2)
   expect(bestIndex([null, 3, 1, undefined], 'high')).toBe(1)
 })
 
-test('the best round is looked for among all that a point stands for', () => {
+test('the best round is searched among all rounds of a point', () => {
   const points = [
     { round: 8, first: 1, value: 2, least: 0.5, greatest: 4, count: 8, time: START, bytes_up: 0 },
     { round: 16, first: 9, value: 1.5, least: 1, greatest: 2, count: 8, time: START, bytes_up: 0 },
@@ -110,7 +110,7 @@ test('the best round is looked for among all that a point stands for', () => {
   expect(marks).toContainEqual({ line: 1, index: 0, text: 'best' })
 })
 
-test('what the rounds take has panels of its own, with no word on what is not measured', () => {
+test('the rounds’ cost has separate panels, without a note on missing values', () => {
   const measured = [series('local_seconds', { 1: 2 }), series('peak_memory_bytes', { 1: 6e8 })]
   const { panels, missing } = chartDataFromSeries(COST, measured, START, USUAL)
   expect(panels.map(({ testId, data }) => [testId, data.lines])).toEqual([

@@ -15,7 +15,7 @@ export function verbOf(event: Event): string {
   return event.type.split('.')[1] ?? event.type
 }
 
-/** Events of these kinds, or of all, whose text holds what is looked for; the newest first. */
+/** Events of these kinds, or of all, that contain the search text; newest first. */
 export function shownEvents(events: Event[], kinds: readonly string[], text: string): Event[] {
   const wanted = text.trim().toLowerCase()
   const holds = (event: Event) =>

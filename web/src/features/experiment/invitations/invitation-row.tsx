@@ -53,7 +53,7 @@ function Revoke({ experiment, id }: { experiment: string; id: string }) {
       problem={revoke.problem}
       onSubmit={() => revoke.run()}
     >
-      <p>Nobody can join with this code any more. This cannot be undone, but you can create a new code.</p>
+      <p>This code can no longer be used to join. This cannot be undone, but you can create a new code.</p>
     </ActionDialog>
   )
 }

@@ -121,7 +121,7 @@ test('while the stream is down, what polling finds refreshes the rest, and its r
   expect(refresh).toHaveBeenCalledTimes(2)
 })
 
-test('says since when it is stale where polling fails too', async () => {
+test('shows since when it is stale if polling fails too', async () => {
   const { result } = follow(experiment('running'))
   const failing = { queryKey: experimentQuery('exp_1').queryKey, queryFn: () => Promise.reject(new Error('away')) }
   await act(() => queryClient.query({ ...failing, retry: false }).catch(() => undefined))

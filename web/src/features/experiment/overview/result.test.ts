@@ -14,7 +14,7 @@ test('the score comes first, then the loss, from the base model to now', () => {
   ])
 })
 
-test('exact match stands in for Rouge-L where references have one answer', () => {
+test('exact match replaces Rouge-L if references have one answer', () => {
   const found = changes({ exact_match: ROUGE, rouge_l: ROUGE }, 3)
   expect(found.map(({ label }) => label)).toEqual(['Exact match'])
 })
@@ -30,7 +30,7 @@ function round(changes: Partial<Round>): Round {
   return { accepted: 5, bytes_up: 45_000, committed_at: '2026-11-21T12:00:00Z', ...changes } as Round
 }
 
-test('an upload is the mean of what counted, beside four bytes for every number', () => {
+test('an upload is the mean of the accepted ones, next to four bytes for every number', () => {
   const rounds = [round({}), round({ accepted: 4, bytes_up: 36_000 }), round({ committed_at: null, bytes_up: 1 })]
   expect(uploadCost(rounds, { a: [1000, 1000], b: [125_000], scalar: [] })).toEqual({
     perUpload: 9000,
@@ -40,12 +40,12 @@ test('an upload is the mean of what counted, beside four bytes for every number'
   })
 })
 
-test('without a committed round, or before the model is known, less is said', () => {
+test('without a committed round, or before the model is known, less is shown', () => {
   expect(uploadCost([round({ committed_at: null })], { a: [2] })).toBeUndefined()
   expect(uploadCost([round({})], null)).toMatchObject({ perUpload: 9000, ratio: undefined })
 })
 
-test('what travelled is that of committed rounds, the rest is told apart', () => {
+test('traffic is that of committed rounds, the rest is separate', () => {
   const points = (...values: number[]) =>
     values.map((value, index) => ({ round: index + 1, value, time: '', bytes_up: 0 }))
   const series = [

@@ -4,7 +4,7 @@ import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
 export interface Change {
   label: string
-  /** The base model's value; undefined while there is no other. */
+  /** The base model's value; undefined before the first round's. */
   from: string | undefined
   to: string
   /** The best round's, where it is not the last. */

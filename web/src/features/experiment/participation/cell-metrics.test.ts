@@ -15,7 +15,7 @@ function hex(colour: Rgb): string {
   return `#${colour.map((part) => part.toString(16).padStart(2, '0')).join('')}`
 }
 
-test('by loss there is a shade for a number, and a mark of its own for what is none, what is not told and a rejection', () => {
+test('by loss, numbers have a shade; non-numbers, unreported losses and rejections have separate marks', () => {
   const { cells, domain } = coloured(MATRIX, 'loss', false)
   expect(domain).toEqual({ low: 2, high: 2.5, log: false })
   expect([...cells.places]).toEqual([NOTHING, UNTOLD, NO_NUMBER, UNTOLD, NOTHING, UNTOLD, SHADES - 1, 0])
@@ -24,12 +24,12 @@ test('by loss there is a shade for a number, and a mark of its own for what is n
   expect(cells.colours).toHaveLength(NO_NUMBER + 1)
 })
 
-test('a metric that nobody tells has no scale', () => {
+test('an unreported metric has no scale', () => {
   const silent = matrixOf({ rounds: TWO_ROUNDS.rounds.slice(0, 0), displayNames: {} })
   expect(coloured(silent, 'duration', true).domain).toBeUndefined()
 })
 
-test.each(THEMES)('every state stands out from the %s ground', (theme) => {
+test.each(THEMES)('every state contrasts with the %s background', (theme) => {
   const colours = [...STATES.map((state) => stateColours(theme === 'dark')[state]), notANumberColour(theme === 'dark')]
   expect(colours.map(hex).filter((colour) => contrast(colour, GROUND[theme]) < 3)).toEqual([])
 })

@@ -23,7 +23,7 @@ export const FIGURES: Record<
   loss: { figures: 'losses', format: formatLoss, title: 'Train loss' },
 }
 
-/** After Okabe and Ito, darkened or lightened until each stands out from its ground by 3 : 1 (WCAG 1.4.11). */
+/** After Okabe and Ito, darkened or lightened until each has a contrast of 3 : 1 with its background (WCAG 1.4.11). */
 const LIGHT: Record<PartState, Rgb> = {
   accepted: [0, 114, 178],
   leased: [62, 152, 206],

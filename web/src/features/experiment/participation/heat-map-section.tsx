@@ -21,7 +21,7 @@ interface Props {
   view: ExperimentUrlState
   onView: ChangeExperimentUrl
   onOpen: (participant: string | undefined, round: number | undefined) => void
-  /** Loads earlier rounds; undefined if there are none. */
+  /** Loads earlier rounds; undefined without earlier rounds. */
   earlier: (() => void) | undefined
 }
 

@@ -34,7 +34,7 @@ export function round(
 
 export const ARABIC = 'مستشفى الأمل'
 
-/** Two rounds of four participants, one of them real, whose names sort otherwise than they come. */
+/** Two rounds of four participants, one of them real, with names in unsorted order. */
 export const TWO_ROUNDS: PartsOfRounds = {
   rounds: [
     round(

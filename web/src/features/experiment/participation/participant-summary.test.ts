@@ -88,7 +88,7 @@ test('who is behind, and why', () => {
   expect(still?.behind).toBe('missed its last 2 rounds')
 })
 
-test('one that holds a lease is online, however long ago it asked', () => {
+test('a participant with a lease is online, however old its last request', () => {
   expect(of('d').online).toBe(true)
   expect(participantSummaries(MATRIX, [site('a')], NOW).find(({ name }) => name === 'a')?.online).toBe(false)
 })

@@ -113,7 +113,7 @@ test('a participant that waits is approved', async () => {
   expect(section.queryByRole('button', { name: /^(Approve|Refuse)$/ })).toBeNull()
 })
 
-test('a refusal asks first, and tells the participant why', async () => {
+test('a refusal needs a confirmation, and sends the participant the reason', async () => {
   const section = await visit([WAITING])
   fireEvent.click(await section.findByRole('button', { name: 'Refuse' }))
   const dialog = within(document.querySelector<HTMLDialogElement>('dialog[open]') ?? document.body)

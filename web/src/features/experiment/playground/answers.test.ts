@@ -16,7 +16,7 @@ test('the parts of an answer are put together, each on its side', () => {
   expect(answers.sides.base).toMatchObject({ state: 'waiting', text: '' })
 })
 
-test('where an answer stands is said in words', () => {
+test('the progress of an answer is shown in words', () => {
   const { tuned } = asked(['tuned']).sides
   if (tuned === undefined) throw new Error('it was asked')
   expect(progressText(tuned, undefined, false)).toBe('waiting')

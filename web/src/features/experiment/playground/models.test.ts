@@ -9,7 +9,7 @@ function models(rounds: number[], best?: number): Checkpoint[] {
   return rounds.map((round) => ({ round, files: [{ best: round === best }] as Artifact[] }))
 }
 
-test('the best model is asked first, or the newest', () => {
+test('the best model comes first, or the newest', () => {
   expect(firstChoice(models([4, 2, 0], 2))).toBe(2)
   expect(firstChoice(models([4, 2, 0]))).toBe(4)
   expect(firstChoice([])).toBeUndefined()

@@ -11,7 +11,7 @@ interface Props {
   chosen: number
 }
 
-/** The model and its sampling options, all of which are in the address. */
+/** The model and its sampling options, all stored in the URL. */
 export function Options({ view, onView, models, chosen }: Props) {
   return (
     <div className="ask-options">

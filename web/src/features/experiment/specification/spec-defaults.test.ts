@@ -25,7 +25,7 @@ function documented(name: string, schemas: Document['components']['schemas']): R
   )
 }
 
-test('the defaults are those of the server', () => {
+test('the defaults equal the server’s', () => {
   const document = JSON.parse(Object.values(TEXTS)[0] ?? '') as Document
   expect(SPEC_DEFAULTS).toEqual(documented('ExperimentSpec', document.components.schemas))
 })

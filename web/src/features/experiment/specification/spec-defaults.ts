@@ -46,7 +46,7 @@ export const SPEC_DEFAULTS = {
   checkpoint: { every: 1, keep: null, keep_best: 1 },
 } as const
 
-/** The sections whose options the catalog of the server describes, each by the name it chooses. */
+/** The sections with options described by the server's catalog, each by its chosen name. */
 export const CHOICES = { algorithm: 'algorithms', dataset: 'datasets', partition: 'partitions' } as const
 export type Section = keyof typeof CHOICES
 

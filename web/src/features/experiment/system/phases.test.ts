@@ -4,7 +4,7 @@ import type { Round } from '@/api/types'
 
 import { phasesOf } from './phases'
 
-/** A round whose phases end so many seconds after it was opened. */
+/** A round with phases that end the given seconds after its opening. */
 function round(number: number, ...ends: number[]): Round {
   const at = (seconds: number | undefined) =>
     seconds === undefined ? null : new Date(Date.UTC(2026, 10, 25) + seconds * 1000).toISOString()

@@ -26,7 +26,7 @@ describe('assessNoise', () => {
     expect(found?.answer).toContain('3.2 % of the weights')
     expect(found?.ways).toEqual([])
   })
-  it('says what to change where it does not', () => {
+  it('names the changes if it does not', () => {
     const found = assessNoise({ ...update, weight_noise: { ...NOISE, percent: 42, advice: ['algorithm.K = 9000'] } })
     expect(found?.suffices).toBe(false)
     expect(found?.answer).toMatch(/^K is smaller than advised: /)
@@ -62,13 +62,13 @@ describe('agreementOf', () => {
     const text = agreementOf({ participants, display_names: {}, cosines: [0.5, 0.5, 0.5], errors: [0, 0, 0] })
     expect(text).toBe("Two participants' updates have a cosine of 0.5 on average.")
   })
-  it('says nothing of participants that did not move', () => {
+  it('leaves out participants that did not move', () => {
     expect(agreementOf({ participants: ['a', 'b'], display_names: {}, cosines: [null], errors: [null] })).toBeNull()
   })
 })
 
 describe('cosineText', () => {
-  it('shows the error beside the cosine', () => {
+  it('shows the error next to the cosine', () => {
     expect(cosineText(0.2, 0.41)).toBe('0.20 ± 0.41')
     expect(cosineText(0.2, 0)).toBe('0.20')
     expect(cosineText(null, null)).toBe('no change')

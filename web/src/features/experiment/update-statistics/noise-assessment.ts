@@ -4,7 +4,7 @@ import type { Agreement, RoundUpdate } from '@/api/update-statistics'
 export interface NoiseAssessment {
   suffices: boolean
   answer: string
-  /** Changes, each of which is enough; empty if nothing needs to change. */
+  /** Alternative changes; empty if nothing needs to change. */
   ways: readonly string[]
 }
 

@@ -4,7 +4,7 @@ interface Props {
   onChoose: (round: number) => void
 }
 
-/** One round of those that are committed. */
+/** A committed round. */
 export function RoundChooser({ round, newest, onChoose }: Props) {
   const choose = (wanted: number) => {
     if (Number.isInteger(wanted)) onChoose(Math.min(Math.max(wanted, 1), newest))

@@ -77,7 +77,7 @@ function Inside({ update, file }: { update: RoundUpdate; file: string }) {
       ) : (
         <p className="muted small">
           This round has no cosines. It had fewer than two participants, one-bit coordinates of fewer than eight weights
-          each, or an algorithm whose uploads do not contain the update.
+          each, or an algorithm with uploads that do not contain the update.
         </p>
       )}
     </div>
