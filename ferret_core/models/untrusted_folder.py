@@ -44,8 +44,8 @@ class Weights(NamedTuple):
 
 
 def inspect_folder(folder: Path) -> Weights:
-    """Checks ``folder`` and returns the totals of its weights; raises ``ModelFolderError`` or ``UnfitFile`` if it
-    must not be loaded."""
+    """Checks ``folder`` and returns the totals of its weights; raises ``ModelFolderError`` or ``UntrustedFileError``
+    if it must not be loaded."""
     paths = list(_entries(folder))
     documents = {path.name: _document(path) for path in paths if path.suffix == ".json" and path.name not in LARGE}
     weights = [path for path in paths if path.suffix == WEIGHTS]

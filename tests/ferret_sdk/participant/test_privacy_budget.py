@@ -146,7 +146,7 @@ def test_under_a_budget_nothing_but_the_noised_vector_leaves(api, worker, join, 
         assert (meta.examples, meta.metrics, headers["Ferret-Seconds"]) == (1, {}, "0.000")
     mine = [found for found in run.contributions() if found.participant == "site-a"]
     assert [found.state for found in mine] == ["accepted"] * fits + ["rejected"]
-    assert mine[-1].error["code"] == "terms.limit_reached"
+    assert mine[-1].error.code == "terms.limit_reached"
     assert site.budget.left() == 0
 
 
