@@ -1749,12 +1749,12 @@ export interface components {
     schemas: {
         /**
          * Alert
-         * @description Reports what happens to a project's experiments, or to one of them, to an address.
+         * @description An alert: reports events of a project's experiments, or of one experiment, to an address.
          */
         Alert: {
             /**
              * Address
-             * @description An e-mail address, or scheme and host of a webhook
+             * @description An e-mail address, or the scheme and host of a webhook
              */
             address: string;
             /**
@@ -1764,22 +1764,22 @@ export interface components {
             created_at: string;
             /**
              * Deliveries
-             * @description The last few messages, newest first
+             * @description The latest messages, newest first
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
              * Enabled
-             * @description false: it sends nothing until it is enabled again
+             * @description false: no messages are sent
              */
             enabled: boolean;
             /**
              * Events
-             * @description Events that it reports
+             * @description Events that trigger the alert
              */
             events: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it reports on; null: all of the project
+             * @description The only experiment it covers; null: all experiments of the project
              */
             experiment_id: string | null;
             /** Id */
@@ -1790,7 +1790,7 @@ export interface components {
         };
         /**
          * AlertChange
-         * @description Enables or disables the alert.
+         * @description Request to enable or disable an alert.
          * @example {
          *       "enabled": false
          *     }
@@ -1838,12 +1838,12 @@ export interface components {
         };
         /**
          * Artifact
-         * @description One file that an experiment has written.
+         * @description A file written by an experiment.
          */
         Artifact: {
             /**
              * Best
-             * @description Whether its round is the best, by `stopping.metric`, of those that are kept
+             * @description true for the round with the best `stopping.metric` among the kept ones
              */
             best: boolean;
             /**
@@ -1865,7 +1865,7 @@ export interface components {
             id: string;
             /**
              * Kind
-             * @description What the file is part of: `checkpoint`
+             * @description Kind of file: `checkpoint`
              */
             kind: string;
             /**
@@ -1896,7 +1896,7 @@ export interface components {
         };
         /**
          * AssignmentFailure
-         * @description Why the participant cannot do its assignment.
+         * @description Failure report of a participant that cannot do its assignment.
          * @example {
          *       "code": "dataset.invalid",
          *       "detail": "line 7 has no field instruction",
@@ -1913,7 +1913,7 @@ export interface components {
             detail: string;
             /**
              * Fence
-             * @description The `fence` that came with the lease
+             * @description The lease's `fence`
              */
             fence: number;
         };
@@ -1927,17 +1927,17 @@ export interface components {
         AssignmentState: "pending" | "leased" | "accepted" | "rejected" | "expired";
         /**
          * AuditEntry
-         * @description One action of somebody. Its hash is the BLAKE3 of the canonical JSON of all other fields.
+         * @description One recorded action. Its hash is the BLAKE3 of the canonical JSON of all other fields.
          */
         AuditEntry: {
             /**
              * Action
-             * @description What was done, e.g. `experiment.paused`
+             * @description Action, e.g. `experiment.paused`
              */
             action: string;
             /**
              * Actor
-             * @description Who: `admin`, `host` for commands on the server's machine, `nobody`, or an id
+             * @description Actor: `admin`, `host` for commands on the server's machine, `nobody`, or an id
              */
             actor: string;
             /** Detail */
@@ -1953,12 +1953,12 @@ export interface components {
             number: number;
             /**
              * Previous
-             * @description Hash of the entry before; empty for number 1
+             * @description Hash of the previous entry; empty for number 1
              */
             previous: string;
             /**
              * Subject
-             * @description To what: the id of an experiment or a session, the file of a backup, …
+             * @description Target: the id of an experiment or a session, the file of a backup, …
              */
             subject: string;
             /**
@@ -1970,17 +1970,17 @@ export interface components {
         };
         /**
          * AuditHead
-         * @description The end of the log. A copy that is kept elsewhere proves later that nothing before it was changed.
+         * @description End of the log. A stored copy proves later that no earlier entry was changed.
          */
         AuditHead: {
             /**
              * Hash
-             * @description Hash of the last entry; empty if there is none
+             * @description Hash of the last entry; empty for an empty log
              */
             hash: string | "";
             /**
              * Number
-             * @description Number of the last entry; 0 if there is none
+             * @description Number of the last entry; 0 for an empty log
              */
             number: number;
         };
@@ -1996,7 +1996,7 @@ export interface components {
         };
         /**
          * Authorization
-         * @description Where the browser goes to sign in.
+         * @description Address for signing in with the provider.
          */
         Authorization: {
             /**
@@ -2007,12 +2007,12 @@ export interface components {
         };
         /**
          * Backlog
-         * @description Work that nobody has taken.
+         * @description Work that no worker has taken.
          */
         Backlog: {
             /**
              * Oldest
-             * @description Since when the oldest of it waits; null if nothing does
+             * @description Time since which the oldest item waits; null for an empty queue
              */
             oldest: string | null;
             /** Waiting */
@@ -2020,7 +2020,7 @@ export interface components {
         };
         /**
          * BestRound
-         * @description The round with the best value of the metric that `stopping.metric` names, the first of equals.
+         * @description The round with the best value of `stopping.metric`; the first of equals.
          */
         BestRound: {
             /** Metric */
@@ -2035,12 +2035,12 @@ export interface components {
         };
         /**
          * BrowserSession
-         * @description A browser in which the user is signed in, or a sign-in link that nobody has used yet.
+         * @description A browser in which the user is signed in, or an unused sign-in link.
          */
         BrowserSession: {
             /**
              * Address
-             * @description Network address of the browser, or of whoever made the link
+             * @description Network address of the browser, or of the link's creator
              */
             address: string | null;
             /**
@@ -2050,7 +2050,7 @@ export interface components {
             created_at: string;
             /**
              * Current
-             * @description Whether it is the session of this request
+             * @description true for the session of this request
              */
             current: boolean;
             /**
@@ -2062,12 +2062,12 @@ export interface components {
             id: string;
             /**
              * Link
-             * @description Whether it is a sign-in link that nobody has used yet
+             * @description true for an unused sign-in link
              */
             link: boolean;
             /**
              * Token
-             * @description Id of the token that it was made with, and ends with; null: none
+             * @description Id of the token that created it; the session ends with that token; null without a token
              */
             token: string | null;
         };
@@ -2081,7 +2081,7 @@ export interface components {
         };
         /**
          * Callback
-         * @description What the provider sent the browser back with.
+         * @description Parameters of the provider's redirect.
          * @example {
          *       "code": "4/0AX4XfWh",
          *       "state": "3q2-7wAAAAA"
@@ -2121,7 +2121,7 @@ export interface components {
         };
         /**
          * CatalogEntryList
-         * @description Entries by name. An algorithm's presets, which can be chosen like algorithms, come after it.
+         * @description Entries by name. The presets of an algorithm follow it and can be chosen like algorithms.
          */
         CatalogEntryList: {
             /** Items */
@@ -2135,7 +2135,7 @@ export interface components {
         CatalogKind: "algorithms" | "datasets" | "experiments" | "models" | "partitions";
         /**
          * Change
-         * @description A specification, as it is, as TOML or an experiment's, and what is to be different.
+         * @description Request to change a specification, given as JSON, as TOML or by an experiment.
          * @example {
          *       "change": {
          *         "algorithm": {
@@ -2170,7 +2170,7 @@ export interface components {
         Change: {
             /**
              * Change
-             * @description JSON Merge Patch (RFC 7396). Another algorithm, dataset or partition drops the options of the one before, except what `algorithm.local` has in common; an option replaces those it excludes
+             * @description JSON Merge Patch (RFC 7396). Another algorithm, dataset or partition drops the previous options, except the values that `algorithm.local` has in common; an option replaces options that it excludes
              * @default {}
              */
             change: {
@@ -2178,12 +2178,12 @@ export interface components {
             };
             /**
              * Original
-             * @description Id of an experiment: what its specification has to say, instead
+             * @description Id of an experiment that provides the specification
              */
             original?: string | null;
             /**
              * Preset
-             * @description Name of a preset, chosen first
+             * @description Name of a preset, applied first
              */
             preset?: string | null;
             /** Spec */
@@ -2192,7 +2192,7 @@ export interface components {
             } | null;
             /**
              * Toml
-             * @description The same as text, instead
+             * @description The specification as TOML
              */
             toml?: string | null;
         };
@@ -2221,7 +2221,7 @@ export interface components {
         };
         /**
          * CodeGroup
-         * @description Codes that belong together.
+         * @description Request about all codes of a group.
          * @example {
          *       "group": "north"
          *     }
@@ -2229,18 +2229,18 @@ export interface components {
         CodeGroup: {
             /**
              * Group
-             * @description A word for codes that belong together, e.g. of one network
+             * @description Label shared by related codes, e.g. of one network
              */
             group: string;
         };
         /**
          * ComponentStatus
-         * @description Whether one part of the service can be used.
+         * @description State of one component of the service.
          */
         ComponentStatus: {
             /**
              * Detail
-             * @description What is wrong, and what to do
+             * @description The fault and the next step
              */
             detail: string | null;
             /** Ready */
@@ -2248,7 +2248,7 @@ export interface components {
         };
         /**
          * Contribution
-         * @description One participant's work in one round: its assignment, and the contribution or why there is none.
+         * @description One participant's work in one round: its assignment, and the contribution or the reason for its absence.
          */
         Contribution: {
             /**
@@ -2273,7 +2273,7 @@ export interface components {
             digest: string | null;
             /**
              * Display Name
-             * @description Name of the participant for people
+             * @description Display name of the participant
              */
             display_name: string;
             error: components["schemas"]["Failure"] | null;
@@ -2284,7 +2284,7 @@ export interface components {
             examples: number | null;
             /**
              * Factor
-             * @description Factor that clipping multiplied the update by; null without clipping
+             * @description Scale factor of clipping; null without clipping
              */
             factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
@@ -2340,12 +2340,12 @@ export interface components {
         };
         /**
          * CreatedAlert
-         * @description A new alert, with the key of its signatures.
+         * @description A created alert with its signing key.
          */
         CreatedAlert: {
             /**
              * Address
-             * @description An e-mail address, or scheme and host of a webhook
+             * @description An e-mail address, or the scheme and host of a webhook
              */
             address: string;
             /**
@@ -2355,22 +2355,22 @@ export interface components {
             created_at: string;
             /**
              * Deliveries
-             * @description The last few messages, newest first
+             * @description The latest messages, newest first
              */
             deliveries: components["schemas"]["Delivery"][];
             /**
              * Enabled
-             * @description false: it sends nothing until it is enabled again
+             * @description false: no messages are sent
              */
             enabled: boolean;
             /**
              * Events
-             * @description Events that it reports
+             * @description Events that trigger the alert
              */
             events: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it reports on; null: all of the project
+             * @description The only experiment it covers; null: all experiments of the project
              */
             experiment_id: string | null;
             /** Id */
@@ -2380,13 +2380,13 @@ export interface components {
             project: string;
             /**
              * Secret
-             * @description Key of a webhook's signatures, `whsec_…`; shown only this once
+             * @description Signing key of the webhook, `whsec_…`; shown only once
              */
             secret: string | null;
         };
         /**
          * CreatedToken
-         * @description A new token. Its text is shown only this once.
+         * @description A new token. Its text is shown only once.
          */
         CreatedToken: {
             /**
@@ -2396,7 +2396,7 @@ export interface components {
             created_at: string;
             /**
              * Expires At
-             * @description null: it does not expire
+             * @description Expiry; null: it does not expire
              */
             expires_at: string | null;
             /** Id */
@@ -2409,7 +2409,7 @@ export interface components {
             token: string;
             /**
              * Used At
-             * @description When it was last used, to within a minute; null: never
+             * @description Time of its last use, to within a minute; null: never used
              */
             used_at: string | null;
         };
@@ -2420,7 +2420,7 @@ export interface components {
         CurrentUser: {
             /**
              * Has Password
-             * @description Whether the account has a password, which its user can change
+             * @description true: the account has a password, which its user can change
              */
             has_password: boolean;
             /** Id */
@@ -2429,13 +2429,13 @@ export interface components {
             name: string;
             /**
              * Projects
-             * @description Names of the projects whose experiments the user sees
+             * @description Names of the projects with experiments that the user sees
              */
             projects: string[];
             role: components["schemas"]["Role"];
             /**
              * Scopes
-             * @description What the token of the request allows; a session allows `read` and `write`
+             * @description Scopes of the request's token; a session has `read` and `write`
              */
             scopes: components["schemas"]["Scope"][];
         };
@@ -2462,7 +2462,7 @@ export interface components {
         };
         /**
          * Delivery
-         * @description A message that was sent or will be sent.
+         * @description A sent or queued message.
          */
         Delivery: {
             /** Attempts */
@@ -2489,13 +2489,13 @@ export interface components {
             event: string;
             /**
              * Id
-             * @description The same at each attempt: `webhook-id`, and the start of an e-mail's `Message-ID`
+             * @description Identifier that is the same at each attempt: `webhook-id`, and the start of an e-mail's `Message-ID`
              */
             id: string;
             state: components["schemas"]["DeliveryState"];
             /**
              * Status
-             * @description HTTP status of the last answer
+             * @description HTTP status of the last response
              */
             status: number | null;
             /** Tried At */
@@ -2503,7 +2503,7 @@ export interface components {
         };
         /**
          * DeliveryState
-         * @description waiting → delivered | failed, after a day of attempts.
+         * @description State of a message: waiting → delivered | failed, after a day of attempts.
          * @enum {string}
          */
         DeliveryState: "waiting" | "delivered" | "failed";
@@ -2519,7 +2519,7 @@ export interface components {
         };
         /**
          * Draft
-         * @description A specification to plan for, and what the plan assumes.
+         * @description Request to plan a specification, with the plan's assumptions.
          * @example {
          *       "examples": 400,
          *       "shape": "llama-1b",
@@ -2550,12 +2550,12 @@ export interface components {
         Draft: {
             /**
              * Examples
-             * @description Examples of a participant, of which epochs are counted
+             * @description Examples per participant, used to convert epochs to steps
              */
             examples?: number | null;
             /**
              * Original
-             * @description Id of the experiment that it is to be a changed copy of
+             * @description Id of the experiment that it modifies
              */
             original?: string | null;
             /**
@@ -2565,52 +2565,52 @@ export interface components {
             shape?: ("llama-1b" | "llama-3b" | "llama2-7b" | "llama2-13b" | "llama3-8b" | "qwen2.5-7b") | null;
             /**
              * Spec
-             * @description A specification, which need be neither complete nor right
+             * @description A specification; it may be incomplete or invalid
              */
             spec: {
                 [key: string]: unknown;
             };
             /**
              * Tokens
-             * @description Tokens of a sequence, prompt and answer together
+             * @description Tokens per sequence, prompt and answer together
              * @default 256
              */
             tokens: number;
         };
         /**
          * DraftValidation
-         * @description What would happen if the specification were submitted now.
+         * @description Result of validating and estimating a specification.
          */
         DraftValidation: {
             /**
              * Change
-             * @description With `original`, and without a problem: the JSON Merge Patch that clones it into this
+             * @description With `original`, and without a problem: the JSON Merge Patch that produces this specification from the original
              */
             change: {
                 [key: string]: unknown;
             } | null;
             /**
              * Filled
-             * @description The specification with every default; a section with a wrong value is left out
+             * @description The specification with all defaults; a section with an invalid value is omitted
              */
             filled: {
                 [key: string]: unknown;
             };
             plan: components["schemas"]["Estimate"] | null;
-            /** @description Why it would be refused; null: it would be accepted */
+            /** @description Reason for refusing the specification; null if it is valid */
             problem: components["schemas"]["Failure"] | null;
-            /** @description Why a specification without a problem has no estimate */
+            /** @description Reason for a missing estimate of a valid specification */
             unplanned: components["schemas"]["Failure"] | null;
         };
         /**
          * EarlyStop
-         * @description The experiment ended before its last round, as `stopping` in its specification asks for.
+         * @description Early end of an experiment, as `stopping` in its specification requests.
          */
         EarlyStop: {
             best: components["schemas"]["BestRound"];
             /**
              * Detail
-             * @description Why it ended, for people
+             * @description Readable reason for the early end
              */
             detail: string;
             /**
@@ -2621,7 +2621,7 @@ export interface components {
         };
         /**
          * Enrolled
-         * @description A new participant and its token. The token is shown only this once.
+         * @description A new participant and its token. The token is shown only once.
          */
         Enrolled: {
             /**
@@ -2649,7 +2649,7 @@ export interface components {
         };
         /**
          * Enrolment
-         * @description A code with which one participant can join. It is shown only this once.
+         * @description A code that admits one participant. It is shown only once.
          */
         Enrolment: {
             /** Approval */
@@ -2661,7 +2661,7 @@ export interface components {
             code: string;
             /**
              * Command
-             * @description Command for the participant to run, which then asks for the code
+             * @description Command for the participant to run; it prompts for the code
              */
             command: string;
             /**
@@ -2673,18 +2673,18 @@ export interface components {
             group: string | null;
             /**
              * Id
-             * @description Id of the code; it does not let anybody join
+             * @description Id of the code; it does not admit anybody
              */
             id: string;
         };
         /**
          * EnrolmentInfo
-         * @description What became of a code. The code itself is not stored.
+         * @description State of a code. The code itself is not stored.
          */
         EnrolmentInfo: {
             /**
              * Approval
-             * @description Whether a participant that joins with it needs approval
+             * @description true: a participant that joins with it needs approval
              */
             approval: boolean;
             /**
@@ -2703,17 +2703,17 @@ export interface components {
             id: string;
             /**
              * Refused
-             * @description How often it was presented again after it was used: somebody else has it too
+             * @description Number of uses after the first; above 0, somebody else has the code too
              */
             refused: number;
             /**
              * Revoked At
-             * @description When it was revoked, unused
+             * @description Time at which it was revoked, unused
              */
             revoked_at: string | null;
             /**
              * Used At
-             * @description When a participant joined with it
+             * @description Time at which a participant joined with it
              */
             used_at: string | null;
             /**
@@ -2734,7 +2734,7 @@ export interface components {
         };
         /**
          * Estimate
-         * @description What the experiment would send and need. Sizes are exact; noise, memory and time are expected values.
+         * @description Estimated cost of an experiment. Sizes are exact; noise, memory and time are expected values.
          */
         Estimate: {
             /**
@@ -2746,7 +2746,7 @@ export interface components {
             advice: string[];
             /**
              * Aggregate Seconds
-             * @description Work of the server in a round
+             * @description Server time per round
              */
             aggregate_seconds: number;
             /**
@@ -2761,12 +2761,12 @@ export interface components {
             bytes_up: number | null;
             /**
              * D
-             * @description Weights that are trained
+             * @description Number of trained weights
              */
             d: number;
             /**
              * Local Seconds
-             * @description Training time of a participant in a round, if it is as fast as the server; null if epochs are trained and `examples` is not given
+             * @description Training time of a participant in a round, at the server's speed; null if epochs are trained and `examples` is not given
              */
             local_seconds: number | null;
             /**
@@ -2774,18 +2774,18 @@ export interface components {
              * @description Peak memory of a participant
              */
             memory_bytes: number | null;
-            /** @description Null if nothing is projected */
+            /** @description Null without projection */
             noise: components["schemas"]["EstimatedNoise"] | null;
             /**
              * Participants
-             * @description In each round
+             * @description Participants per round
              */
             participants: number;
             /** Rounds */
             rounds: number;
             /**
              * Total Bytes
-             * @description Of all participants in all rounds, up and down
+             * @description Sum over all participants and rounds, both directions
              */
             total_bytes: number | null;
         };
@@ -2858,7 +2858,7 @@ export interface components {
         };
         /**
          * Event
-         * @description Something that happened to an experiment. The list and the stream send the same JSON.
+         * @description An event of an experiment. The list and the stream send the same JSON.
          */
         Event: {
             /** Data */
@@ -2893,7 +2893,7 @@ export interface components {
         };
         /**
          * ExampleRequest
-         * @description Which held-out example.
+         * @description Choice of a held-out example.
          * @example {
          *       "seed": 7
          *     }
@@ -2901,23 +2901,23 @@ export interface components {
         ExampleRequest: {
             /**
              * Seed
-             * @description Divided by their number, the rest is its number
+             * @description Index of the example, modulo their number
              * @default 0
              */
             seed: number;
         };
         /**
          * Experiment
-         * @description A federated training run: what was asked for, how far it has come, and what it has cost.
+         * @description A federated training run: its specification, progress and cost.
          *
-         *     The fields with a default are missing from a :class:`JoinedExperiment`, which the SDK reads as this one.
+         *     Fields with a default are missing from a :class:`JoinedExperiment`, which the SDK reads with this model.
          */
         Experiment: {
             /** Algorithm */
             algorithm: string;
             /**
              * Archived At
-             * @description When it was archived; archived experiments are listed only with `archived=true`
+             * @description Time of archiving; archived experiments are listed only with `archived=true`
              */
             archived_at: string | null;
             /**
@@ -2929,7 +2929,7 @@ export interface components {
             best: components["schemas"]["BestRound"] | null;
             /**
              * Better
-             * @description With `server.average`: which has the lower loss on the development sequences, the model of the last round or the mean of the models of the last rounds; null before the mean begins
+             * @description With `server.average`, the model with the lower loss on the development sequences: that of the last round, or the mean of the models of the last rounds; null before the mean begins
              */
             better: ("last" | "average") | null;
             /**
@@ -2944,7 +2944,7 @@ export interface components {
             bytes_up: number;
             /**
              * Cloned From
-             * @description Id of the experiment that it was cloned from, which may have been deleted
+             * @description Id of the experiment that it was cloned from; that experiment may be deleted
              */
             cloned_from: string | null;
             /**
@@ -2959,7 +2959,7 @@ export interface components {
              * @description Digest of the global model after the last committed round
              */
             digest: string | null;
-            /** @description Why the experiment failed */
+            /** @description Reason for the failure */
             error: components["schemas"]["Failure"] | null;
             /**
              * Event Seq
@@ -2977,7 +2977,7 @@ export interface components {
             };
             /**
              * Name
-             * @description Its present name; `spec.name` is the name that it was submitted with
+             * @description Current name; `spec.name` is the name at submission
              */
             name: string;
             /**
@@ -2994,7 +2994,7 @@ export interface components {
             priority: number;
             /**
              * Project
-             * @description Name of the project that it belongs to
+             * @description Name of its project
              */
             project: string;
             /**
@@ -3004,19 +3004,19 @@ export interface components {
             round: number;
             /**
              * Rounds
-             * @description Rounds asked for
+             * @description Planned number of rounds
              */
             rounds: number;
             /**
              * Shapes
-             * @description Shapes of the trainable parameters by their names
+             * @description Shapes of the trainable parameters by name
              */
             shapes: {
                 [key: string]: number[];
             } | null;
             /**
              * Spec
-             * @description The specification with every default
+             * @description The specification with all defaults
              */
             spec: components["schemas"]["ExperimentSpec"];
             /** @description Set while a queued or running experiment cannot make progress */
@@ -3024,26 +3024,26 @@ export interface components {
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["ExperimentState"];
-            /** @description Why the experiment completed early, if it did */
+            /** @description Reason for an early end */
             stopped: components["schemas"]["EarlyStop"] | null;
             /** Tags */
             tags: string[];
         };
         /**
          * ExperimentChange
-         * @description What is to be different; what is left out stays. Null takes tags and notes away.
+         * @description Request to change an experiment. Omitted fields stay unchanged. Null removes tags and notes.
          */
         ExperimentChange: {
             /**
              * Name
-             * @description It always has one: null is refused
+             * @description Required value: null is refused
              */
             name?: string;
             /** Notes */
             notes?: string | null;
             /**
              * Priority
-             * @description It always has one: null is refused
+             * @description Required value: null is refused
              */
             priority?: number;
             /** Tags */
@@ -3051,38 +3051,38 @@ export interface components {
         };
         /**
          * ExperimentGroup
-         * @description Experiments of one project whose specifications differ only in name and seed.
+         * @description Experiments of one project with specifications that differ only in name and seed.
          */
         ExperimentGroup: {
             /**
              * Bytes Down
-             * @description Bytes received by all participants of all of them so far
+             * @description Bytes received by all participants of all its experiments so far
              */
             bytes_down: number;
             /**
              * Bytes Up
-             * @description Bytes sent by all participants of all of them so far
+             * @description Bytes sent by all participants of all its experiments so far
              */
             bytes_up: number;
             /**
              * Count
-             * @description Experiments that match the filters
+             * @description Number of experiments that match the filters
              */
             count: number;
             /**
              * Key
-             * @description `seed_group` of its experiments, by which they are listed
+             * @description `seed_group` of its experiments, usable as a filter
              */
             key: string;
             /** Metrics */
             metrics: {
                 [key: string]: components["schemas"]["MetricStatistics"];
             };
-            /** @description The experiment that was submitted last */
+            /** @description The most recently submitted experiment */
             newest: components["schemas"]["ListedExperiment"];
             /**
              * States
-             * @description How many of them are in each state
+             * @description Number of experiments in each state
              */
             states: {
                 [key: string]: number;
@@ -3090,7 +3090,7 @@ export interface components {
         };
         /**
          * ExperimentGroupPage
-         * @description Groups in the order that was asked for.
+         * @description Groups in the requested order.
          */
         ExperimentGroupPage: {
             /** Items */
@@ -3124,7 +3124,7 @@ export interface components {
         };
         /**
          * ExperimentPage
-         * @description Experiments in the order that was asked for.
+         * @description Experiments in the requested order.
          */
         ExperimentPage: {
             /** Items */
@@ -3262,7 +3262,7 @@ export interface components {
         ExperimentState: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
         /**
          * Extension
-         * @description Asks for more rounds.
+         * @description Request for more rounds.
          * @example {
          *       "expected_rounds": 20,
          *       "rounds": 10
@@ -3282,7 +3282,7 @@ export interface components {
         };
         /**
          * Failure
-         * @description Why an experiment, a round or an assignment failed.
+         * @description Reason for the failure of an experiment, a round or an assignment.
          */
         Failure: {
             /**
@@ -3292,22 +3292,22 @@ export interface components {
             code: string;
             /**
              * Detail
-             * @description What is wrong, with the value, and what to do next
+             * @description The fault, with the value and the next step
              */
             detail: string;
             /**
              * Errors
-             * @description The first 20 of the wrong fields
+             * @description The first 20 invalid fields
              */
             errors: components["schemas"]["FieldError"][];
             /**
              * Errors Omitted
-             * @description How many more fields are wrong
+             * @description Number of further invalid fields
              */
             errors_omitted: number;
             /**
              * Status
-             * @description HTTP status that the problem has in answers
+             * @description HTTP status of the problem in responses
              */
             status: number;
             /** Title */
@@ -3315,7 +3315,7 @@ export interface components {
         };
         /**
          * FailureTitle
-         * @description Why an experiment failed, as a code and a short title.
+         * @description Reason for an experiment's failure, as a code and a short title.
          */
         FailureTitle: {
             /**
@@ -3355,7 +3355,7 @@ export interface components {
         };
         /**
          * GroupRevocation
-         * @description The participants of which group are removed, and why. They are told.
+         * @description Group to remove, and the reason. Its participants receive the reason.
          * @example {
          *       "group": "north",
          *       "reason": "the pilot is over"
@@ -3364,7 +3364,7 @@ export interface components {
         GroupRevocation: {
             /**
              * Group
-             * @description A word for codes that belong together, e.g. of one network
+             * @description Label shared by related codes, e.g. of one network
              */
             group: string;
             /** Reason */
@@ -3427,7 +3427,7 @@ export interface components {
         };
         /**
          * Health
-         * @description The process is alive.
+         * @description Liveness of the process.
          */
         Health: {
             /** Status */
@@ -3435,7 +3435,7 @@ export interface components {
         };
         /**
          * Heartbeat
-         * @description The participant is still at work.
+         * @description Heartbeat of a working participant.
          * @example {
          *       "fence": 1
          *     }
@@ -3443,13 +3443,13 @@ export interface components {
         Heartbeat: {
             /**
              * Fence
-             * @description The `fence` that came with the lease
+             * @description The lease's `fence`
              */
             fence: number;
         };
         /**
          * HeldOutExample
-         * @description A held-out example of the experiment's dataset, in the words of its evaluation.
+         * @description A held-out example of the experiment's dataset, formatted as in its evaluation.
          */
         HeldOutExample: {
             /** Input */
@@ -3460,7 +3460,7 @@ export interface components {
             question: string;
             /**
              * References
-             * @description Answers that count as right, the dataset's own first
+             * @description Correct answers, the dataset's own first
              */
             references: string[];
         };
@@ -3477,7 +3477,7 @@ export interface components {
             formats: components["schemas"]["FormatVersions"];
             /**
              * Instance
-             * @description Identifies the installation; changes with the admin token
+             * @description Id of the installation; changes with the admin token
              */
             instance: string;
             /** Name */
@@ -3492,7 +3492,8 @@ export interface components {
         };
         /**
          * JoinedExperiment
-         * @description An experiment as its participants see it: what following the model takes, and the metrics of its model card.
+         * @description An experiment as its participants see it: the fields needed to follow the model, and the metrics of its model
+         *     card.
          *
          *     Only researchers see notes, tags, the project, paths on the server and the failures of other sites.
          */
@@ -3516,7 +3517,7 @@ export interface components {
              * @description Digest of the global model after the last committed round
              */
             digest: string | null;
-            /** @description Why the experiment failed, without details */
+            /** @description Reason for the failure, without details */
             error: components["schemas"]["FailureTitle"] | null;
             /** Finished At */
             finished_at: string | null;
@@ -3540,12 +3541,12 @@ export interface components {
             round: number;
             /**
              * Rounds
-             * @description Rounds asked for
+             * @description Planned number of rounds
              */
             rounds: number;
             /**
              * Spec
-             * @description The specification with every default. `dataset` has only its name, and a `model.source` that is a folder on the server is `./` and its last name
+             * @description The specification with all defaults. `dataset` has only its name, and a `model.source` that is a folder on the server is `./` and its last name
              */
             spec: components["schemas"]["ExperimentSpec"];
             /** Started At */
@@ -3559,7 +3560,7 @@ export interface components {
         Lease: {
             /**
              * Fence
-             * @description Number that the results must repeat
+             * @description Fencing number, to be repeated with the results
              */
             fence: number;
             /** Id */
@@ -3596,7 +3597,7 @@ export interface components {
         LedgerEntry: {
             /**
              * Hash
-             * @description Its link in the chain: BLAKE3 of its header's canonical JSON
+             * @description Link of the hash chain: BLAKE3 of the canonical JSON of the record's header
              */
             hash: string;
             /**
@@ -3627,7 +3628,7 @@ export interface components {
         ListedExperiment: {
             /**
              * K
-             * @description The algorithm's option `K`, if it has one that is given
+             * @description The algorithm's option `K`, if set
              */
             K: number | null;
             /** Algorithm */
@@ -3641,7 +3642,7 @@ export interface components {
             bytes_down: number;
             /**
              * Bytes Per Round
-             * @description The algorithm's option, if it has one that is given
+             * @description The algorithm's option, if set
              */
             bytes_per_round: number | null;
             /**
@@ -3661,11 +3662,11 @@ export interface components {
             created_at: string;
             /** Dataset */
             dataset: string;
-            /** @description Why the experiment failed */
+            /** @description Reason for the failure */
             error: components["schemas"]["FailureTitle"] | null;
             /**
              * Estimated Seconds Left
-             * @description Of a running experiment: the remaining rounds times the median duration of the last ones; null until a round is committed, and while it is stalled
+             * @description Remaining rounds times the median duration of the latest ones; null unless the experiment is running, has committed a round and is not stalled
              */
             estimated_seconds_left: number | null;
             /** Finished At */
@@ -3687,7 +3688,7 @@ export interface components {
             participants: number;
             /**
              * Project
-             * @description Name of the project that it belongs to
+             * @description Name of its project
              */
             project: string;
             /**
@@ -3697,19 +3698,19 @@ export interface components {
             round: number;
             /**
              * Rounds
-             * @description Rounds asked for
+             * @description Planned number of rounds
              */
             rounds: number;
             /** Seed */
             seed: number;
             /**
              * Seed Group
-             * @description The same for all experiments of the project whose specifications differ only in name and seed
+             * @description Equal for all experiments of the project that differ only in name and seed
              */
             seed_group: string;
             /**
              * Stalled
-             * @description Code of why a queued or running experiment cannot make progress
+             * @description Code of the reason for a stalled experiment; null otherwise
              */
             stalled: string | null;
             /** Started At */
@@ -3720,7 +3721,7 @@ export interface components {
         };
         /**
          * Login
-         * @description Signs a browser in: with name and password, or with the admin token.
+         * @description Request to sign in with name and password, or with the admin token.
          * @example {
          *       "name": "ada",
          *       "password": "the sentence until now"
@@ -3733,7 +3734,7 @@ export interface components {
             password?: string | null;
             /**
              * Token
-             * @description The admin token, or that of a sign-in link
+             * @description The admin token, or the token of a sign-in link
              */
             token?: string | null;
         };
@@ -3746,7 +3747,7 @@ export interface components {
             id: string;
             /** Name */
             name: string;
-            /** @description What the user may do, the same in every project */
+            /** @description The user's permissions, the same in every project */
             role: components["schemas"]["Role"];
         };
         /**
@@ -3759,7 +3760,7 @@ export interface components {
         };
         /**
          * MetricPoint
-         * @description One value, or the mean of a few rounds' values, with the axes to draw it over: round, time and bytes sent.
+         * @description One value, or the mean of several rounds' values, with its position on the axes: round, time and bytes sent.
          */
         MetricPoint: {
             /**
@@ -3769,27 +3770,27 @@ export interface components {
             bytes_up: number;
             /**
              * Count
-             * @description How many values it covers
+             * @description Number of values covered
              */
             count: number;
             /**
              * First
-             * @description The first round that it covers: the same as `round` unless `points` thins out
+             * @description The first round that it covers; equal to `round` unless `points` downsamples the series
              */
             first: number;
             /**
              * Greatest
-             * @description The largest of the values
+             * @description Maximum of the values
              */
             greatest: number | null;
             /**
              * Least
-             * @description The smallest of the values
+             * @description Minimum of the values
              */
             least: number | null;
             /**
              * Lost
-             * @description How many values are not finite numbers, which `count` leaves out
+             * @description Number of non-finite values, not included in `count`
              */
             lost: number;
             /**
@@ -3804,7 +3805,7 @@ export interface components {
             time: string;
             /**
              * Value
-             * @description Mean of the values; null if none is a finite number
+             * @description Mean of the values; null if no value is finite
              */
             value: number | null;
         };
@@ -3820,12 +3821,12 @@ export interface components {
         };
         /**
          * MetricSeriesList
-         * @description The series that were asked for, by name.
+         * @description The requested series by name.
          */
         MetricSeriesList: {
             /**
              * Rounds Per Point
-             * @description Rounds that a point covers at most; 1 if nothing is thinned out
+             * @description Maximum number of rounds per point; 1 without downsampling
              */
             rounds_per_point: number;
             /** Series */
@@ -3836,7 +3837,7 @@ export interface components {
          * @description A metric over the experiments of a group.
          */
         MetricStatistics: {
-            /** @description Null if no value is better than another, as with bytes */
+            /** @description Null if the metric has no better direction, as with bytes */
             best: components["schemas"]["SeedStatistics"] | null;
             last: components["schemas"]["SeedStatistics"];
         };
@@ -3847,7 +3848,7 @@ export interface components {
         MetricSummary: {
             /**
              * Best
-             * @description Null if no value is better than another, as with bytes
+             * @description Null if the metric has no better direction, as with bytes
              */
             best: number | null;
             /** First */
@@ -3885,7 +3886,7 @@ export interface components {
         };
         /**
          * NewAlert
-         * @description A new alert.
+         * @description Request to create an alert.
          * @example {
          *       "address": "https://hooks.example.org/ferret",
          *       "events": [
@@ -3903,12 +3904,12 @@ export interface components {
             address: string;
             /**
              * Events
-             * @description Events that it reports
+             * @description Events that trigger the alert
              */
             events?: components["schemas"]["AlertEvent"][];
             /**
              * Experiment Id
-             * @description The only experiment that it reports on; null: all of the project
+             * @description The only experiment it covers; null: all experiments of the project
              */
             experiment_id?: string | null;
             kind: components["schemas"]["AlertKind"];
@@ -3932,7 +3933,7 @@ export interface components {
         };
         /**
          * NewEnrolment
-         * @description Asks for a code with which one participant can join.
+         * @description Request for a code that admits one participant.
          * @example {
          *       "approval": true,
          *       "expires_seconds": 604800,
@@ -3942,7 +3943,7 @@ export interface components {
         NewEnrolment: {
             /**
              * Approval
-             * @description Who joins with the code takes part once it is approved
+             * @description true: a participant that joins with it waits for approval
              * @default false
              */
             approval: boolean;
@@ -3957,7 +3958,7 @@ export interface components {
         };
         /**
          * NewParticipant
-         * @description Turns a code into a participant.
+         * @description Request to exchange a code for a participant.
          * @example {
          *       "code": "4711.k3J9dQ2mXv8r",
          *       "display_name": "clinic 7"
@@ -3973,13 +3974,13 @@ export interface components {
             display_name: string;
             /**
              * Public Key
-             * @description Ed25519 key that every contribution is then signed by; without one none is signed
+             * @description Ed25519 key that must sign every contribution; without a key, contributions are not signed
              */
             public_key?: string | null;
         };
         /**
          * NewPassword
-         * @description The user's own password is to be another one.
+         * @description Request to change one's password.
          * @example {
          *       "current": "the sentence until now",
          *       "password": "another sentence from now on"
@@ -3996,7 +3997,7 @@ export interface components {
         };
         /**
          * NewProject
-         * @description A project is to be made. It has no members yet: only administrators see it.
+         * @description Request to create a project. It has no members at first: only administrators see it.
          * @example {
          *       "description": "Discharge letters of three clinics",
          *       "name": "cardiology"
@@ -4026,7 +4027,7 @@ export interface components {
         };
         /**
          * NewToken
-         * @description A token is to be made.
+         * @description Request to create a token.
          * @example {
          *       "expires_seconds": 2592000,
          *       "name": "notebook",
@@ -4039,18 +4040,18 @@ export interface components {
         NewToken: {
             /**
              * Expires Seconds
-             * @description Seconds until it expires; null: never. It expires no later than the token that makes it
+             * @description Seconds until it expires; null: never. It expires no later than the token that creates it
              * @default 7776000
              */
             expires_seconds: number | null;
             /**
              * Name
-             * @description Says where it is used; unique
+             * @description Label for the place of use; unique
              */
             name: string;
             /**
              * Scopes
-             * @description `read` to look, `write` to change something, `metrics` for `GET /metrics` only
+             * @description `read`: read access, `write`: changes, `metrics`: only `GET /metrics`
              * @default [
              *       "read"
              *     ]
@@ -4059,7 +4060,7 @@ export interface components {
         };
         /**
          * NewUser
-         * @description Somebody is to have an account. Without a password the user has tokens only.
+         * @description Request to create a user. Without a password the user has tokens only.
          * @example {
          *       "name": "ada",
          *       "role": "researcher"
@@ -4068,7 +4069,7 @@ export interface components {
         NewUser: {
             /**
              * Name
-             * @description Unique; letters, which become small ones, digits, and `.` `_` `@` `+` `-`
+             * @description Unique; letters (converted to lower case), digits, and `.` `_` `@` `+` `-`
              */
             name: string;
             /** Password */
@@ -4077,17 +4078,17 @@ export interface components {
         };
         /**
          * NextAssignment
-         * @description What the participant does next.
+         * @description Next action of the participant.
          */
         NextAssignment: {
             assignment: components["schemas"]["Lease"] | null;
             experiment_state: components["schemas"]["ExperimentState"];
             /**
              * Retry After Seconds
-             * @description When to ask again; also, in whole seconds, in `Retry-After`
+             * @description Time of the next request; also, in whole seconds, in `Retry-After`
              */
             retry_after_seconds: number;
-            /** @description Why there is no assignment; null if there is one, and after the experiment has ended */
+            /** @description Reason for a missing assignment; null with an assignment, and after the experiment has ended */
             waiting: components["schemas"]["Waiting"] | null;
         };
         /**
@@ -4114,12 +4115,12 @@ export interface components {
             /**
              * Created At
              * Format: date-time
-             * @description When it enrolled
+             * @description Time of enrolment
              */
             created_at: string;
             /**
              * Display Name
-             * @description Name for people, in any script
+             * @description Display name, in any script
              */
             display_name: string;
             /**
@@ -4136,23 +4137,23 @@ export interface components {
             name: string;
             /**
              * Public Key
-             * @description Ed25519 key that it signs with, in hexadecimal
+             * @description Ed25519 key of its signatures, in hexadecimal
              */
             public_key: string | null;
             /**
              * Revoked At
-             * @description Since when its token is refused
+             * @description Time since which its token is refused
              */
             revoked_at: string | null;
             /**
              * Revoked For
-             * @description Why it was revoked or refused, in the administrator's words
+             * @description The administrator's reason for revoking or refusing it
              */
             revoked_for: string | null;
             /**
              * Seen At
              * Format: date-time
-             * @description When it last asked for work or took it, to within two minutes
+             * @description Time of its last request for work, to within two minutes
              */
             seen_at: string;
             /** @description pending until an administrator approves or refuses it */
@@ -4181,7 +4182,7 @@ export interface components {
         ParticipantRound: {
             /**
              * Arrived At
-             * @description When the contribution was accepted
+             * @description Time of the contribution's acceptance
              */
             arrived_at: string | null;
             /**
@@ -4206,7 +4207,7 @@ export interface components {
             digest: string | null;
             /**
              * Display Name
-             * @description Name of the participant for people
+             * @description Display name of the participant
              */
             display_name: string;
             error: components["schemas"]["Failure"] | null;
@@ -4217,7 +4218,7 @@ export interface components {
             examples: number | null;
             /**
              * Factor
-             * @description Factor that clipping multiplied the update by; null without clipping
+             * @description Scale factor of clipping; null without clipping
              */
             factor: number | null;
             kind: components["schemas"]["ParticipantKind"];
@@ -4231,14 +4232,14 @@ export interface components {
             /**
              * Opened At
              * Format: date-time
-             * @description When the round opened
+             * @description Time of the round's opening
              */
             opened_at: string;
             /** Participant */
             participant: string;
             /**
              * Refused
-             * @description Uploads that were refused, the latest last; none of them changed the model
+             * @description Refused uploads, the latest last; none of them changed the model
              */
             refused: components["schemas"]["RefusedUploads"][];
             /** Round */
@@ -4304,12 +4305,12 @@ export interface components {
         };
         /**
          * ParticipationMatrix
-         * @description What became of each participant in each round. Losses and seconds have five digits.
+         * @description Result of each participant in each round. Losses and seconds have five digits.
          */
         ParticipationMatrix: {
             /**
              * Display Names
-             * @description Names of the real participants for people; others are simulated
+             * @description Display names of real participants; the others are simulated
              */
             display_names: {
                 [key: string]: string;
@@ -4336,7 +4337,7 @@ export interface components {
         PatchedSpec: {
             /**
              * Dropped
-             * @description By dotted names, the values that the change removed without naming them
+             * @description By dotted names, the values that the change removed implicitly
              */
             dropped: {
                 [key: string]: unknown;
@@ -4348,10 +4349,10 @@ export interface components {
         };
         /**
          * PlaygroundEvent
-         * @description The data of one event of an answer. The type of the event says which members it has.
+         * @description The data of one event of an answer. The event's type determines its fields.
          *
          *     `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is being read. `text`:
-         *     more of its answer. `done`: its answer is complete. `problem`: why the answers end early. `end`: nothing follows.
+         *     more of its answer. `done`: its answer is complete. `problem`: reason for ending early. `end`: nothing follows.
          */
         PlaygroundEvent: {
             /**
@@ -4363,7 +4364,7 @@ export interface components {
             detail?: string | null;
             /**
              * Ended
-             * @description With `done`: what ended the answer: the model, `max_new_tokens`, or the end of the context
+             * @description With `done`: reason for the end of the answer: the model, `max_new_tokens`, or the end of the context
              */
             ended?: ("model" | "length" | "context") | null;
             /** Errors */
@@ -4399,7 +4400,7 @@ export interface components {
         };
         /**
          * PlaygroundRequest
-         * @description A question to the model after a round, in the words of training.
+         * @description A question to the model of a round, formatted like the training data.
          * @example {
          *       "input": "bell school kite",
          *       "max_new_tokens": 16,
@@ -4409,35 +4410,35 @@ export interface components {
         PlaygroundRequest: {
             /**
              * Compare
-             * @description Whether the base model answers too, after the tuned one
+             * @description true: the base model also answers, after the tuned one
              * @default true
              */
             compare: boolean;
             /**
              * Input
-             * @description What the question is about, where that stands apart
+             * @description Input that the instruction refers to, if it is separate
              * @default
              */
             input: string;
             /**
              * Max New Tokens
-             * @description Longest answer, in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service
+             * @description Maximum answer length in tokens; at most `FERRET_PLAYGROUND_TOKENS` of the service
              * @default 128
              */
             max_new_tokens: number;
             /**
              * Question
-             * @description What to ask: the instruction
+             * @description The instruction
              */
             question: string;
             /**
              * Round
-             * @description Round whose checkpoint answers; 0 is the base model. By default the last with a checkpoint
+             * @description Round of the checkpoint that answers; 0 is the base model; default: the last with a checkpoint
              */
             round?: number | null;
             /**
              * Seed
-             * @description Draws the same answer again at a temperature
+             * @description Seed that repeats an answer at a temperature above 0
              * @default 0
              */
             seed: number;
@@ -4465,12 +4466,12 @@ export interface components {
         };
         /**
          * Preset
-         * @description A named start for a specification.
+         * @description A named starting point for a specification.
          */
         Preset: {
             /**
              * Change
-             * @description The values that it sets
+             * @description Values that it sets
              */
             change: {
                 [key: string]: unknown;
@@ -4506,17 +4507,17 @@ export interface components {
             current_round: number | null;
             /**
              * Detail
-             * @description What is wrong, with the value, and what to do next
+             * @description The fault, with the value and the next step
              */
             detail: string;
             /**
              * Errors
-             * @description The first 20 of the wrong fields, if the problem is about fields; long values are cut
+             * @description The first 20 invalid fields, if the problem is about fields; long values are cut
              */
             errors: components["schemas"]["FieldError"][];
             /**
              * Errors Omitted
-             * @description How many more fields are wrong
+             * @description Number of further invalid fields
              */
             errors_omitted: number;
             /**
@@ -4541,7 +4542,7 @@ export interface components {
         };
         /**
          * Project
-         * @description A group of experiments, and what they may use.
+         * @description A group of experiments, and the models and data that they may use.
          */
         Project: {
             /**
@@ -4566,7 +4567,7 @@ export interface components {
         };
         /**
          * ProjectChange
-         * @description What is to be different; what is left out stays.
+         * @description Request to change a project. Omitted fields stay unchanged.
          * @example {
          *       "description": "Discharge letters of four clinics"
          *     }
@@ -4634,7 +4635,7 @@ export interface components {
             messages: number | null;
             /**
              * Oldest
-             * @description Since when the oldest of it waits; null if nothing does
+             * @description Time since which the oldest item waits; null for an empty queue
              */
             oldest: string | null;
             queue: components["schemas"]["Queue"];
@@ -4642,13 +4643,13 @@ export interface components {
             waiting: number;
             /**
              * Workers
-             * @description Workers that gave a sign of life in the last 15 seconds
+             * @description Workers with a heartbeat in the last 15 seconds
              */
             workers: number;
         };
         /**
          * Readiness
-         * @description Whether the service is ready, and the state of each part.
+         * @description Readiness of the service, and the state of each component.
          */
         Readiness: {
             broker: components["schemas"]["ComponentStatus"];
@@ -4707,7 +4708,7 @@ export interface components {
         };
         /**
          * Refusal
-         * @description Why a participant is not approved. The participant is told.
+         * @description Reason for refusing a participant. The participant receives it.
          * @example {
          *       "reason": "not the site that was invited"
          *     }
@@ -4733,13 +4734,13 @@ export interface components {
             count: number;
             /**
              * Detail
-             * @description What was wrong with the latest upload
+             * @description Error of the latest upload
              */
             detail: string;
             /**
              * Updated At
              * Format: date-time
-             * @description When the latest was refused
+             * @description Time of the latest refusal
              */
             updated_at: string;
         };
@@ -4761,17 +4762,17 @@ export interface components {
             /**
              * Created At
              * Format: date-time
-             * @description When the first was refused
+             * @description Time of the first refusal
              */
             created_at: string;
             /**
              * Detail
-             * @description What was wrong with the latest upload
+             * @description Error of the latest upload
              */
             detail: string;
             /**
              * Display Name
-             * @description Name of the participant for people
+             * @description Display name of the participant
              */
             display_name: string;
             /** Participant */
@@ -4781,7 +4782,7 @@ export interface components {
             /**
              * Updated At
              * Format: date-time
-             * @description When the latest was refused
+             * @description Time of the latest refusal
              */
             updated_at: string;
         };
@@ -4797,7 +4798,7 @@ export interface components {
         };
         /**
          * Revocation
-         * @description Why a participant is removed. The participant is told.
+         * @description Reason for removing a participant. The participant receives it.
          * @example {
          *       "reason": "the contract has ended"
          *     }
@@ -4808,12 +4809,12 @@ export interface components {
         };
         /**
          * RevocationCount
-         * @description How many members of a group a request has revoked.
+         * @description Result of revoking the members of a group.
          */
         RevocationCount: {
             /**
              * Revoked
-             * @description Those that were revoked before are not counted
+             * @description Number of newly revoked members
              */
             revoked: number;
         };
@@ -4881,7 +4882,7 @@ export interface components {
         Round: {
             /**
              * Accepted
-             * @description Contributions that were accepted
+             * @description Number of accepted contributions
              */
             accepted: number;
             /**
@@ -4909,7 +4910,7 @@ export interface components {
             /**
              * Deadline At
              * Format: date-time
-             * @description When the round closes with its quorum: after `round.deadline_seconds` or, if that is not given, after a time that follows from how long the contributions of recent rounds took
+             * @description Time at which the round closes with its quorum: after `round.deadline_seconds` or, if unset, after a time derived from the durations of recent contributions
              */
             deadline_at: string;
             /**
@@ -4928,7 +4929,7 @@ export interface components {
             };
             /**
              * Needed
-             * @description Contributions after which the round closes at once; null: all
+             * @description Number of contributions that closes the round early; null: all
              */
             needed: number | null;
             /** Number */
@@ -4945,19 +4946,19 @@ export interface components {
             participants: number;
             /**
              * Rejected
-             * @description Contributions that were rejected
+             * @description Number of rejected contributions
              */
             rejected: number;
             state: components["schemas"]["RoundState"];
         };
         /**
          * RoundCells
-         * @description One round. All lists but `refused` are equally long, with one entry for each participant of the round.
+         * @description One round. All lists but `refused` have the same length, with one entry for each participant of the round.
          */
         RoundCells: {
             /**
              * Attempt
-             * @description The last attempt at the round; a participant that is only in an earlier one is shown as of that
+             * @description The last attempt at the round; a participant that is only in an earlier attempt is shown with that one
              */
             attempt: number;
             /**
@@ -4972,7 +4973,7 @@ export interface components {
             participants: number[];
             /**
              * Refused
-             * @description By reason, indices into `participants` of those with a refused upload or rejected work; another upload of theirs may have been accepted
+             * @description By reason, indices into `participants` of participants with a refused upload or rejected work; another upload of theirs may have been accepted
              */
             refused: {
                 [key: string]: number[];
@@ -5077,8 +5078,8 @@ export interface components {
         };
         /**
          * RoundUpdate
-         * @description One committed round's update. Lists have one entry for each block, in the model's order; what the algorithm does
-         *     not have is null. Of more than 1,024 blocks, neighbours are combined.
+         * @description One committed round's update. Lists have one entry for each block, in the model's order; values that the
+         *     algorithm does not have are null. In models with more than 1,024 blocks, neighbours are combined.
          */
         RoundUpdate: {
             /**
@@ -5086,11 +5087,11 @@ export interface components {
              * @description Coordinates of each block, mean over the participants
              */
             K: number[] | null;
-            /** @description Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight weights each, or an algorithm whose uploads do not reveal the update */
+            /** @description Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer than eight weights each, or an algorithm with uploads that do not reveal the update */
             agreement: components["schemas"]["UpdateAgreement"] | null;
             /**
              * Blocks
-             * @description Names of the blocks that updates are projected in, else of the tensors
+             * @description Names of the projection's blocks, else of the tensors
              */
             blocks: string[];
             error: components["schemas"]["ReconstructionError"] | null;
@@ -5103,7 +5104,7 @@ export interface components {
             round: number;
             /**
              * Sizes
-             * @description Weights of each block
+             * @description Number of weights of each block
              */
             sizes: number[];
             /**
@@ -5137,14 +5138,14 @@ export interface components {
         SeedStatistics: {
             /**
              * Count
-             * @description Experiments that have the value
+             * @description Number of experiments that have the value
              */
             count: number;
             /** Mean */
             mean: number;
             /**
              * Sd
-             * @description Standard deviation of the sample (n - 1); null for a single value
+             * @description Sample standard deviation (n - 1); null for a single value
              */
             sd: number | null;
         };
@@ -5253,7 +5254,7 @@ export interface components {
         };
         /**
          * SignInLink
-         * @description Signs one browser in, once. The copy in the browser's history is useless afterwards.
+         * @description A sign-in link for one browser. It works once, so the copy in the browser's history is useless.
          */
         SignInLink: {
             /**
@@ -5271,18 +5272,18 @@ export interface components {
         };
         /**
          * SignInMethods
-         * @description How people can sign in, besides name and password.
+         * @description Sign-in methods in addition to name and password.
          */
         SignInMethods: {
             /**
              * Provider
-             * @description Name of the OpenID Connect provider; null: there is none
+             * @description Name of the OpenID Connect provider; null without a provider
              */
             provider: string | null;
         };
         /**
          * Stall
-         * @description Why the experiment cannot make progress. It continues by itself once the reason is gone.
+         * @description Reason for a stalled experiment. It continues by itself once the reason is gone.
          */
         Stall: {
             /**
@@ -5292,7 +5293,7 @@ export interface components {
             code: string;
             /**
              * Detail
-             * @description What is missing, and what to do
+             * @description The missing resource and the next step
              */
             detail: string;
             /**
@@ -5329,7 +5330,7 @@ export interface components {
         };
         /**
          * StorageStatus
-         * @description Where contributions and checkpoints are stored.
+         * @description The storage of contributions and checkpoints.
          */
         StorageStatus: {
             /**
@@ -5345,12 +5346,12 @@ export interface components {
         };
         /**
          * System
-         * @description The state of the whole service: its parts, its queues and its workers.
+         * @description State of the whole service: components, queues and workers.
          */
         System: {
             /**
              * Broker Silent Since
-             * @description Since when the broker does not answer the workers' reconciler; null: it answers
+             * @description Time since which the broker does not answer the workers' reconciler; null: it answers
              */
             broker_silent_since: string | null;
             database: components["schemas"]["DatabaseStatus"];
@@ -5361,7 +5362,7 @@ export interface components {
             };
             /**
              * Given Up
-             * @description Tasks that failed or killed their worker too often, and are not tried again
+             * @description Tasks that failed or killed their worker too often and are not retried
              */
             given_up: number;
             parts: components["schemas"]["Readiness"];
@@ -5374,13 +5375,13 @@ export interface components {
              * @description By the database's clock, like all times here
              */
             time: string;
-            /** @description Calls for work that are not handed to the broker yet */
+            /** @description Tasks not yet handed to the broker */
             unsent: components["schemas"]["Backlog"];
             /** Version */
             version: string;
             /**
              * Workers
-             * @description By queue, host and process
+             * @description Ordered by queue, host and process
              */
             workers: components["schemas"]["WorkerStatus"][];
         };
@@ -5406,7 +5407,7 @@ export interface components {
             created_at: string;
             /**
              * Expires At
-             * @description null: it does not expire
+             * @description Expiry; null: it does not expire
              */
             expires_at: string | null;
             /** Id */
@@ -5417,7 +5418,7 @@ export interface components {
             scopes: components["schemas"]["Scope"][];
             /**
              * Used At
-             * @description When it was last used, to within a minute; null: never
+             * @description Time of its last use, to within a minute; null: never used
              */
             used_at: string | null;
         };
@@ -5437,24 +5438,24 @@ export interface components {
         UpdateAgreement: {
             /**
              * Cosines
-             * @description Estimates, which may lie outside −1 to 1; null if one of the two updates is zero
+             * @description Estimates, which can exceed the range −1 to 1; null if one of the two updates is zero
              */
             cosines: (number | null)[];
             /**
              * Display Names
-             * @description Names of real participants for people; others are simulated
+             * @description Display names of real participants; the others are simulated
              */
             display_names: {
                 [key: string]: string;
             };
             /**
              * Errors
-             * @description Standard error of each estimate, which the projection causes; 0 if nothing is estimated
+             * @description Standard error of each estimate, caused by the projection; 0 for exact values
              */
             errors: (number | null)[];
             /**
              * Participants
-             * @description Names, in order; 60 at most
+             * @description Names, in order; at most 60
              */
             participants: string[];
         };
@@ -5465,17 +5466,17 @@ export interface components {
         UpdateNoise: {
             /**
              * Advice
-             * @description Changes, each of which lowers it to what is advised; empty if it is lower
+             * @description Alternative changes that lower the noise to the recommended value; empty if it is lower already
              */
             advice: string[];
             /**
              * Advised Percent
-             * @description The highest value that is advised
+             * @description Highest recommended value
              */
             advised_percent: number;
             /**
              * Most Percent
-             * @description Above it a round is refused, unless `algorithm.guard` is off
+             * @description Limit above which a round is refused, unless `algorithm.guard` is off
              */
             most_percent: number;
             /**
@@ -5486,7 +5487,7 @@ export interface components {
         };
         /**
          * UploadProgress
-         * @description How much of a contribution the server has.
+         * @description Progress of a contribution's upload.
          */
         UploadProgress: {
             /**
@@ -5511,7 +5512,7 @@ export interface components {
             id: string;
             /**
              * Issuer
-             * @description OpenID Connect provider with which the user signs in; null: a local account
+             * @description OpenID Connect provider of the user; null: a local account
              */
             issuer: string | null;
             /** Name */
@@ -5520,7 +5521,7 @@ export interface components {
         };
         /**
          * UserChange
-         * @description What is to be different; another password, and disabling, sign the user out everywhere.
+         * @description Request to change a user. Changing the password or disabling the user signs it out everywhere.
          * @example {
          *       "enabled": false
          *     }
@@ -5552,24 +5553,24 @@ export interface components {
         WaitReason: "approval" | "participants" | "round" | "contributions" | "model" | "resumption" | "end";
         /**
          * Waiting
-         * @description What a participant without an assignment waits for.
+         * @description Reason for a missing assignment.
          */
         Waiting: {
             /** @description Approval, other participants, the next round, contributions, the model, a resumption, or the end */
             awaited: components["schemas"]["WaitReason"];
             /**
              * Done
-             * @description How many have joined or contributed; 0 if nothing is counted
+             * @description Number that have joined or contributed; 0 if nothing is counted
              */
             done: number;
             /**
              * Round
-             * @description The round that it is about; 0 before round 1
+             * @description The round concerned; 0 before round 1
              */
             round: number;
             /**
              * Total
-             * @description Of how many
+             * @description Number required
              */
             total: number;
         };
@@ -5580,14 +5581,14 @@ export interface components {
         WorkerStatus: {
             /**
              * Alive
-             * @description Whether it gave a sign of life in the last 15 seconds
+             * @description true if its last heartbeat is at most 15 seconds old
              */
             alive: boolean;
             /** Device */
             device: string;
             /**
              * Experiment
-             * @description Id of the experiment that the task is for
+             * @description Id of the task's experiment
              */
             experiment: string | null;
             /** Host */
@@ -5600,7 +5601,7 @@ export interface components {
             /**
              * Seen At
              * Format: date-time
-             * @description Its last sign of life; it gives one every 5 seconds
+             * @description Its last heartbeat; one is sent every 5 seconds
              */
             seen_at: string;
             /**
@@ -5610,10 +5611,10 @@ export interface components {
             started_at: string;
             /**
              * Subject
-             * @description Id of what the task is about
+             * @description Id of the task's subject
              */
             subject: string | null;
-            /** @description What it works on; null: it is idle */
+            /** @description Current task; null: idle */
             task: components["schemas"]["TaskName"] | null;
         };
     };
@@ -6127,7 +6128,7 @@ export interface operations {
                 priority?: number;
             };
             header?: {
-                /** @description Repeating a request with the same key and body gets the first answer again */
+                /** @description Repeating a request with the same key and body returns the first response */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -7168,7 +7169,7 @@ export interface operations {
     list_enrolments: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this group */
+                /** @description Only members of this group */
                 group?: string | null;
                 /** @description Items per page */
                 limit?: number;
@@ -8062,7 +8063,7 @@ export interface operations {
     list_participants: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this group */
+                /** @description Only members of this group */
                 group?: string | null;
                 /** @description Items per page */
                 limit?: number;
@@ -10173,7 +10174,7 @@ export interface operations {
                 project?: string | null;
             };
             header?: {
-                /** @description Repeating a request with the same key and body gets the first answer again */
+                /** @description Repeating a request with the same key and body returns the first response */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -11505,7 +11506,7 @@ export interface operations {
                 "Ferret-Fence": number;
                 /** @description Seconds of local training */
                 "Ferret-Seconds": number;
-                /** @description Repeating a request with the same key and body gets the first answer again */
+                /** @description Repeating a request with the same key and body returns the first response */
                 "Idempotency-Key"?: string | null;
                 /** @description Ed25519 signature of the canonical JSON of the contribution's context and digest, by the key given at enrolment. Required from participants that gave a key */
                 "Ferret-Signature"?: string | null;
@@ -11680,7 +11681,7 @@ export interface operations {
                 "Upload-Offset": number;
                 /** @description Size of the whole contribution, in bytes */
                 "Upload-Length": number;
-                /** @description Repeating a request with the same key and body gets the first answer again */
+                /** @description Repeating a request with the same key and body returns the first response */
                 "Idempotency-Key"?: string | null;
                 /** @description Ed25519 signature of the canonical JSON of the contribution's context and digest, by the key given at enrolment. Required from participants that gave a key */
                 "Ferret-Signature"?: string | null;

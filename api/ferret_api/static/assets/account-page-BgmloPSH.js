@@ -1,0 +1,1 @@
+export{i as AccountPage}from"./operate-0HS3Xq9n.js";

@@ -1,0 +1,1 @@
+export{t as SystemPage}from"./operate-0HS3Xq9n.js";
