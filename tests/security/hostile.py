@@ -13,6 +13,7 @@ from typing import Any
 
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
+from tests import documents
 
 EXPERIMENT = "exp_0123456789abcdef"
 PARTICIPANT = "par_0123456789abcdef"
@@ -52,23 +53,20 @@ class HostileServer:
             "experiment": EXPERIMENT,
             "token": "a-token-of-the-server",
         }
-        self.experiment: Any = {
-            "id": EXPERIMENT,
-            "name": "trap",
-            "state": "running",
-            "algorithm": "ferret",
-            "dataset": "jsonl",
-            "rounds": 3,
-            "round": 0,
-            "participants": 1,
-            "spec": deepcopy(spec),
-            "base_digest": base_digest,
-            "created_at": NOW,
-        }
+        self.experiment: Any = documents.experiment(
+            id=EXPERIMENT,
+            name="trap",
+            round=0,
+            participants=1,
+            spec=deepcopy(spec),
+            base_digest=base_digest,
+            metrics={},
+        )
         seeds = {"data_seed": 1, "seed": 2, "round_seed": 3, "population": 1, "rounds": 9}
         task = {"experiment": EXPERIMENT, "round": 1, "participant": NAME, "base_digest": base_digest, **seeds}
-        lease = {"id": "asg_0123456789abcdef", "fence": 1, "lease_seconds": 60, "task": task}
-        self.poll: Any = {"experiment_state": "running", "retry_after_seconds": 0.01, "assignment": lease}
+        lease = {"id": "asg_0123456789abcdef", "fence": 1, "lease_seconds": 60, "lease_until": NOW, "task": task}
+        answer = {"experiment_state": "running", "retry_after_seconds": 0.01}
+        self.poll: Any = {**answer, "assignment": lease, "waiting": None}
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._http.server_port}"
 
@@ -81,7 +79,7 @@ class HostileServer:
         id = f"art_{len(self.files):016x}"
         self.files[id] = data
         described = {"name": name, "size": len(data), "digest": digest_bytes(data)}
-        self.artifacts.append({"id": id, "kind": "checkpoint", "round": 0, "created_at": NOW, **described, **lies})
+        self.artifacts.append(documents.artifact(id=id, round=0, **(described | lies)))
 
     def replace(self, name: str, change: Callable[[Any], Any]) -> None:
         """The base model's JSON file ``name`` as ``change`` makes it, rightly described."""
@@ -123,18 +121,18 @@ class HostileServer:
 
     def _answer(self, handler: BaseHTTPRequestHandler, path: str) -> None:
         prefix = f"/experiments/{EXPERIMENT}"
-        documents = {
+        answers = {
             "/participants": self.enrolled,
             "/participant/assignment": self.poll,
             prefix: self.experiment,
-            f"{prefix}/artifacts": {"items": self.artifacts},
-            f"{prefix}/ledger": {"items": self.ledger},
+            f"{prefix}/artifacts": documents.page(*self.artifacts),
+            f"{prefix}/ledger": documents.page(*self.ledger),
         }
         kind, _, id = path.removeprefix(prefix).strip("/").partition("/")
         if path in self.replies:
             self.replies[path](handler)
-        elif path in documents:
-            json_reply(documents[path])(handler)
+        elif path in answers:
+            json_reply(answers[path])(handler)
         elif kind == "artifacts" and id in self.files:
             body_reply(self.files[id])(handler)
         elif kind == "updates" and int(id) in self.updates:

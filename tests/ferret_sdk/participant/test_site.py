@@ -95,7 +95,7 @@ def test_an_error_of_its_own_code_ends_the_run_and_its_words_stay_here(enrolled,
         participant.run(rows, site=broken)
     (mine,) = run.contributions()
     assert mine.error is not None
-    assert "KeyError" in mine.error["detail"]
+    assert "KeyError" in mine.error.detail
     assert "patient" not in str(mine.error)
 
 

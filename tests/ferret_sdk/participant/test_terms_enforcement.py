@@ -211,8 +211,8 @@ def test_an_algorithm_that_is_not_allowed_is_refused_before_the_download_and_the
     assert raised.value.code == "terms.refused"
     assert not list(tmp_path.glob("site/participants/*/base"))
     (mine,) = [found for found in run.contributions() if found.participant == "site-a"]
-    assert (mine.state, mine.error["code"]) == ("rejected", "terms.refused")
-    assert mine.error["detail"] == "algorithm.name = 'toy': this site allows fedavg, fedit"
+    assert (mine.state, mine.error.code) == ("rejected", "terms.refused")
+    assert mine.error.detail == "algorithm.name = 'toy': this site allows fedavg, fedit"
 
 
 def test_bytes_in_all_end_the_participation_after_the_rounds_they_last_for(api, worker, join, toy_data) -> None:
