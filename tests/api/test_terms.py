@@ -15,7 +15,7 @@ def test_a_version_is_parsed_once_and_the_next_one_anew(toy_spec: Callable[..., 
     row = Experiment(**chosen, spec=spec.model_dump(), seed_group="")
     row.id, row.version, row.shapes = "exp_terms", 1, {"b": [2], "a": [3, 4]}
     first = contribution_requirements.of(row)
-    assert first.spec == spec
+    assert first.experiment.spec == spec
     assert list(first.shapes.items()) == [("a", (3, 4)), ("b", (2,))], "in canonical order"
     assert first.size.arrays == 14 * 4
     row.shapes = {"a": [5]}

@@ -48,7 +48,7 @@ def _open(folder: str, name: str) -> bool:
 def test_what_an_earlier_version_left_open_is_closed(home: Path) -> None:
     command = [
         "-c",
-        "import sys; from pathlib import Path; from ferret_core.system.permissions import keep_private as k; ",
+        "import sys; from pathlib import Path; from ferret_core.system.permissions import restrict_home as k; ",
     ]
     command[-1] += "home = Path(sys.argv[1]); k(home); (home / 'new').touch(); (home / 'folder').mkdir()"
     subprocess.run([sys.executable, *command, str(home)], check=True)

@@ -16,6 +16,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.sanitize import shown, shown_json, shown_lines
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_runtime import logging as logs
+from tests import documents
 from tests.security.hostile import EXPERIMENT, NOW, HostileServer, body_reply, json_reply
 
 OBEYED = re.compile(
@@ -61,7 +62,11 @@ def server(tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]) -> Iterator[
     reason = {"code": "quorum.missed", "title": ATTACK, "status": 409, "detail": f"because {ATTACK}", "errors": []}
     stall = {"code": ATTACK, "detail": f"stalled {ATTACK}", "since": NOW}
     hostile.experiment |= {"name": f"trial {ATTACK}", "state": "failed", "error": reason, "stalled": stall}
-    hostile.experiment |= {"algorithm": ATTACK, "dataset": ATTACK, "metrics": {f"loss{ATTACK}": {"last": 1.0}}}
+    hostile.experiment |= {
+        "algorithm": ATTACK,
+        "dataset": ATTACK,
+        "metrics": {f"loss{ATTACK}": {"first": 1.0, "last": 1.0, "best": 1.0}},
+    }
     of = f"/experiments/{EXPERIMENT}"
     rejection = {"participant": ATTACK, "round": 1, "code": ATTACK, "detail": f"refused {ATTACK}", "count": 1}
     seconds = {"seq": 1, "type": f"experiment.{ATTACK}", "data": {"reason": ATTACK}, "time": NOW}
@@ -69,7 +74,9 @@ def server(tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]) -> Iterator[
     stream = "".join(f"data: {json.dumps(event)}\n\n" for event in (seconds, last)).encode()
     left = [body_reply(stream), body_reply(b"", 204)]
     hostile.replies |= {
-        "/experiments": json_reply({"items": [hostile.experiment | {"stalled": ATTACK}], "next_cursor": None}),
+        "/experiments": json_reply(
+            documents.page(documents.listed_experiment(**hostile.experiment) | {"stalled": ATTACK})
+        ),
         f"{of}/rounds": json_reply({"items": [], "next_cursor": None}),
         f"{of}/rejections": json_reply({"items": [rejection], "next_cursor": None}),
         f"{of}/events/stream": lambda handler: left.pop(0)(handler),

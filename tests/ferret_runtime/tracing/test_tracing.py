@@ -184,7 +184,7 @@ def test_a_variable_that_cannot_be_used_is_named(
 OFF = """
 import sys
 import {modules}
-from ferret_db import tracing
+from ferret_runtime import tracing
 before = set(sys.modules)
 tracing.start("ferret-api")
 with tracing.span("fold", tracing.RoundTrace("exp_0", 1, 1)), tracing.received({{}}):

@@ -62,7 +62,7 @@ SITE = """
 import sys
 from pathlib import Path
 
-from ferret_sdk.participant.uploader import Sending
+from ferret_sdk.participant.uploader import Uploader
 from ferret_sdk.participant.spool import Spool
 from ferret_sdk.http.transport import Transport
 
@@ -70,7 +70,7 @@ url, token, folder = sys.argv[1:]
 spool, transport = Spool(Path(folder)), Transport(url, token)
 upload = spool.waiting()
 assert upload is not None
-Sending(transport, spool, lambda upload: None).send(upload)
+Uploader(transport, spool, lambda upload: None).send(upload)
 print(transport.traffic.up)
 """
 
