@@ -79,7 +79,7 @@ class HostileServer:
         id = f"art_{len(self.files):016x}"
         self.files[id] = data
         described = {"name": name, "size": len(data), "digest": digest_bytes(data)}
-        self.artifacts.append(documents.artifact(id=id, round=0, **(described | lies)))
+        self.artifacts.append(documents.artifact(round=0, **({"id": id} | described | lies)))
 
     def replace(self, name: str, change: Callable[[Any], Any]) -> None:
         """The base model's JSON file ``name`` as ``change`` makes it, rightly described."""

@@ -69,8 +69,8 @@ def server(tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]) -> Iterator[
     }
     of = f"/experiments/{EXPERIMENT}"
     rejection = {"participant": ATTACK, "round": 1, "code": ATTACK, "detail": f"refused {ATTACK}", "count": 1}
-    seconds = {"seq": 1, "type": f"experiment.{ATTACK}", "data": {"reason": ATTACK}, "time": NOW}
-    last = {"seq": 2, "type": "experiment.failed", "data": {"error": reason}, "time": NOW}
+    seconds = {"seq": 1, "type": f"experiment.{ATTACK}", "round": None, "data": {"reason": ATTACK}, "time": NOW}
+    last = {"seq": 2, "type": "experiment.failed", "round": None, "data": {"error": reason}, "time": NOW}
     stream = "".join(f"data: {json.dumps(event)}\n\n" for event in (seconds, last)).encode()
     left = [body_reply(stream), body_reply(b"", 204)]
     hostile.replies |= {
@@ -81,7 +81,14 @@ def server(tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]) -> Iterator[
         f"{of}/rejections": json_reply({"items": [rejection], "next_cursor": None}),
         f"{of}/events/stream": lambda handler: left.pop(0)(handler),
         f"{of}/enrolments": json_reply(
-            {"id": "enr_0123456789abcdef", "code": ATTACK, "expires_at": NOW, "command": f"run {ATTACK}"}
+            {
+                "id": "enr_0123456789abcdef",
+                "code": ATTACK,
+                "expires_at": NOW,
+                "command": f"run {ATTACK}",
+                "group": None,
+                "approval": False,
+            }
         ),
         f"{of}:pause": json_reply({"code": "experiment.conflict", "detail": f"no {ATTACK}", "errors": []}, 409),
     }
