@@ -96,3 +96,8 @@ def _point(number: int, value: float) -> Json:
     values = {"value": value, "least": value, "greatest": value, "count": 1, "lost": 0}
     time = f"2026-01-01T00:00:{number:02}Z"
     return {"round": number, "first": number, **values, "time": time, "bytes_up": 100 * number}
+
+
+def receipt(digest: str, size: int, round_number: int = 1) -> Json:
+    """Of an accepted contribution."""
+    return {"digest": digest, "size": size, "round": round_number, "accepted": True}

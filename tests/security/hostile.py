@@ -138,7 +138,7 @@ class HostileServer:
         elif kind == "updates" and int(id) in self.updates:
             body_reply(self.updates[int(id)])(handler)
         else:
-            json_reply({}, 200)(handler)
+            json_reply({"lease_until": NOW}, 200)(handler)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self

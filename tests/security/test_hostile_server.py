@@ -24,6 +24,7 @@ from ferret_sdk.participant import assignment_poll, receipts, round_loop
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.service.run import Run
+from tests import documents
 from tests.refusals import refused
 from tests.security.hostile import EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
 
@@ -228,7 +229,7 @@ def test_the_honest_answers_are_taken(server, home, toy_data) -> None:
 
     def end(handler: Any) -> None:
         server.poll |= {"experiment_state": "completed", "assignment": None}
-        json_reply({"digest": digest_bytes(server.body)})(handler)
+        json_reply(documents.receipt(digest_bytes(server.body), len(server.body)))(handler)
 
     server.replies[CONTRIBUTION] = end
     reports = []
@@ -242,7 +243,7 @@ def ends_after(server: HostileServer, record: LedgerRecord) -> None:
     def end(handler: Any) -> None:
         server.commit(record, UPDATE)
         server.poll |= {"experiment_state": "completed", "assignment": None}
-        json_reply({"digest": digest_bytes(server.body)})(handler)
+        json_reply(documents.receipt(digest_bytes(server.body), len(server.body)))(handler)
 
     server.replies[CONTRIBUTION] = end
 
