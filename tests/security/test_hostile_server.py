@@ -249,7 +249,7 @@ def ends_after(server: HostileServer, record: LedgerRecord) -> None:
 
 
 def test_a_contribution_that_is_acknowledged_and_left_out_is_told(server, home, toy_data, record, caplog) -> None:
-    ends_after(server, record.model_copy(update={"version": 4, "contributions": (("other", "3" * 64),)}))
+    ends_after(server, record.model_copy(update={"contributions": (("other", "3" * 64),), "signatures": ()}))
     participant = Participant.enrol(server.url, "a-code", "clinic", home)
     assert participant.run(toy_data[0], give_up_after=0) == "completed"
     assert "round 1 was committed without this site's contribution" in caplog.text
@@ -268,7 +268,7 @@ def test_a_contribution_in_the_sites_name_that_it_did_not_sign_ends_the_particip
 def test_a_server_that_does_not_show_its_last_record_is_asked_again_by_the_next_run(
     server, home, toy_data, record, caplog
 ) -> None:
-    ends_after(server, record.model_copy(update={"version": 4, "contributions": (("other", "3" * 64),)}))
+    ends_after(server, record.model_copy(update={"contributions": (("other", "3" * 64),), "signatures": ()}))
     server.replies[LEDGER] = json_reply({"code": "experiment.not_found", "detail": "no such experiment"}, 404)
     participant = Participant.enrol(server.url, "a-code", "clinic", home)
     assert participant.run(toy_data[0], give_up_after=0) == "completed"
@@ -478,11 +478,11 @@ def test_a_ledger_that_lies_ends_the_participation(server, join, record, lies, c
 
 
 @pytest.mark.parametrize(
-    "lie", [{"contributions": (("../clinic", "3" * 64),)}, {"contributions": (("clinic", "../memory"),)}]
+    "lie", [{"contributions": [["../clinic", "3" * 64]]}, {"contributions": [["clinic", "../memory"]]}]
 )
 def test_a_record_cannot_name_a_file_of_the_memory_elsewhere(server, join, record, lie) -> None:
-    changed = record.model_copy(update=lie)
-    server.commit(changed, UPDATE)
+    server.commit(record, UPDATE)
+    server.ledger[0]["record"] |= lie
     assert join().code == "server.unexpected"
 
 
