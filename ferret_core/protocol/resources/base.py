@@ -29,7 +29,8 @@ Count = Annotated[int, Field(ge=0, lt=2**31)]
 class Resource(BaseModel):
     """A response of the REST API."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True, extra="ignore")
+    # Built at first use: an API process needs few of them at once, and each takes memory.
+    model_config = ConfigDict(defer_build=True, frozen=True, from_attributes=True, extra="ignore")
 
 
 class Page(Resource, Generic[Item]):
