@@ -63,14 +63,14 @@ def test_the_server_ends_where_a_lone_participant_did(
     if smoothing:
         roughened(replica)
     ended: list[Tensor] = []
-    descend = hiso.descend
+    zeroth_order_steps = hiso.zeroth_order_steps
 
     def watched(model: nn.Module, *arguments: Any) -> Any:
-        done = descend(model, *arguments)
+        done = zeroth_order_steps(model, *arguments)
         ended.append(flat(trainable(model)).clone())
         return done
 
-    monkeypatch.setattr(hiso, "descend", watched)
+    monkeypatch.setattr(hiso, "zeroth_order_steps", watched)
     sent = contribute(replica, clients_of(replica)[0]).sealed.contribution
     before = flat(trainable(replica.model)).clone()
     applied(replica, sent)
