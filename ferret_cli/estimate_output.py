@@ -8,8 +8,7 @@ import numpy as np
 
 from ferret_cli.requirements_check import require_training
 from ferret_core import catalog
-from ferret_core.experiment.estimate import Estimate
-from ferret_core.experiment.estimate import plan as make
+from ferret_core.experiment.estimate import Estimate, estimate
 from ferret_core.models import architecture
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import size
@@ -52,7 +51,7 @@ def digest_of(model: ModelSpec) -> str:
 def summary(spec: ExperimentSpec) -> list[str]:
     """Returns a short plan with its advice, for a specification with its model in a local folder; else nothing."""
     try:
-        plan = make(catalog.resolve(spec), architecture.of_folder(spec.model.source), None, TOKENS, 1.0)
+        plan = estimate(catalog.resolve(spec), architecture.of_folder(spec.model.source), None, TOKENS, 1.0)
     except FerretError:
         return []
     noise = "" if plan.noise is None else f", noise expected {plan.noise.total:.1%} of the weights"

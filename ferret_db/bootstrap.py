@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_core.system.permissions import restrict_home
 from ferret_db import migrate
-from ferret_runtime import file_descriptors, logging, tracing
+from ferret_runtime import file_descriptors, log_setup, tracing
 from ferret_runtime.settings import ServiceSettings
 
 
@@ -28,7 +28,7 @@ def run(serve: Callable[[], None]) -> int:
 
 def prepare(settings: ServiceSettings) -> None:
     """Sets up logging and limits, makes the home private, and refuses a database with another version's schema."""
-    logging.configure(settings.log_level, settings.log_format)
+    log_setup.configure(settings.log_level, settings.log_format)
     file_descriptors.raise_limit()
     restrict_home(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True)  # creates the folder where database and storage are elsewhere

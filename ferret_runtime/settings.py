@@ -21,7 +21,7 @@ from ferret_core.protocol.limits import MAX_LEASE_SECONDS
 from ferret_core.storage import ObjectStore, Storage, open_storage
 from ferret_core.system.untrusted_files import USERS_DATA, Readable
 from ferret_runtime.broker import address
-from ferret_runtime.logging import LogFormat, LogLevel
+from ferret_runtime.log_setup import LogFormat, LogLevel
 
 PREFIX = "FERRET_"
 FROM_FILE = "from_file"

@@ -40,7 +40,7 @@ from ferret_core.datasets._prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.storage import ObjectStore
 from ferret_db import migrate
-from ferret_runtime import logging as logs
+from ferret_runtime import log_setup
 from tests import object_store as s3_server
 from tests import postgresql_server
 
@@ -92,7 +92,7 @@ def no_log_handler_is_left() -> Iterator[None]:
 @pytest.fixture
 def own_logging() -> Iterator[None]:
     """For a test that sets logging up as the service's processes do: the process' own is as before afterwards."""
-    root, quiet = logging.getLogger(), {name: logging.getLogger(name).level for name in logs.TALKATIVE}
+    root, quiet = logging.getLogger(), {name: logging.getLogger(name).level for name in log_setup.TALKATIVE}
     handlers, level = root.handlers[:], root.level
     yield
     logging.captureWarnings(False)

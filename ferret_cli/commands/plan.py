@@ -47,15 +47,14 @@ def plan(
     from ferret_cli.estimate_output import digest_of, lines
     from ferret_cli.output import emit, say
     from ferret_core import catalog
-    from ferret_core.experiment.estimate import document
-    from ferret_core.experiment.estimate import plan as make
+    from ferret_core.experiment.estimate import document, estimate
     from ferret_core.experiment.throughput import measured_flops
     from ferret_core.models import architecture
 
     experiment = catalog.resolve(spec_input.load(file, assignments or (), unset or (), preset))
     spec = experiment.spec
     model = architecture.of_llama(shape) if shape else architecture.of_folder(spec.model.source)
-    found = make(experiment, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
+    found = estimate(experiment, model, examples, tokens, 1e12 * teraflops if teraflops else measured_flops())
     of_model = digest_of(spec.model) if digest else None
     if json:
         emit({**document(found), **({"digest": of_model} if of_model else {})})

@@ -60,7 +60,7 @@ class Estimate(NamedTuple):
     advice: tuple[str, ...]
 
 
-def plan(
+def estimate(
     experiment: ResolvedExperiment, outline: Architecture, examples: int | None, tokens: float, flops: float
 ) -> Estimate:
     """The plan of an experiment.

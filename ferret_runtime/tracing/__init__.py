@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_runtime import logging
+from ferret_runtime import log_setup
 from ferret_runtime.tracing import _environment
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def span(name: str, of: RoundTrace | None = None, kind: Kind = "internal", /, **
         yield _nothing
         return
     about = {**of._asdict(), **attributes} if of else attributes
-    with recorder.span(name, of, kind, about) as (note, ids), logging.bound(**ids):
+    with recorder.span(name, of, kind, about) as (note, ids), log_setup.bound(**ids):
         yield note
 
 

@@ -137,7 +137,7 @@ class Run:
     def round(self, number: int) -> Round:
         return read(Round, self._transport.get(f"{self._path}/rounds/{number}"))
 
-    def inside(self, round: int | None = None) -> RoundUpdate:
+    def update_statistics(self, round: int | None = None) -> RoundUpdate:
         """Returns the update statistics of ``round`` (default: the last committed one).
 
         These are step, noise and weights by block, K_l, and the participants' agreement. Raises ``round.not_found`` and

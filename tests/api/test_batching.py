@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from ferret_api import batching as gathered_module
+from ferret_api import batching
 from ferret_api.batching import MOST, Batcher
 from ferret_core.protocol.errors import FerretError
 
@@ -51,7 +51,7 @@ def test_what_comes_meanwhile_is_worked_on_together() -> None:
 
 def test_batches_follow_each_other_no_closer_than_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes soon after a batch has begun waits for what comes a moment later."""
-    monkeypatch.setattr(gathered_module, "EVERY_SECONDS", 0.5)
+    monkeypatch.setattr(batching, "EVERY_SECONDS", 0.5)
 
     async def one_after_another(work: Work) -> list[int]:
         gathered: Batcher[int, int] = Batcher(work)

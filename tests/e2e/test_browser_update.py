@@ -25,7 +25,7 @@ def projected(served: Served, toy_spec: Callable[..., ExperimentSpec]) -> Any:
 
 
 def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Served, projected: Any) -> None:
-    page, inside = signed_in, projected.inside()
+    page, inside = signed_in, projected.update_statistics()
     page.goto(f"{served.url}/experiments/{projected.id}")
     page.get_by_role("tab", name="Update", exact=True).click()
     shown = page.get_by_test_id("update")
@@ -48,7 +48,7 @@ def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Ser
 
 
 def test_blocks_are_read_by_keys_and_saved(signed_in: Page, served: Served, projected: Any, tmp_path: Path) -> None:
-    page, inside = signed_in, projected.inside(2)
+    page, inside = signed_in, projected.update_statistics(2)
     page.goto(f"{served.url}/experiments/{projected.id}?tab=update&round=2")
     chart = page.get_by_test_id("update-blocks")
     slider = chart.get_by_role("slider")

@@ -15,7 +15,7 @@ from ferret_cli.main import main
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.sanitize import shown, shown_json, shown_lines
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_runtime import logging as logs
+from ferret_runtime import log_setup
 from tests import documents
 from tests.security.hostile import EXPERIMENT, NOW, HostileServer, body_reply, json_reply
 
@@ -129,9 +129,11 @@ def test_the_commands_show_words_as_words(
 
 
 @pytest.mark.parametrize("format", ["text", "json"])
-def test_logs_show_words_as_words(capfd: pytest.CaptureFixture[str], own_logging: None, format: logs.LogFormat) -> None:
-    logs.configure("info", format)
-    with logs.bound(participant=f"clinic {ATTACK}"):
+def test_logs_show_words_as_words(
+    capfd: pytest.CaptureFixture[str], own_logging: None, format: log_setup.LogFormat
+) -> None:
+    log_setup.configure("info", format)
+    with log_setup.bound(participant=f"clinic {ATTACK}"):
         logging.getLogger("site").info("gave up: %s", ATTACK + "\nforged entry")
         try:
             raise ValueError(ATTACK)

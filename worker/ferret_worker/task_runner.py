@@ -14,7 +14,7 @@ from ferret_core.protocol.task_names import TaskName
 from ferret_core.system import untrusted_files
 from ferret_db.engine import task_attempts
 from ferret_db.repositories.workers import WorkerIdentity
-from ferret_runtime import logging as logs
+from ferret_runtime import log_setup
 from ferret_worker import task_span
 from ferret_worker.aggregate import aggregate
 from ferret_worker.coordinate import coordinate
@@ -45,13 +45,13 @@ def perform(
     A ``watchdog`` ends the process if the task does not end.
     """
     settings, database, who = context.settings, context.database, presence.who
-    with presence.at(task, argument), logs.bound(worker=who.id, task=str(task)):
+    with presence.at(task, argument), log_setup.bound(worker=who.id, task=str(task)):
         begin = partial(task_attempts.begin, strikes=settings.task_strikes, gone=settings.gone_seconds)
         subject = database.transact(lambda s: begin(s, task, argument, who), flush=False)
         if subject is None:
             return
         ids = {name: value for name, value in subject._asdict().items() if value is not None}
-        with logs.bound(**ids):
+        with log_setup.bound(**ids):
             with watchdog.over(task, argument, subject.experiment) if watchdog else nullcontext():
                 end = _run(context, task, argument, subject)
             database.transact(lambda s: end(s, task, argument, who), flush=False)

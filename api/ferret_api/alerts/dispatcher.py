@@ -1,7 +1,7 @@
 """Sender of alert messages, which runs in every API process. The process that claims a message sends it.
 
 Workers do not send alerts, since an alert must arrive even if no worker runs. Projects take turns, so a dead address
-delays only messages of its own project.
+delays only the messages of its project.
 """
 
 from __future__ import annotations

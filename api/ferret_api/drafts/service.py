@@ -97,7 +97,7 @@ def _refusal(database: Database, spec: ExperimentSpec, readable: Readable, proje
 def _plan(experiment: ResolvedExperiment, draft: Draft) -> tuple[Estimate | None, FerretError | None]:
     try:
         outline = architecture_cache.of(experiment.spec.model.source, draft.shape)
-        found = planning.plan(experiment, outline, draft.examples, draft.tokens, _flops())
+        found = planning.estimate(experiment, outline, draft.examples, draft.tokens, _flops())
     except FerretError as error:
         return None, error
     return Estimate.model_validate(planning.document(found)), None

@@ -23,7 +23,7 @@ from ferret_db.repositories.experiment_list import ExperimentFilter
 _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table__.columns.keys())
 
 
-class _Beside(NamedTuple):
+class _Related(NamedTuple):
     """Values from other tables for the experiments of one page, by id."""
 
     tags: dict[str, list[str]]
@@ -68,23 +68,23 @@ def _group(group: seed_groups.Group, newest: ListedExperiment) -> ExperimentGrou
 def _items(s: Session, rows: Sequence[tables.Experiment]) -> list[ListedExperiment]:
     ids = [row.id for row in rows]
     sent, left = rounds.bytes_by_experiment(s, ids), time_remaining.seconds_left_of(s, ids)
-    beside = _Beside(tags.of(s, ids), metrics.summary(s, ids), sent, left, experiment_list.bytes_per_upload(s, ids))
-    return [_item(s, row, beside) for row in rows]
+    related = _Related(tags.of(s, ids), metrics.summary(s, ids), sent, left, experiment_list.bytes_per_upload(s, ids))
+    return [_item(s, row, related) for row in rows]
 
 
-def _item(s: Session, row: tables.Experiment, beside: _Beside) -> ListedExperiment:
-    stall, sent = stalls.stall(s, row), beside.sent[row.id]
+def _item(s: Session, row: tables.Experiment, related: _Related) -> ListedExperiment:
+    stall, sent = stalls.stall(s, row), related.sent[row.id]
     return ListedExperiment.model_validate(
         {
             **{name: getattr(row, name) for name in _COLUMNS},
             **_options(row.spec),
-            "tags": beside.tags[row.id],
+            "tags": related.tags[row.id],
             "stalled": stall and stall.code,
-            "metrics": beside.metrics[row.id],
+            "metrics": related.metrics[row.id],
             "bytes_up": sent.up,
             "bytes_down": sent.down,
-            "bytes_per_upload": beside.uploads.get(row.id),
-            "estimated_seconds_left": None if stall else beside.left.get(row.id),
+            "bytes_per_upload": related.uploads.get(row.id),
+            "estimated_seconds_left": None if stall else related.left.get(row.id),
         }
     )
 

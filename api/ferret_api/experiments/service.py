@@ -17,8 +17,8 @@ from ferret_core.rounds import early_stopping
 from ferret_core.system.untrusted_files import Readable
 from ferret_db import tables
 from ferret_db.database import Database
-from ferret_db.engine import early_stopping as early
 from ferret_db.engine import lifecycle, stalls
+from ferret_db.engine.early_stopping import ranked
 from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
 
 _COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "spec"}
@@ -112,7 +112,7 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
             **columns,
             "tags": tags.of(s, [row.id])[row.id],
             "stalled": stalls.stall(s, row),
-            "best": best[0]._asdict() if (best := early.ranked(s, row)) else None,
+            "best": best[0]._asdict() if (best := ranked(s, row)) else None,
             "better": early_stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
             "metrics": curves,
             "bytes_up": sent.up,

@@ -13,7 +13,7 @@ from ferret_api.http.errors import problem
 from ferret_api.http.security_headers import with_security_headers
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
-from ferret_runtime import logging as logs
+from ferret_runtime import log_setup
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class RequestScope:
             return
         request = Request(scope)
         request.state.request_id = request_id = _request_id(request)
-        with logs.bound(request=request_id):
+        with log_setup.bound(request=request_id):
             await self._answer(request, request_id, receive, send)
 
     async def _answer(self, request: Request, request_id: str, receive: Receive, send: Send) -> None:

@@ -81,7 +81,7 @@ def revoke_group(
 class Found(NamedTuple):
     """The next step of a ``participant``, read from the database.
 
-    ``rest`` is the remaining time in seconds of its own earlier lease, or of one taken just now; None without work."""
+    ``rest`` is the remaining time of the lease in seconds, earlier or new; None without work."""
 
     participant: Identity
     tag: PollTag

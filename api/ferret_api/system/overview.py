@@ -24,8 +24,7 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import Queue
 from ferret_db import clock, migrate
 from ferret_db.database import Database
-from ferret_db.repositories import backlog as queues
-from ferret_db.repositories import experiments, service_clock, workers
+from ferret_db.repositories import backlog, experiments, service_clock, workers
 from ferret_db.size import size
 
 
@@ -43,8 +42,8 @@ def look(context: Context, database: Database, parts: Readiness) -> System:
             storage=StorageStatus(kind=urlsplit(context.settings.storage_url).scheme, place=str(context.storage)),
             disk=Disk(total=used.total, free=used.free),
             queues=_queues(s, messages),
-            unsent=Backlog.model_validate(queues.unsent(s)),
-            given_up=queues.given_up(s),
+            unsent=Backlog.model_validate(backlog.unsent(s)),
+            given_up=backlog.given_up(s),
             experiments=dict.fromkeys(ExperimentState, 0) | experiments.count_by_state(s),
             workers=_workers(s),
         )
@@ -59,7 +58,7 @@ def _queues(s: Session, messages: dict[Queue, int] | None) -> list[QueueStatus]:
     alive, sent = workers.counts(s), messages or dict.fromkeys(Queue)
     return [
         QueueStatus(queue=queue, workers=alive[queue], messages=sent[queue], **backlog._asdict())
-        for queue, backlog in queues.backlogs(s).items()
+        for queue, backlog in backlog.backlogs(s).items()
     ]
 
 

@@ -35,5 +35,5 @@ def get_round_update(
     The service computes them from the contributions. Requires the role viewer.
     """
     with caller.database.read() as s:
-        found = service.inside(s, experiment_id, number)
+        found = service.get(s, experiment_id, number)
     return tagged(found, if_none_match)

@@ -26,7 +26,7 @@ from ferret_core.protocol.states import RoundState
 from ferret_db.repositories import experiments, participants, rounds, update_statistics
 
 
-def inside(s: Session, experiment_id: str, number: int) -> RoundUpdate:
+def get(s: Session, experiment_id: str, number: int) -> RoundUpdate:
     """Returns the statistics; raises ``round.not_found`` and ``round.uncommitted``."""
     experiment = experiments.get(s, experiment_id)
     state = rounds.summary(s, experiment_id, number).round.state

@@ -8,7 +8,7 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation.projection_noise import ADVISED, MOST
-from ferret_core.experiment.estimate import Estimate, document, plan
+from ferret_core.experiment.estimate import Estimate, document, estimate
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
@@ -18,7 +18,7 @@ SPEED = 1e12
 
 
 def planned(spec: ExperimentSpec, model: architecture.Architecture | None = None) -> Estimate:
-    return plan(catalog.resolve(spec), model or architecture.of_folder(spec.model.source), None, 64, SPEED)
+    return estimate(catalog.resolve(spec), model or architecture.of_folder(spec.model.source), None, 64, SPEED)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation.projection_noise import ADVISED
-from ferret_core.experiment.estimate import plan
+from ferret_core.experiment.estimate import estimate
 from ferret_core.experiment.presets import PRESETS, apply_preset
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
@@ -37,7 +37,7 @@ def resolved(tree: dict[str, Any]) -> catalog.ResolvedExperiment:
 def test_a_preset_drowns_no_model(name: str, shape: str) -> None:
     experiment = resolved(apply_preset(document(), name).document)
     model = architecture.of_folder("ferret_core/sample/model") if shape == "demo" else architecture.of_llama(shape)
-    told = plan(experiment, model, None, 256, 1e12)
+    told = estimate(experiment, model, None, 256, 1e12)
     assert told.noise is not None
     assert told.noise.total < ADVISED
     assert experiment.spec.algorithm.options["guard"]

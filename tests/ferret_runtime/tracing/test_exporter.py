@@ -14,8 +14,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from ferret_runtime import logging as logs
-from ferret_runtime import tracing
+from ferret_runtime import log_setup, tracing
 from ferret_runtime.tracing import _exporter
 from tests.otlp_collector import Collector
 
@@ -29,7 +28,7 @@ MANY = 5_000
 def test_work_goes_on_and_the_process_ends(
     hangs: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, own_logging: None
 ) -> None:
-    logs.configure("info", "text")
+    log_setup.configure("info", "text")
     with ExitStack() as stack:
         collector = stack.enter_context(Collector(hangs=True)) if hangs else None
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url if collector else NOBODY)

@@ -15,8 +15,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ferret_core.protocol.errors import Exit, FerretError
-from ferret_runtime import logging as logs
-from ferret_runtime import tracing
+from ferret_runtime import log_setup, tracing
 from ferret_runtime.tracing import RoundTrace
 from tests.otlp_collector import Collector, Seen
 from tests.refusals import refused
@@ -91,7 +90,7 @@ def test_logs_have_the_ids_while_a_span_is_active(
     sent: Sent, monkeypatch: pytest.MonkeyPatch, own_logging: None
 ) -> None:
     monkeypatch.setattr(sys, "stderr", written := io.StringIO())
-    logs.configure("info", "json")
+    log_setup.configure("info", "json")
 
     def act() -> None:
         with tracing.span("aggregate", ROUND), tracing.span("fold"):

@@ -42,12 +42,12 @@ def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker,
     assert digest_bytes(run.update(2)) == ledger[1].record["update"]
     assert list(run.ledger(after=2)) == []
 
-    inside, alone = run.inside(), simulate(spec).rounds[2].statistics
-    assert inside.round == 2
-    assert sum(inside.sizes) == sum(math.prod(shape) for shape in run.experiment.shapes.values())
-    assert inside.step == pytest.approx(alone.step, rel=1e-3)
-    assert inside.weight_noise.percent > 0
-    assert run.inside(1).step != inside.step
+    statistics, alone = run.update_statistics(), simulate(spec).rounds[2].statistics
+    assert statistics.round == 2
+    assert sum(statistics.sizes) == sum(math.prod(shape) for shape in run.experiment.shapes.values())
+    assert statistics.step == pytest.approx(alone.step, rel=1e-3)
+    assert statistics.weight_noise.percent > 0
+    assert run.update_statistics(1).step != statistics.step
 
     folder = run.export(tmp_path / "tuned")
     model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True)

@@ -11,8 +11,7 @@ import redis
 
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
-from ferret_runtime import logging as logs
-from ferret_runtime import tracing
+from ferret_runtime import log_setup, tracing
 from ferret_runtime.broker import redis_client
 from ferret_worker import celery_process
 from ferret_worker.celery import Request, create_celery, message_headers
@@ -75,7 +74,7 @@ class Playground:
         with (
             tracing.received(message_headers()),
             tracing.span("answer", None, "consumer"),
-            logs.bound(worker=self._presence.who.id, task=str(TaskName.ANSWER)),
+            log_setup.bound(worker=self._presence.who.id, task=str(TaskName.ANSWER)),
         ):
             try:
                 question = asker.question()

@@ -13,8 +13,8 @@ from contextvars import copy_context
 
 import pytest
 
-from ferret_runtime import logging as logs
-from ferret_runtime.logging import LogFormat
+from ferret_runtime import log_setup
+from ferret_runtime.log_setup import LogFormat
 
 Logged = Callable[[LogFormat, Callable[[], None]], list[str]]
 
@@ -25,7 +25,7 @@ def logged(monkeypatch: pytest.MonkeyPatch, own_logging: None) -> Logged:
 
     def run(format: LogFormat, act: Callable[[], None]) -> list[str]:
         monkeypatch.setattr(sys, "stderr", written := io.StringIO())
-        logs.configure("info", format)
+        log_setup.configure("info", format)
         act()
         return written.getvalue().splitlines()
 
@@ -34,7 +34,10 @@ def logged(monkeypatch: pytest.MonkeyPatch, own_logging: None) -> Logged:
 
 def test_a_line_of_json_carries_the_ids_that_are_bound(logged: Logged) -> None:
     def act() -> None:
-        with logs.bound(worker="aggregate-1", task="ferret.aggregate"), logs.bound(experiment="exp_1", round=3):
+        with (
+            log_setup.bound(worker="aggregate-1", task="ferret.aggregate"),
+            log_setup.bound(experiment="exp_1", round=3),
+        ):
             logging.getLogger("celery.worker").info("received %s", "a task")
         logging.getLogger("ferret").warning("idle")
 
@@ -54,7 +57,7 @@ def test_a_line_of_json_carries_the_ids_that_are_bound(logged: Logged) -> None:
 
 def test_text_is_for_people(logged: Logged) -> None:
     def act() -> None:
-        with logs.bound(request="abcdef12"):
+        with log_setup.bound(request="abcdef12"):
             logging.getLogger("ferret_api").info("all of %s", "it")
 
     (line,) = logged("text", act)
@@ -84,7 +87,7 @@ def test_below_the_level_and_of_the_talkative_nothing_is_logged(logged: Logged) 
 
 def test_a_thread_that_is_given_the_context_logs_under_its_ids(logged: Logged) -> None:
     def act() -> None:
-        with logs.bound(experiment="exp_1"):
+        with log_setup.bound(experiment="exp_1"):
             thread = threading.Thread(target=copy_context().run, args=(logging.getLogger("lease").info, "extended"))
             thread.start()
             thread.join()
