@@ -1,4 +1,4 @@
-"""Reads what a server answers as one of the models of ``ferret_core.protocol``."""
+"""Reads the responses of a server as models of ``ferret_core.protocol``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read(kind: type[Model], value: Any) -> Model:
-    """``value``, which a server has sent, as a ``kind``; ``server.unexpected`` names the fields that are wrong."""
+    """Returns ``value``, sent by a server, as a ``kind``. Raises ``server.unexpected`` with the wrong fields."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:
