@@ -48,7 +48,7 @@ def test_an_alert_is_added_tried_and_removed(cli: Cli, failing: Receiver) -> Non
     off = cli("alert", "disable", alert["id"], "--json")
     assert (off.returncode, json.loads(off.stdout)["enabled"]) == (0, False)
     assert "disabled" in cli("alert", "list").stdout
-    assert "is told again" in cli("alert", "enable", alert["id"]).stderr
+    assert "receives messages again" in cli("alert", "enable", alert["id"]).stderr
     assert cli("alert", "remove", alert["id"]).returncode == 0
     gone = cli("alert", "remove", alert["id"])
     assert (gone.returncode, "ferret alert list" in gone.stderr) == (3, True)
