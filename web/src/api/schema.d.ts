@@ -127,7 +127,7 @@ export interface paths {
          * List Experiment Groups
          * @description Lists groups of experiments that differ only in name and seed. Requires the role viewer.
          *
-         *     The filters are those of `list_experiments`. The sort key of a group is the mean of a metric, the sum of bytes, the
+         *     Takes the filters of `list_experiments`. The sort key of a group is the mean of a metric, the sum of bytes, the
          *     latest of its times, and for other columns the smallest value of its experiments. To list a group's experiments,
          *     call `list_experiments` with the group's key as `seed_group` and the same filters.
          */
