@@ -125,7 +125,7 @@ def participant_rows(participants: Iterable[Participant]) -> Iterator[Row]:
             f"{found.created_at:%Y-%m-%d %H:%M}",
             f"{found.seen_at:%Y-%m-%d %H:%M}",
             revoked,
-            found.revoked_for,
+            found.revocation_reason,
         )
 
 

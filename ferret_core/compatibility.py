@@ -52,9 +52,9 @@ RULES = (
         lambda it: (
             it.spec.stopping.patience is not None
             and it.spec.stopping.metric != "eval_loss"
-            and not it.spec.evaluation.generate
+            and not it.spec.evaluation.generate_examples
         ),
-        "answers are generated for it: set evaluation.generate to at least 1, or judge by eval_loss",
+        "answers are generated for it: set evaluation.generate_examples to at least 1, or judge by eval_loss",
     ),
     Rule(
         "server.average_from",
@@ -99,8 +99,8 @@ TEAM = (
         f"looks at whole gradients: choose another, or {ALONE}",
     ),
     Rule(
-        "algorithm.local.in_backward",
-        lambda it: it.traits.first_order is not None and it.traits.first_order.in_backward,
+        "algorithm.local.optimizer_in_backward",
+        lambda it: it.traits.first_order is not None and it.traits.first_order.optimizer_in_backward,
         f"a team steps after the backward pass: set it to false, or {ALONE}",
     ),
     Rule("model.dtype", lambda it: it.spec.model.dtype != "float32", 'a team holds fp32 weights: choose "float32"'),
@@ -108,7 +108,7 @@ TEAM = (
     Rule("server.momentum", lambda it: it.spec.server.momentum, f"{PLAIN}: set it to 0, or {ALONE}"),
     Rule(
         "robust.rule",
-        lambda it: it.spec.robust.rule == "agree",
+        lambda it: it.spec.robust.rule == "cosine_filter",
         f"compares whole updates: choose another rule, or {ALONE}",
     ),
 )
@@ -119,7 +119,7 @@ FILES = (
     Rule("server.optimizer", lambda it: it.spec.server.optimizer != "sgd", "keeps moments of every weight"),
     Rule("server.momentum", lambda it: it.spec.server.momentum, "keeps a moment of every weight"),
     Rule("server.average", lambda it: it.spec.server.average != "none", "keeps a mean of every weight"),
-    Rule("robust.rule", lambda it: it.spec.robust.rule == "agree", "compares whole updates"),
+    Rule("robust.rule", lambda it: it.spec.robust.rule == "cosine_filter", "compares whole updates"),
 )
 """Rules for weights in files. Nothing is refused: the weights stay in memory."""
 

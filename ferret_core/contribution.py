@@ -64,7 +64,7 @@ def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, sh
         algorithm=experiment.spec.algorithm.name,
         base_digest=task.base_digest,
         examples=discretion.counted(len(client.shard)),
-        metrics=discretion.reported({**update.metrics, "truncated": float(client.shard.truncated)}),
+        metrics=discretion.reported({**update.metrics, "truncated_examples": float(client.shard.truncated)}),
         **update.columns,
     )
     contribution = Contribution(meta, update.arrays)

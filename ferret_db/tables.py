@@ -155,13 +155,13 @@ class Experiment(Base, kw_only=True):
     experiment it names may be gone. ``name`` is the current display name; ``spec`` keeps the submitted one, since the
     ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is a
     ``ferret_core.rounds.early_stopping.EarlyStop`` if it ended before its last round; evaluations of rounds up to
-    ``patience_since`` do not count towards the next. ``stall_told_at`` is when its stall was reported.
+    ``patience_from_round`` do not count towards the next. ``stall_alerted_at`` is when its stall was reported.
     """
 
     __tablename__ = "experiments"
     __table_args__ = (
         Index(None, "created_at", "id"),
-        Index(None, "state", "real_participants", "created_at"),
+        Index(None, "state", "edge_participants", "created_at"),
         Index(None, "seed_group"),
         UniqueConstraint("project", "idempotency_key"),
     )
@@ -179,23 +179,23 @@ class Experiment(Base, kw_only=True):
     dataset: Mapped[str]
     error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
     stopped: Mapped[dict[str, Any] | None] = mapped_column(default=None)
-    patience_since: Mapped[int] = mapped_column(default=0)
+    patience_from_round: Mapped[int] = mapped_column(default=0)
     idempotency_key: Mapped[str | None] = mapped_column(default=None)
     idempotency_digest: Mapped[str | None] = mapped_column(default=None)
     rounds: Mapped[int]
     round: Mapped[int] = mapped_column(default=0)
     participants: Mapped[int]
-    real_participants: Mapped[int] = mapped_column(default=0)
+    edge_participants: Mapped[int] = mapped_column(default=0)
     base_digest: Mapped[str | None] = mapped_column(default=None)
     digest: Mapped[str | None] = mapped_column(default=None)
     shapes: Mapped[dict[str, list[int]] | None] = mapped_column(default=None)
-    event_seq: Mapped[int] = mapped_column(default=0)
+    last_event_seq: Mapped[int] = mapped_column(default=0)
     cloned_from: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     started_at: Mapped[datetime | None] = mapped_column(default=None)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
     archived_at: Mapped[datetime | None] = mapped_column(default=None)
-    stall_told_at: Mapped[datetime | None] = mapped_column(default=None)
+    stall_alerted_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class ExperimentTag(Base, kw_only=True):
@@ -214,8 +214,8 @@ class Round(Base, kw_only=True):
     database's.
 
     ``population`` names the real participants that a round is drawn from while it opens. ``bytes_up`` and
-    ``bytes_down`` are sums over the round's participants. ``needed`` contributions close the round early if it has more
-    assignments. ``seconds_left`` to the deadline are stored while the experiment is paused.
+    ``bytes_down`` are sums over the round's participants. ``required_contributions`` close the round early if it has more
+    assignments. ``paused_seconds_left`` to the deadline are stored while the experiment is paused.
     """
 
     __tablename__ = "rounds"
@@ -229,11 +229,11 @@ class Round(Base, kw_only=True):
     version: Mapped[int] = mapped_column(default=1)
     base_digest: Mapped[str]
     digest: Mapped[str | None] = mapped_column(default=None)
-    frozen_digest: Mapped[str | None] = mapped_column(default=None)
+    contributions_digest: Mapped[str | None] = mapped_column(default=None)
     opened_at: Mapped[datetime]
     deadline_at: Mapped[datetime]
-    seconds_left: Mapped[float | None] = mapped_column(default=None)
-    needed: Mapped[int | None] = mapped_column(default=None)
+    paused_seconds_left: Mapped[float | None] = mapped_column(default=None)
+    required_contributions: Mapped[int | None] = mapped_column(default=None)
     population: Mapped[list[str] | None] = mapped_column(default=None)
     frozen_at: Mapped[datetime | None] = mapped_column(default=None)
     committed_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -398,7 +398,7 @@ class Event(Base, kw_only=True):
 class OutboxMessage(Base, kw_only=True):
     """A call of a task, stored with the change that needs it.
 
-    It waits, is at the broker since ``sent_at``, and with a worker since ``taken_at``. Repeated after that, it waits
+    It waits, is at the broker since ``sent_at``, and with a worker since ``received_at``. Repeated after that, it waits
     again.
     """
 
@@ -407,7 +407,7 @@ class OutboxMessage(Base, kw_only=True):
         UniqueConstraint("task", "argument"),
         Index(None, "experiment_id", "queue"),
         Index(None, "sent_at"),
-        Index(None, "taken_at"),
+        Index(None, "received_at"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
@@ -417,7 +417,7 @@ class OutboxMessage(Base, kw_only=True):
     experiment_id: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     sent_at: Mapped[datetime | None] = mapped_column(init=False, default=None)
-    taken_at: Mapped[datetime | None] = mapped_column(init=False, default=None)
+    received_at: Mapped[datetime | None] = mapped_column(init=False, default=None)
     attempts: Mapped[int] = mapped_column(init=False, default=0)
 
 
@@ -425,21 +425,21 @@ class TaskRun(Base, kw_only=True):
     """A task that has begun and not yet succeeded: counted before it runs, so that one that kills its worker counts.
 
     ``worker`` is the one working on it, empty after a failure. ``error`` is the last failure, empty if the worker
-    vanished. After ``dead_at`` it is not run again. ``called_again``: another message for it arrived meanwhile, to be
-    sent again when it ends.
+    vanished. After ``given_up_at`` it is not run again. ``reschedule_requested``: another message for it arrived
+    meanwhile, to be sent again when it ends.
     """
 
     __tablename__ = "task_runs"
-    __table_args__ = (Index(None, "dead_at"),)
+    __table_args__ = (Index(None, "given_up_at"),)
 
     task: Mapped[TaskName] = mapped_column(primary_key=True)
     argument: Mapped[str] = mapped_column(primary_key=True)
     experiment_id: Mapped[str | None] = mapped_column(default=None)
     attempts: Mapped[int] = mapped_column(default=1)
     worker: Mapped[str | None] = mapped_column(default=None)
-    called_again: Mapped[bool] = mapped_column(default=False)
+    reschedule_requested: Mapped[bool] = mapped_column(default=False)
     error: Mapped[dict[str, Any] | None] = mapped_column(default=None)
-    dead_at: Mapped[datetime | None] = mapped_column(default=None)
+    given_up_at: Mapped[datetime | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     updated_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow(), onupdate=utcnow())
 
@@ -465,19 +465,19 @@ class Worker(Base, kw_only=True):
 
 
 class ServiceClock(Base, kw_only=True):
-    """The service as a whole, in one row, kept by the process that sweeps, ``holder``.
+    """The service as a whole, in one row, renewed by the ``leader``, the process that sweeps.
 
-    At ``ticked_at``, with tick number ``ticks``, the service's time was ``time_at``. The broker has been silent since
+    At ``renewed_at``, in ``epoch``, the service's time was ``service_time``. The broker has been silent since
     ``broker_silent_since``.
     """
 
     __tablename__ = "service"
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, default=1)
-    holder: Mapped[str | None]
-    ticks: Mapped[int] = mapped_column(default=1)
-    ticked_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
-    time_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    leader: Mapped[str | None]
+    epoch: Mapped[int] = mapped_column(default=1)
+    renewed_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+    service_time: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     broker_silent_since: Mapped[datetime | None] = mapped_column(default=None)
 
 
@@ -509,7 +509,7 @@ class Participant(Base, kw_only=True):
     public_key: Mapped[str | None] = mapped_column(default=None)
     pending: Mapped[bool] = mapped_column(default=False)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)
-    revoked_for: Mapped[str | None] = mapped_column(default=None)
+    revocation_reason: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
     seen_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
 

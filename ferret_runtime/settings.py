@@ -110,7 +110,7 @@ class ServiceSettings(BaseSettings):
     s3_cache_bytes: int = Field(
         default=64 << 30, ge=0, description="Maximum bytes of the copies; the least recently used are deleted"
     )
-    roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
+    data_roots: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split), AfterValidator(_absolute_all)] = Field(
         default_factory=lambda data: (data["home"] / USERS_DATA, sample.model_path().parent),
         description="Folders, separated by colons, of data and models named in specifications. "
         "Within home only its folder data is readable, whatever is set here",
@@ -146,7 +146,7 @@ class ServiceSettings(BaseSettings):
         """Returns the files that specifications may name."""
         storage = urlsplit(self.storage_url)
         folders = (Path(unquote(storage.path)),) if storage.scheme == "file" else ()
-        return Readable(self.roots, self.home, (*folders, self.s3_cache))
+        return Readable(self.data_roots, self.home, (*folders, self.s3_cache))
 
     def open_storage(self) -> Storage:
         """Opens the storage at ``storage_url``."""

@@ -29,7 +29,7 @@ def main() -> None:
             **tree,
             "rounds": 3,
             "algorithm": {"name": name, "local": LOCAL},
-            "evaluation": {"examples": 4, "generate": 0},
+            "evaluation": {"examples": 4, "generate_examples": 0},
         }
         chosen["model"] = {"source": str((EXAMPLES / tree["model"]["source"]).resolve())}
         chosen["dataset"] = {**tree["dataset"], "train": str(EXAMPLES / tree["dataset"]["train"])}

@@ -6,7 +6,7 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read by huggingface_hub when it is imported
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("FERRET_ROOTS", "/")  # tests have their files anywhere
+os.environ.setdefault("FERRET_DATA_ROOTS", "/")  # tests have their files anywhere
 os.environ.setdefault("FERRET_MIN_PARTICIPANTS", "1")  # and few participants
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch, here and in the processes that tests start
 
@@ -235,7 +235,7 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
         local = {"learning_rate": 1e-2, "steps": 4, "batch_size": 4, "accumulation": 1}
         adam = {"optimizer": "adam"} if algorithm == "ferret" else {}
         # Its weights are small random numbers that mean nothing, so noise cannot spoil them.
-        unguarded = {"guard": False} if algorithm == "ferret" else {}
+        unguarded = {"refuse_noisy_rounds": False} if algorithm == "ferret" else {}
         spec = {
             "name": "toy",
             "seed": 5,
@@ -244,7 +244,7 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
             "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
             "participants": {"simulated": 3},
             "algorithm": {"name": algorithm, "local": {**adam, **local}, **unguarded, **(options or {})},
-            "evaluation": {"examples": 10, "generate": 4, "max_new_tokens": 8},
+            "evaluation": {"examples": 10, "generate_examples": 4, "max_new_tokens": 8},
         }
         return ExperimentSpec.model_validate(spec | changes)
 
@@ -277,7 +277,7 @@ def one_bad_client(toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
         dataset={"name": "jsonl", "train": str(tmp_path / "train.jsonl"), "test": str(tmp_path / "test.jsonl")},
         participants={"simulated": 4},
         round={"quorum": 0.5},
-        evaluation={"examples": 4, "generate": 2, "max_new_tokens": 8},
+        evaluation={"examples": 4, "generate_examples": 2, "max_new_tokens": 8},
     )
 
 

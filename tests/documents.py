@@ -50,7 +50,7 @@ def round_(number: int = 1, **changes: Any) -> Json:
         "base_digest": "0" * 64,
         "digest": None,
         "participants": 3,
-        "needed": None,
+        "required_contributions": None,
         "accepted": 3,
         "rejected": 0,
         "bytes_up": 0,

@@ -67,7 +67,7 @@ class start:
             | {
                 "FERRET_THREADS": "1",
                 "FERRET_EXPECTED_PARTICIPANTS": "40",
-                "FERRET_ROOTS": "/",
+                "FERRET_DATA_ROOTS": "/",
                 "FERRET_MIN_PARTICIPANTS": "1",
             }
             | {"FERRET_ALERT_NETWORKS": "127.0.0.0/8"}

@@ -299,7 +299,7 @@ def _identify(context: Context, bearer: HTTPAuthorizationCredentials | None) -> 
 
 
 def _refused(participant: tables.Participant) -> FerretError:
-    reason = f": {participant.revoked_for}" if participant.revoked_for else ""
+    reason = f": {participant.revocation_reason}" if participant.revocation_reason else ""
     return FerretError(
         "participant.refused",
         f"{participant.display_name} was not approved for {participant.experiment_id}{reason}; nothing was taken from "
@@ -308,7 +308,7 @@ def _refused(participant: tables.Participant) -> FerretError:
 
 
 def _revoked(participant: tables.Participant) -> FerretError:
-    reason = f": {participant.revoked_for}" if participant.revoked_for else ""
+    reason = f": {participant.revocation_reason}" if participant.revocation_reason else ""
     return FerretError(
         "participant.revoked",
         f"{participant.display_name} was removed from {participant.experiment_id}{reason}; what was accepted from it "

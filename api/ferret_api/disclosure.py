@@ -21,7 +21,7 @@ def require(s: Session, reader: Reader, experiment: Experiment, round: int, leas
     count. The experiment's participants may download every round, since they need all updates to follow the model.
     Round 0 is the base model, which holds no contributions.
     """
-    if reader.is_participant or not experiment.real_participants or round == 0:
+    if reader.is_participant or not experiment.edge_participants or round == 0:
         return
     count = _real(experiment, ledger.get(s, experiment.id, round).record)
     if count < least:

@@ -104,9 +104,9 @@ def one_round(experiment: ExperimentSpec) -> ExperimentSpec:
         raise FerretError.of_field("spec.invalid", "algorithm.name", experiment.algorithm.name, message)
     tree = catalog.resolve(experiment).spec.model_dump(mode="json")
     tree["rounds"] = 1
-    tree["server"] |= {"step": "guard", "rise": FOLLOWED, "development": DEVELOPMENT}
+    tree["server"] |= {"step_guard": True, "max_loss_rise": FOLLOWED, "development_examples": DEVELOPMENT}
     tree["participants"]["edge"] = 0
-    tree["algorithm"]["guard"] = False
+    tree["algorithm"]["refuse_noisy_rounds"] = False
     return ExperimentSpec.model_validate(tree)
 
 

@@ -2,7 +2,7 @@
 
 Ten simulated clients, two of them hostile, on the demo's tasks with its model and, where the environment names
 ``MODEL``, ``GSM8K_TRAIN`` and ``GSM8K_TEST``, on GSM8K; by Ferret's one-bit coordinates and by FedAvg, with
-the default ``robust.rule`` and with ``agree``, which the bounds are for. The document holds ``machine`` and
+the default ``robust.rule`` and with ``cosine_filter``, which the bounds are for. The document holds ``machine`` and
 ``runs``:
 
     dataset, algorithm, attack   ``none``: the two take no part
@@ -37,10 +37,10 @@ HOSTILE = frozenset({"client-003", "client-007"})
 CLEAN = "none"
 A_LITTLE = "a little is enough"
 BOUNDS = {"over_clean": Bound("<=", 0.05), "failed": Bound("<=", 0)}
-RULES = ("clip", "agree")
+RULES = ("clip", "cosine_filter")
 COLUMNS = ("dataset", "algorithm", "attack", "rule", "first", "loss", "over_clean", "clipped", "refused", "failed")
 ALGORITHMS: dict[str, dict[str, Any]] = {
-    "ferret": {"name": "ferret", "basis": "G", "K": 65_536, "allocation": "optimal", "guard": False},
+    "ferret": {"name": "ferret", "basis": "G", "K": 65_536, "allocation": "optimal", "refuse_noisy_rounds": False},
     "fedavg": {"name": "fedavg"},
 }
 
@@ -61,7 +61,7 @@ class Benchmark:
             "bounds": against(
                 BOUNDS,
                 {
-                    "over_clean": max(run["over_clean"] or 0.0 for run in runs if run["rule"] == "agree"),
+                    "over_clean": max(run["over_clean"] or 0.0 for run in runs if run["rule"] == "cosine_filter"),
                     "failed": float(sum(run["failed"] is not None for run in runs)),
                 },
             ),
@@ -134,7 +134,7 @@ def _spec(base: Mapping[str, Any], options: Mapping[str, Any], rounds: int, rule
             "round": {"quorum": 0.5},
             "robust": {"rule": rule},
             "algorithm": {**options, "local": base["local"]},
-            "evaluation": {"every": rounds, "examples": 128, "generate": 0},
+            "evaluation": {"every": rounds, "examples": 128, "generate_examples": 0},
             **rest,
         }
     )

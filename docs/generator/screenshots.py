@@ -63,7 +63,7 @@ def _served(home: Path) -> Generator[tuple[str, str]]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "ferret_cli", "serve", "--home", str(home), "--port", str(port)]
     roots = os.pathsep.join((str(home), str(sample.model_path())))
-    environment = os.environ | {"FERRET_ROOTS": roots, "FERRET_EXPECTED_PARTICIPANTS": "40"}
+    environment = os.environ | {"FERRET_DATA_ROOTS": roots, "FERRET_EXPECTED_PARTICIPANTS": "40"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         url = process.stdout.readline().partition("/#")[0]

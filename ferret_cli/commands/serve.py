@@ -22,7 +22,7 @@ def serve(
         typer.Option(
             "--root",
             help="Additional folder from which experiments may read data and models, like the current "
-            "one; repeatable. More in FERRET_ROOTS.",
+            "one; repeatable. More in FERRET_DATA_ROOTS.",
             file_okay=False,
         ),
     ] = None,

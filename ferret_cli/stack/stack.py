@@ -146,7 +146,7 @@ def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) ->
         "FERRET_HOST": plan.host,
         "FERRET_PORT": str(plan.port),
         "FERRET_THREADS": os.environ.get("FERRET_THREADS") or str(_threads(plan.workers)),
-        "FERRET_ROOTS": os.pathsep.join(str(root) for root in _roots(plan)),
+        "FERRET_DATA_ROOTS": os.pathsep.join(str(root) for root in _roots(plan)),
         "PYTHONUNBUFFERED": "1",
     }
     if plan.certificate:
@@ -183,7 +183,7 @@ def _roots(plan: Plan) -> list[Path]:
     """Returns the plan's and the configured folders; by default home's folder for data, the demo, and the current
     folder.
     """
-    if given := os.environ.get("FERRET_ROOTS"):
+    if given := os.environ.get("FERRET_DATA_ROOTS"):
         return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
     here = Path.cwd()
     own = [] if here == Path(here.anchor) else [here]  # a service manager starts it in /, which is everything

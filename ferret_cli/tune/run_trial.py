@@ -108,7 +108,9 @@ def measured(line: RoundLine, metric: str) -> float | None:
     """
     value = line.metrics.get(metric)
     if value is None and line.number == 0:
-        message = "is not measured: Rouge-L needs evaluation.generate, exact match answers that end in a number"
+        message = (
+            "is not measured: Rouge-L needs evaluation.generate_examples, exact match answers that end in a number"
+        )
         raise FerretError.of_field("request.invalid", "tune.metric", metric, message)
     if value is not None and not math.isfinite(value):
         raise FerretError("training.non_finite", f"{metric} is {value} after round {line.number}")

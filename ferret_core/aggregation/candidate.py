@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core.aggregation.loss_guard import LossGuard, explosion_limit
+from ferret_core.aggregation.loss_guard import LossGuard, divergence_limit
 from ferret_core.aggregation.selection import Selection
 from ferret_core.models.parameters import finite
 from ferret_core.protocol.errors import FerretError
@@ -46,13 +46,13 @@ class CandidateBuilder:
         self._guard = guard
         if guard is not None:
             self.loss_before = guard.loss_of(replica.digest, replica.model)
-            self.loss_limit = explosion_limit(self.loss_before, replica.spec.robust.explosion)
+            self.loss_limit = divergence_limit(self.loss_before, replica.spec.robust.max_loss_ratio)
 
     def build(self, selection: Selection) -> Candidate:
         """Builds a candidate from the selected contributions; with a step guard, also measures the loss at half of the
         step.
         """
-        return self._build(selection, (), measure_half=self.replica.spec.server.guards_step)
+        return self._build(selection, (), measure_half=self.replica.spec.server.step_guard)
 
     def build_without(self, selection: Selection, excluded: Collection[str]) -> Candidate:
         """Builds the candidate without the ``excluded`` participants, and without the loss at half of the step."""

@@ -64,6 +64,6 @@ def _few(items: Sequence[T]) -> list[T]:
     return [items[index * len(items) // count] for index in range(count)]
 
 
-def explosion_limit(before: float, explosion: float) -> float:
+def divergence_limit(before: float, max_loss_ratio: float) -> float:
     """Returns the loss above which a round that began at ``before`` has exploded."""
-    return explosion * max(before, LEAST_LOSS)
+    return max_loss_ratio * max(before, LEAST_LOSS)

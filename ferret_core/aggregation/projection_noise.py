@@ -39,7 +39,7 @@ either side.
 """
 ADVISED = 0.1
 """Target of the advice, relative to the weights' RMS."""
-METRIC = "weight_noise"
+METRIC = "projection_noise"
 
 
 class ProjectionNoise(NamedTuple):
@@ -137,17 +137,18 @@ def check(noise: ProjectionNoise | None, experiment: ResolvedExperiment, shapes:
         "noise.too_large",
         f"the projection {when} noise of {noise.total:.0%} of the weights' RMS; at most {MOST:.0%} is let pass "
         f"(d = {count(shapes)}, K = {projection.total(projection.cut(shapes))}, {participants} participants). Use "
-        f"{', or '.join(remedies(noise, experiment, shapes).values())}; server.step = 'guard' goes only as far as the "
-        "loss allows; algorithm.guard = false lets it pass",
+        f"{', or '.join(remedies(noise, experiment, shapes).values())}; server.step_guard = true goes only as far as "
+        "the loss allows; algorithm.refuse_noisy_rounds = false lets it pass",
         members={"noise": noise.metrics(by_block=False)},
     )
 
 
 def exceeds_limit(noise: ProjectionNoise, experiment: ResolvedExperiment) -> bool:
-    """Returns True if the noise exceeds ``MOST`` of the weights, unless the algorithm's guard is off or the step guard
-    limits the step by the noise's effect on the loss.
+    """Returns True if the noise exceeds ``MOST`` of the weights, unless the algorithm accepts noisy rounds or the step
+    guard limits the step by the noise's effect on the loss.
     """
-    return _projection(experiment).guard and experiment.spec.server.step == "fixed" and noise.total > MOST
+    refuses = _projection(experiment).refuse_noisy_rounds and not experiment.spec.server.step_guard
+    return refuses and noise.total > MOST
 
 
 def remedies(

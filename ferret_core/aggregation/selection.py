@@ -73,7 +73,7 @@ class Selection:
         """Returns the error of a round that is rolled back."""
         return FerretError(
             "round.diverged",
-            f"round {self.round} was undone: {reason}; lower server.learning_rate or the local learning rate if "
+            f"round {self.round} was rolled back: {reason}; lower server.learning_rate or the local learning rate if "
             "no participant is to blame",
             members={"refused": dict(self.rejected)},
         )

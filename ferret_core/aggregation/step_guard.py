@@ -1,7 +1,7 @@
 """The step guard: limits the step of a round's update by its losses, and estimates the noise from them.
 
     L₀, L½, L₁: the loss on the development sequences before the round, at half of its step and at the whole one
-    the step is halved until the loss is at most L₀ + rise · max(L₀, 1 nat)        (1, ½, ¼, … 2⁻¹⁰)
+    the step is halved until the loss is at most L₀ + max_loss_rise · max(L₀, 1 nat)        (1, ½, ¼, … 2⁻¹⁰)
     L(a) = L₀ − g a + c a²/2 through the three; a* = g / c is where it is least; ρ̂ = 1/a* − 1 = c/g − 1
     where the step was halved to a, the parabola goes through L₀, L(a) and L(2a): it holds near 0 alone
 
@@ -28,9 +28,9 @@ def shorten_step(builder: CandidateBuilder, candidate: Candidate) -> tuple[Candi
     the metrics measured on development sequences. The replica holds that candidate.
     """
     server, metrics = builder.replica.spec.server, dict[str, float]()
-    if server.guards_step:
-        candidate, ratio = _halved(builder, candidate, loss_limit(builder.loss_before, server.rise))
-        metrics = {"step": 100 * candidate.step, "noise_ratio": ratio}
+    if server.step_guard:
+        candidate, ratio = _halved(builder, candidate, loss_limit(builder.loss_before, server.max_loss_rise))
+        metrics = {"step_taken": 100 * candidate.step, "noise_ratio": ratio}
     if server.needs_development_split:
         metrics["development_loss"] = candidate.loss
     return candidate, metrics

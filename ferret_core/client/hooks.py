@@ -60,7 +60,7 @@ class Site:
     def evaluate(self, function: Given) -> Given:
         """Registers the function that returns the loss of the round's model on this site's data, before training.
 
-        It is called without gradients, and reported as ``site_loss``.
+        It is called without gradients, and reported as ``participant_eval_loss``.
         """
         self.evaluates = _only("evaluate", self.evaluates, function)
         return function

@@ -22,9 +22,9 @@ def chosen(validation: Sequence[Example], count: int) -> list[Example]:
     if len(by_rank) <= count:
         message = (
             f"the validation split has {len(by_rank)} examples of different texts: use fewer, or raise "
-            "evaluation.validation or the data"
+            "evaluation.validation_share or the data"
         )
-        raise FerretError.of_field("dataset.invalid", "server.development", count, message)
+        raise FerretError.of_field("dataset.invalid", "server.development_examples", count, message)
     ordered = [by_rank[own] for own in sorted(by_rank)]
     return [ordered[index * len(ordered) // count] for index in range(count)]
 
@@ -43,4 +43,4 @@ def require_apart(development: Sequence[Example], held_out: Iterable[Example]) -
             f"{len(both)} of the development examples are test examples too, and no round may be chosen by these: "
             "take the texts that are in both out of the training data"
         )
-        raise FerretError.of_field("dataset.invalid", "server.development", len(development), message)
+        raise FerretError.of_field("dataset.invalid", "server.development_examples", len(development), message)

@@ -42,7 +42,7 @@ def _part(share: float, count: int, what: str) -> int:
     part = math.ceil(Fraction(str(share)) * count)
     if part >= count:
         message = f"of {count} {what} none is left to train on: lower it, or give more data"
-        raise FerretError.of_field("dataset.invalid", "evaluation.validation", share, message)
+        raise FerretError.of_field("dataset.invalid", "evaluation.validation_share", share, message)
     return part
 
 

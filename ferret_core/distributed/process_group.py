@@ -20,7 +20,7 @@ from ferret_core.distributed.environment import ProcessRank
 from ferret_core.distributed.errors import process_group_failed, typed
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 
-SETTING = "FERRET_TEAM_SECONDS"
+SETTING = "FERRET_COLLECTIVE_TIMEOUT_SECONDS"
 LINGER_SECONDS = 3.0
 """Time that the process with the store waits for the others at the end."""
 RESTARTS = "TORCHELASTIC_RESTART_COUNT"

@@ -35,8 +35,8 @@ def evaluate(
     *,
     prompt: PromptSpec = PLAIN,
 ) -> dict[str, float]:
-    """Returns ``eval_loss`` in nats per response token and, unless ``spec.generate`` is 0, the answers' scores in
-    percent.
+    """Returns ``eval_loss`` in nats per response token and, unless ``spec.generate_examples`` is 0, the answers' scores
+    in percent.
 
     These are ``rouge_l``, ``rouge_l_paper`` and, if references end in a number as in GSM8K, ``exact_match``. With
     ``spec.by_label``, ``eval_loss/<label>`` and ``rouge_l/<label>`` are added for every label.
@@ -47,7 +47,7 @@ def evaluate(
     ``max_new_tokens`` leaves no room for a prompt.
     """
     context = context_of(model)
-    if spec.generate and spec.max_new_tokens >= context:
+    if spec.generate_examples and spec.max_new_tokens >= context:
         message = f"the model's context is {context} tokens: use fewer, and leave room for the prompt"
         raise FerretError.of_field("spec.invalid", "evaluation.max_new_tokens", spec.max_new_tokens, message)
     chosen, most = _spread(examples, spec.examples), longest(prompt, tokenizer, context)
@@ -56,8 +56,8 @@ def evaluate(
         for label, group in (_labelled(chosen) if spec.by_label else {"": chosen}).items()
     }
     metrics = _losses(losses)
-    if spec.generate:
-        asked = _spread(chosen, spec.generate)
+    if spec.generate_examples:
+        asked = _spread(chosen, spec.generate_examples)
         room = min(most, context - spec.max_new_tokens)
         prompts = encode_prompts(asked, tokenizer, room, prompt.template)
         answers = generate(model, tokenizer, prompts, spec.max_new_tokens, spec.batch_size, on_batch)

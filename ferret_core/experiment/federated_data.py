@@ -41,12 +41,14 @@ def deal(spec: ExperimentSpec) -> FederatedSplit:
     source = catalog.dataset(spec.dataset)
     names, evaluation, development = client_names(spec.participants.simulated), spec.evaluation, list[Example]()
     if evaluation.split == "validation":
-        train, held_out = without_validation(source, evaluation.validation)
+        train, held_out = without_validation(source, evaluation.validation_share)
     else:
         train, held_out = source.train() if names else [], source.test()
     if spec.server.needs_development_split:
-        aside = held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation)[1]
-        development = chosen(aside, spec.server.development)
+        aside = (
+            held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation_share)[1]
+        )
+        development = chosen(aside, spec.server.development_examples)
         if evaluation.split == "validation":
             held_out = without(held_out, development)
         train = without(train, development)

@@ -39,7 +39,7 @@ PRESETS = (
         {
             "rounds": 5,
             "algorithm": {"name": "ferret", "local": {"steps": 5}},
-            "evaluation": {"examples": 64, "generate": 0},
+            "evaluation": {"examples": 64, "generate_examples": 0},
             "checkpoint": {"keep": 1},
         },
     ),

@@ -85,4 +85,6 @@ def _tensor(mapping: mmap.mmap, array: Array) -> Tensor:
 
 
 def _unfit(name: str, found: str, wanted: str) -> FerretError:
-    return FerretError.of_field("model.invalid", name, found, f"needs to be there {wanted}: set FERRET_WEIGHTS=memory")
+    return FerretError.of_field(
+        "model.invalid", name, found, f"needs to be there {wanted}: set FERRET_WEIGHTS_IN=memory"
+    )

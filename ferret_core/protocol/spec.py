@@ -172,24 +172,23 @@ class ServerSpec(StrictModel):
         default="equal",
         description="equal: all participants have the same weight; examples: weighted by their number of examples",
     )
-    step: Literal["fixed", "guard"] = Field(
-        default="fixed",
-        description="fixed: each round is applied in full; guard: its step is halved until it raises the loss on "
-        "development sequences by at most rise",
+    step_guard: bool = Field(
+        default=False,
+        description="Halve a round's step until it raises the loss on development sequences by at most max_loss_rise",
     )
-    rise: float = Field(
+    max_loss_rise: float = Field(
         default=0.05,
         ge=0,
         le=MAX_REAL,
-        description="Largest accepted rise of the loss on development sequences, as a share; above it guard halves "
-        "the step",
+        description="Largest accepted rise of the loss on development sequences, as a share; above it step_guard "
+        "halves the step",
     )
-    development: int = Field(
+    development_examples: int = Field(
         default=16,
         ge=LEAST_DEVELOPMENT,
         le=MAX_DEVELOPMENT,
-        description="Training examples, from the validation split, set aside as development sequences for guard and "
-        "tail",
+        description="Training examples, from the validation split, set aside as development sequences for "
+        "step_guard and tail",
         json_schema_extra={"unit": "examples"},
     )
 
@@ -206,14 +205,9 @@ class ServerSpec(StrictModel):
     )
 
     @property
-    def guards_step(self) -> bool:
-        """True if the server measures every round before it counts, and may halve its step."""
-        return self.step == "guard"
-
-    @property
     def needs_development_split(self) -> bool:
         """True if development sequences are set aside."""
-        return self.guards_step or self.average == "tail"
+        return self.step_guard or self.average == "tail"
 
     @model_validator(mode="after")
     def _momentum_is_for_sgd(self) -> Self:
@@ -230,54 +224,57 @@ class RobustSpec(StrictModel):
     Factors are relative to the median over the round's participants, which needs at least three.
     """
 
-    rule: Literal["clip", "agree", "median", "trimmed_mean", "none"] = Field(
+    rule: Literal["clip", "cosine_filter", "median", "trimmed_mean", "none"] = Field(
         default="clip",
-        description="clip: large updates are scaled down; agree: also rejects updates that point in another "
+        description="clip: large updates are scaled down; cosine_filter: also rejects updates that point in another "
         "direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible "
         "values are rejected",
     )
-    factor: float = Field(
+    clip_factor: float = Field(
         default=2.0,
         ge=1,
         le=1e6,
         description="Largest norm of an update, or of a part of it, as a multiple of the median; larger ones are "
         "scaled down to it",
     )
-    refuse: float = Field(
+    reject_factor: float = Field(
         default=4.0,
         ge=1,
         le=1e6,
         description="Largest norm of an update, as a multiple of the median; larger ones are rejected",
     )
-    agree: float = Field(
+    min_cosine_share: float = Field(
         default=0.1,
         ge=0,
         le=1,
-        description="Smallest agreement with the other updates, as a share of the median; agree rejects updates below "
-        "it",
+        description="Smallest cosine with the mean of the other updates, as a share of the median; cosine_filter "
+        "rejects updates below it",
     )
     trim: float = Field(
         default=0.2, gt=0, lt=0.5, description="Share of the largest and of the smallest values that trimmed_mean omits"
     )
-    examples: float = Field(
+    max_example_factor: float = Field(
         default=3.0,
         ge=1,
         le=1e6,
         description="Largest number of examples that counts in a weight, as a multiple of the median",
     )
 
-    explosion: float = Field(
+    max_loss_ratio: float = Field(
         default=2.0,
         gt=1,
         le=1e6,
         description="Largest accepted ratio of the loss on 8 held-out sequences after and before a round; above it "
-        "the round is undone",
+        "the round is rolled back",
     )
 
     @model_validator(mode="after")
-    def _clip_before_refusal(self) -> Self:
-        if self.refuse < self.factor:
-            raise ValueError(f"refuse = {self.refuse} is below factor = {self.factor}: no update would be scaled down")
+    def _clips_below_rejection(self) -> Self:
+        if self.reject_factor < self.clip_factor:
+            raise ValueError(
+                f"reject_factor = {self.reject_factor} is below clip_factor = {self.clip_factor}: no update would be "
+                "scaled down"
+            )
         return self
 
 
@@ -292,7 +289,7 @@ class EvaluationSpec(StrictModel):
         default="test",
         description="test: the dataset's held-out examples; validation: training examples set aside to choose settings",
     )
-    validation: float = Field(
+    validation_share: float = Field(
         default=0.1,
         gt=0,
         lt=1,
@@ -306,7 +303,7 @@ class EvaluationSpec(StrictModel):
         json_schema_extra={"unit": "rounds"},
     )
     examples: int = Field(default=256, ge=1, le=MAX_EXAMPLES, description="Held-out examples for the loss")
-    generate: int = Field(
+    generate_examples: int = Field(
         default=64,
         ge=0,
         le=MAX_EXAMPLES,

@@ -132,7 +132,7 @@ class Replica:
             mean = robust_mean(robust, lambda: (rank(sealed.contribution) for sealed in contributions), len(examples))
             result = algorithm.centred(next(iter(contributions)).contribution, mean, len(examples))
         else:
-            weights = self.optimizer.weights(examples, robust.examples)
+            weights = self.optimizer.weights(examples, robust.max_example_factor)
             result = self.algorithm.aggregate(
                 state,
                 (
@@ -155,7 +155,7 @@ class Replica:
 
     def shares(self, examples: Sequence[int]) -> list[float]:
         """Returns the weights of contributions with these numbers of ``examples`` in their mean; they sum to 1."""
-        weights = self.optimizer.weights(examples, self.spec.robust.examples)
+        weights = self.optimizer.weights(examples, self.spec.robust.max_example_factor)
         return [weight / sum(weights) for weight in weights]
 
     def snapshot(self) -> ReplicaState:

@@ -93,7 +93,7 @@ def eval_loss(
     if average is None or not average.count:
         return {}
     spec = replica.spec
-    alone = spec.evaluation.model_copy(update={"generate": 0, "by_label": False})
+    alone = spec.evaluation.model_copy(update={"generate_examples": 0, "by_label": False})
     with average.swapped_in(replica):
         metrics = evaluate(replica.model, replica.tokenizer, held_out, alone, on_batch, prompt=spec.prompt)
     return {"average_eval_loss": metrics["eval_loss"]}

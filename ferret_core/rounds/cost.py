@@ -48,8 +48,9 @@ class LocalCost(NamedTuple):
     @classmethod
     def reported(cls, seconds: float, metrics: Mapping[str, float]) -> LocalCost:
         """Creates the costs that a participant reports, without invalid counts."""
-        sequences = metrics.get("sequences")
-        return cls(seconds, sequences if sequences is not None and METRICS["sequences"].holds(sequences) else None)
+        sequences = metrics.get("trained_sequences")
+        valid = sequences is not None and METRICS["trained_sequences"].holds(sequences)
+        return cls(seconds, sequences if valid else None)
 
 
 def measured(work: Callable[[], LocalUpdate], device: torch.device) -> tuple[LocalUpdate, LocalCost]:
@@ -72,8 +73,8 @@ def round_cost(local: Sequence[LocalCost], aggregate_seconds: float, up: Sequenc
         "local_seconds": _over(fmean, [cost.seconds for cost in local]),
         "aggregate_seconds": aggregate_seconds,
         "sequences_per_second": _over(fmean, speeds),
-        "parameters_up": _over(fmean, up),
-        "parameters_down": float(down),
+        "numbers_sent": _over(fmean, up),
+        "numbers_received": float(down),
         "peak_memory_bytes": _over(max, [cost.peak_memory_bytes for cost in local if cost.peak_memory_bytes]),
         "peak_device_bytes": _over(max, [cost.peak_device_bytes for cost in local if cost.peak_device_bytes]),
     }

@@ -6,8 +6,8 @@ of an attack:
 
     t = median of the participants' norms over all parts;  t_l = max(their median in part l, t · √(d_l / d))
     e = the largest of ‖Δᵢ‖ / t and ‖Δᵢ,l‖ / t_l
-    ‖Δᵢ‖ > refuse · t: the contribution is rejected
-    e > factor:        it counts as (factor / e) · Δᵢ, whole, so that its direction stays
+    ‖Δᵢ‖ > reject_factor · t: the contribution is rejected
+    e > clip_factor: it counts as (clip_factor / e) · Δᵢ, whole, so that its direction stays
 
 t · √(d_l / d) is the norm in part l of a median update that moves all weights alike: if most send nothing for a part,
 the few who do are not penalised. A median needs three participants. With fewer, and with a colluding majority, only
@@ -78,13 +78,15 @@ def _excess(own: Array, typical: Array) -> float:
 
 
 def _verdict(spec: RobustSpec, ratio: float, part: float) -> NormVerdict:
-    if ratio > spec.refuse:
-        reason = f"its norm is {ratio:.3g} times the round's median, beyond robust.refuse = {spec.refuse:g}"
+    if ratio > spec.reject_factor:
+        reason = (
+            f"its norm is {ratio:.3g} times the round's median, beyond robust.reject_factor = {spec.reject_factor:g}"
+        )
         return NormVerdict(rejected=reason)
     excess = max(ratio, part)
-    if spec.rule not in ("clip", "agree") or excess <= spec.factor:
+    if spec.rule not in ("clip", "cosine_filter") or excess <= spec.clip_factor:
         return NormVerdict()
-    return NormVerdict(factor=_rounded(spec.factor / excess))
+    return NormVerdict(factor=_rounded(spec.clip_factor / excess))
 
 
 def _absurd(total: float, limit: float) -> str:

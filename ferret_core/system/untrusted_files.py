@@ -19,7 +19,7 @@ from operator import or_
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-SETTING = "FERRET_ROOTS"
+SETTING = "FERRET_DATA_ROOTS"
 USERS_DATA = "data"
 """The one folder in the service's home for users' files: the service writes nothing there."""
 GIB = 2**30

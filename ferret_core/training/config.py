@@ -82,12 +82,12 @@ class LocalConfig(StrictModel):
     precision: Precision = Field(
         default="float32",
         description="bfloat16: mixed precision with fp32 weights; pure_bfloat16: no fp32 weights, stochastic rounding "
-        "of each step; needs in_backward and model.dtype = bfloat16",
+        "of each step; needs optimizer_in_backward and model.dtype = bfloat16",
     )
     activation_checkpointing: bool = Field(
         default=False, description="Store only the inputs of layers and recompute the rest: less memory, more time"
     )
-    in_backward: bool = Field(
+    optimizer_in_backward: bool = Field(
         default=False,
         description="Step each parameter in the backward pass and free its gradient immediately; needs normalized or "
         "sgd without momentum, accumulation = 1, no clip_norm",
@@ -124,10 +124,12 @@ class LocalConfig(StrictModel):
             raise ValueError(f"weight_decay = {self.weight_decay}: {self.optimizer} has no weight decay, set it to 0")
         if self.clip_norm is not None and self.optimizer == "normalized":
             raise ValueError(f"clip_norm = {self.clip_norm}: normalized ignores the length of a gradient, leave it out")
-        if self.in_backward and (wrong := self._needs_whole_gradients()):
-            raise ValueError(f"in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
-        if self.pure and not self.in_backward:
-            raise ValueError(f"precision = {self.precision!r} holds no fp32 weights: it needs in_backward = true")
+        if self.optimizer_in_backward and (wrong := self._needs_whole_gradients()):
+            raise ValueError(f"optimizer_in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
+        if self.pure and not self.optimizer_in_backward:
+            raise ValueError(
+                f"precision = {self.precision!r} holds no fp32 weights: it needs optimizer_in_backward = true"
+            )
         return self
 
     @property

@@ -140,7 +140,7 @@ class CustomTraining(NamedTuple):
             return {}
         with inference(model), reproducible(context.device, context.seed):
             loss = _loss("evaluate", self.site.evaluates, model, self.examples, context)
-        return {} if loss is None else {"site_loss": loss}
+        return {} if loss is None else {"participant_eval_loss": loss}
 
 
 @contextmanager

@@ -24,12 +24,12 @@ BF16 = 2
 STEP = 4
 """fp32 copies of one parameter during a step of ``pure_bfloat16``, including its random bits."""
 PLAIN = 'optimizer = "normalized"'
-IN_BACKWARD = f"{PLAIN} with in_backward = true"
+IN_BACKWARD = f"{PLAIN} with optimizer_in_backward = true"
 PURE = f'{IN_BACKWARD} and precision = "pure_bfloat16" (with model.dtype = "bfloat16")'
 WAYS = {
     PLAIN: LocalConfig(optimizer="normalized"),
-    IN_BACKWARD: LocalConfig(optimizer="normalized", accumulation=1, in_backward=True),
-    PURE: LocalConfig(optimizer="normalized", accumulation=1, in_backward=True, precision="pure_bfloat16"),
+    IN_BACKWARD: LocalConfig(optimizer="normalized", accumulation=1, optimizer_in_backward=True),
+    PURE: LocalConfig(optimizer="normalized", accumulation=1, optimizer_in_backward=True, precision="pure_bfloat16"),
 }
 OTHERWISE = "use a smaller model, an algorithm that trains adapters, or a larger GPU"
 
@@ -58,5 +58,5 @@ def local_bytes(local: LocalConfig, elements: int, tuned: int, largest: int) -> 
 
 def _beside_weights(local: LocalConfig, tuned: int, largest: int) -> int:
     """Returns the number of elements of gradients and optimizer state."""
-    gradients = largest if local.in_backward else tuned
+    gradients = largest if local.optimizer_in_backward else tuned
     return gradients + (STATE.get(local.optimizer, 0) + (local.momentum > 0)) * tuned

@@ -44,7 +44,7 @@ class LocalMetrics(NamedTuple):
 
     @property
     def metrics(self) -> dict[str, float]:
-        return {"train_loss": self.train_loss, "sequences": float(self.examples)}
+        return {"train_loss": self.train_loss, "trained_sequences": float(self.examples)}
 
 
 def train(
@@ -122,14 +122,14 @@ def _moving(
         yield partial(_move_together, ShardedTraining(model, config, rate), model, config)
         return
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if not config.in_backward:
+    if not config.optimizer_in_backward:
         fitting = MicroBatches(config.batch_size)
         optimizer = optimizers.build(config, parameters, rate, embeddings=embeddings(model))
         yield partial(_move, model, config, optimizer, fitting, correct)
         return
     if correct is not None:
         message = "this algorithm corrects whole gradients, which are never held: set it to false"
-        raise FerretError.of_field("spec.invalid", "in_backward", True, message)
+        raise FerretError.of_field("spec.invalid", "optimizer_in_backward", True, message)
     d = sum(parameter.numel() for parameter in parameters)
     build = partial(optimizers.build, config, rate=rate, elements=d)
     bits = torch.Generator(device_of(model)).manual_seed(derive_seed("rounding", seed))
@@ -219,7 +219,7 @@ def _check_finite(step: str, config: LocalConfig, loss: float, norm: float | Non
     if math.isfinite(loss) and (norm is None or math.isfinite(norm)):
         return
     found = f"the loss is {loss}" if norm is None else f"the loss is {loss} and its gradient's norm {norm}"
-    clip = "" if config.in_backward else f"or set clip_norm (now {config.clip_norm}), "
+    clip = "" if config.optimizer_in_backward else f"or set clip_norm (now {config.clip_norm}), "
     raise FerretError.of_field(
         "training.non_finite",
         "learning_rate",

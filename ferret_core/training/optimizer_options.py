@@ -35,7 +35,7 @@ OPTIMIZERS: dict[str, Mapping[str, Any]] = {
     "asgd": {"lambd": 1e-4, "alpha": 0.75, "t0": 1e6, **_COMMON},
     "muon": {"momentum": 0.95, "betas": (0.9, 0.999), "eps": 1e-8},
     "nadam": {**_ADAM, "momentum_decay": 4e-3, "decoupled_weight_decay": False},
-    "normalized": {"per": "tensor"},
+    "normalized": {"normalize_per": "tensor"},
     "radam": {**_ADAM, "decoupled_weight_decay": False},
     "rmsprop": {"alpha": 0.99, "eps": 1e-8, "momentum": 0, "centered": False, **_COMMON},
     "rprop": {"etas": (0.5, 1.2), "step_sizes": (1e-6, 50), **_COMMON},
@@ -46,7 +46,7 @@ WITHOUT_DECAY = frozenset({"normalized", "rprop"})
 WITH_MOMENTUM = frozenset({"normalized", "sgd"})
 
 
-WORDS = {"per": ("tensor", "column")}
+WORDS = {"normalize_per": ("tensor", "column")}
 """Allowed values of options that take a word."""
 Numbers = tuple[float, ...]
 _RANGES: dict[str, tuple[Callable[[Numbers], bool], str]] = {

@@ -35,9 +35,9 @@ class ShardedTraining:
     """Steps of a local update. Raises ``spec.invalid`` for options that need whole gradients on one process."""
 
     def __init__(self, model: nn.Module, config: LocalConfig, rate: float) -> None:
-        if config.in_backward:
+        if config.optimizer_in_backward:
             message = "steps of a model in shards are made after the backward pass: set it to false, or use one process"
-            raise FerretError.of_field("spec.invalid", "algorithm.local.in_backward", True, message)
+            raise FerretError.of_field("spec.invalid", "algorithm.local.optimizer_in_backward", True, message)
         self._model, self._size = model, config.batch_size
         self._turn, self._sums = add_in_order(model)
         self._steps = OwnerOptimizer(model, config, rate)

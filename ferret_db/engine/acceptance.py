@@ -203,7 +203,8 @@ def _event(row: Contribution, assignment: Assignment) -> NewEvent:
 
 def _room(round_: Round, counts: Mapping[AssignmentState, int]) -> float:
     """How many more the round takes before it is looked at again."""
-    missing = math.inf if round_.needed is None else round_.needed - counts.get(AssignmentState.ACCEPTED, 0)
+    required, accepted = round_.required_contributions, counts.get(AssignmentState.ACCEPTED, 0)
+    missing = math.inf if required is None else required - accepted
     return max(1, missing)
 
 

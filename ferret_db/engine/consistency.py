@@ -60,7 +60,7 @@ def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
         if round_.state == RoundState.COMMITTED:
             record = LedgerRecord.model_validate(ledger.get(s, experiment_id, round_.number).record)
             yield from _differences(experiment_id, round_.number, rows, _taken(record))
-        elif contributions_digest(list(rows.items())) != round_.frozen_digest:
+        elif contributions_digest(list(rows.items())) != round_.contributions_digest:
             yield Inconsistency(experiment_id, round_.number, "", "the accepted set is not the one that was frozen")
 
 

@@ -20,7 +20,7 @@ def stop(s: Session, experiment: Experiment) -> EarlyStop | None:
     """Returns the reason that no further round opens although rounds are left, or None."""
     if not judged(experiment) or experiment.round >= experiment.rounds:
         return None
-    return early_stopping.stop(spec_of(experiment).stopping, _values(s, experiment), experiment.patience_since)
+    return early_stopping.stop(spec_of(experiment).stopping, _values(s, experiment), experiment.patience_from_round)
 
 
 def ranked(s: Session, experiment: Experiment) -> list[BestRound]:

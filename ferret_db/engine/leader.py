@@ -36,7 +36,7 @@ class Leader:
         self._patience = patience
         self._lease_seconds = lease_seconds
         self._monotonic = monotonic
-        self._ticks: int | None = None
+        self._epoch: int | None = None
         self._changed = monotonic()
 
     def turn(self) -> bool:
@@ -47,13 +47,13 @@ class Leader:
             with self._database.begin(flush=False) as s:
                 begun = service_clock.begin(s, self._who)
             if begun:
-                self._ticks, self._changed = 1, self._monotonic()
+                self._epoch, self._changed = 1, self._monotonic()
             return begun
         now = self._monotonic()
-        if last.ticks != self._ticks:
-            self._ticks, self._changed = last.ticks, now
+        if last.epoch != self._epoch:
+            self._epoch, self._changed = last.epoch, now
         seconds = now - self._changed
-        return (last.holder in {self._who, None} or seconds >= self._patience) and self._tick(last, seconds)
+        return (last.leader in {self._who, None} or seconds >= self._patience) and self._tick(last, seconds)
 
     def leave(self) -> None:
         """Resigns when this process ends."""
@@ -65,9 +65,9 @@ class Leader:
             ticked = service_clock.tick(s, last, self._who, seconds)
             if ticked is None:
                 return False
-            jump = (ticked.ticked_at - last.ticked_at).total_seconds() - seconds
-            if last.holder == self._who and abs(jump) > JUMP_SECONDS:
+            jump = (ticked.renewed_at - last.renewed_at).total_seconds() - seconds
+            if last.leader == self._who and abs(jump) > JUMP_SECONDS:
                 logger.warning("the database's clock jumped by %.0f s; deadlines and leases stay as long", jump)
                 service_clock.forgive(s, self._lease_seconds)
-        self._ticks, self._changed = ticked.ticks, self._monotonic()
+        self._epoch, self._changed = ticked.epoch, self._monotonic()
         return True

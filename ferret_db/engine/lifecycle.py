@@ -137,7 +137,7 @@ def extend(s: Session, experiment_id: str, more: int) -> Experiment:
     spec = {**experiment.spec, "rounds": total}
     values = {"rounds": total, "spec": spec, "seed_group": experiments.seed_group(experiment.project, spec)}
     if experiment.state == ExperimentState.COMPLETED:
-        values |= {"stopped": None, "patience_since": experiment.round}
+        values |= {"stopped": None, "patience_from_round": experiment.round}
         _move(s, experiment, ExperimentState.RUNNING, finished_at=None, archived_at=None)
     after = {"stopped_after": experiment.round} if experiment.stopped else {}
     extended = experiments.change(s, experiment_id, **values)

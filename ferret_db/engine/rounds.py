@@ -145,7 +145,7 @@ def close_if_due(
         return False
     accepted = counts.get(AssignmentState.ACCEPTED, 0)
     waiting = counts.get(AssignmentState.PENDING, 0) + counts.get(AssignmentState.LEASED, 0)
-    needed = round_.needed or sum(counts.values())
+    needed = round_.required_contributions or sum(counts.values())
     if accepted < needed and waiting and time < round_.deadline_at:
         return False
     quorum = sampling.quorum(spec_of(experiment), needed)
@@ -300,7 +300,7 @@ def _begin(
         base_digest=_base_of_next(experiment, number),
         opened_at=opened_at,
         deadline_at=service_clock.time_ahead(s, opened_at) + timedelta(seconds=deadline_seconds),
-        needed=needed,
+        required_contributions=needed,
         population=population,
         bytes_down=bytes_down,
     )
@@ -344,10 +344,10 @@ def _assignment(round_: Round, place: int, what: Task) -> dict[str, Any]:
 def _freeze(s: Session, round_: Round) -> bool:
     accepted = contributions.digests_of_round(s, round_.id)
     digest = contributions_digest(accepted)
-    if swap(s, round_, RoundState.FROZEN, frozen_digest=digest, frozen_at=clock.utcnow()) is None:
+    if swap(s, round_, RoundState.FROZEN, contributions_digest=digest, frozen_at=clock.utcnow()) is None:
         return False
     assignments.expire(s, round_.id)
-    data = {"accepted": len(accepted), "frozen_digest": digest}
+    data = {"accepted": len(accepted), "contributions_digest": digest}
     events.add(s, round_.experiment_id, "round.frozen", round=round_.number, data=data)
     outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
     outbox.add(s, TaskName.AGGREGATE, round_.id, round_.experiment_id)

@@ -25,7 +25,7 @@ def tell(database: Database, seconds: float) -> None:
             if not _is_news(s, row, seconds):
                 continue
             stall = stalls.stall(s, row)
-            experiments.change(s, experiment_id, stall_told_at=clock.utcnow() if stall else None)
+            experiments.change(s, experiment_id, stall_alerted_at=clock.utcnow() if stall else None)
             if stall:
                 announce(s, row, AlertEvent.STALLED, stall.detail)
 
@@ -34,5 +34,5 @@ def _is_news(s: Session, experiment: Experiment, seconds: float) -> bool:
     """Returns True if it has stalled and no alert was sent, or moves again after one was sent."""
     stall = stalls.stall(s, experiment)
     if stall is None:
-        return experiment.stall_told_at is not None
-    return experiment.stall_told_at is None and (clock.now(s) - stall.since).total_seconds() >= seconds
+        return experiment.stall_alerted_at is not None
+    return experiment.stall_alerted_at is None and (clock.now(s) - stall.since).total_seconds() >= seconds

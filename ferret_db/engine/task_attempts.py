@@ -77,9 +77,9 @@ def begin(
     run = task_runs.get(s, task, argument)
     if _in_other_hands(s, task, argument, who, gone):
         if run is not None:
-            task_runs.change(s, run, called_again=True)
+            task_runs.change(s, run, reschedule_requested=True)
         return None
-    if run is not None and (run.dead_at or (run.attempts >= strikes and run.worker != who.id)):
+    if run is not None and (run.given_up_at or (run.attempts >= strikes and run.worker != who.id)):
         _bury(s, run, subject)
         return None
     if not _taken(s, run, task, argument, subject, who):
@@ -108,7 +108,7 @@ def done(s: Session, task: TaskName, argument: str, who: WorkerIdentity) -> None
         task_runs.change(s, run, attempts=run.attempts - 1)
         return
     task_runs.drop(s, run)
-    if run.called_again:
+    if run.reschedule_requested:
         outbox.add(s, task, argument, run.experiment_id)
 
 
@@ -123,7 +123,7 @@ def released(s: Session, task: TaskName, argument: str, who: WorkerIdentity, *, 
         task_runs.drop(s, run)
     else:
         _let_go(s, run, who, attempts=run.attempts - 1)
-    if again or (mine and run.called_again):
+    if again or (mine and run.reschedule_requested):
         outbox.add(s, task, argument, run.experiment_id)
 
 
@@ -209,16 +209,16 @@ def _in_other_hands(s: Session, task: TaskName, argument: str, who: WorkerIdenti
 def _let_go(s: Session, run: TaskRun, who: WorkerIdentity, **values: Any) -> None:
     """Updates the run and releases it, unless another worker has taken it."""
     if run.worker == who.id:
-        values |= {"worker": None, "called_again": False}
+        values |= {"worker": None, "reschedule_requested": False}
     task_runs.change(s, run, **values)
 
 
 def _bury(s: Session, run: TaskRun, subject: TaskSubject) -> None:
     """Marks the task dead and fails whatever waits for it. Repeats the second part if that failed before."""
     experiment = experiments.lock(s, subject.experiment)
-    if run.dead_at is None:
+    if run.given_up_at is None:
         logger.error("%s %s is dead after %d attempts", run.task, run.argument, run.attempts)
-        task_runs.change(s, run, dead_at=clock.utcnow(), worker=None, error=_cause(run).to_json())
+        task_runs.change(s, run, given_up_at=clock.utcnow(), worker=None, error=_cause(run).to_json())
         run = task_runs.get(s, run.task, run.argument) or run
     if experiment.state.finished or not _still_due(s, run, subject):
         return

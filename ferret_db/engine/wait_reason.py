@@ -47,9 +47,9 @@ def waiting(s: Session, experiment: Experiment, round_: Round | None) -> WaitSta
         return WaitStatus(WaitReason.RESUMPTION, number)
     if round_ is None:
         joined = participants.count(s, experiment.id)
-        missing = joined < experiment.real_participants
+        missing = joined < experiment.edge_participants
         return (
-            WaitStatus(WaitReason.PARTICIPANTS, 0, joined, experiment.real_participants)
+            WaitStatus(WaitReason.PARTICIPANTS, 0, joined, experiment.edge_participants)
             if missing
             else _next(experiment)
         )
@@ -60,7 +60,7 @@ def waiting(s: Session, experiment: Experiment, round_: Round | None) -> WaitSta
                 WaitReason.CONTRIBUTIONS,
                 number,
                 counts.get(AssignmentState.ACCEPTED, 0),
-                round_.needed or sum(counts.values()),
+                round_.required_contributions or sum(counts.values()),
             )
         case RoundState.FROZEN:
             return WaitStatus(WaitReason.MODEL, number)

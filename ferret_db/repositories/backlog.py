@@ -40,19 +40,19 @@ def unsent(s: Session) -> Backlog:
     query = (
         select(*calls).select_from(OutboxMessage).outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
     )
-    waiting = OutboxMessage.sent_at.is_(None), OutboxMessage.taken_at.is_(None)
+    waiting = OutboxMessage.sent_at.is_(None), OutboxMessage.received_at.is_(None)
     return Backlog(*s.execute(query.where(*waiting, outbox.startable())).one())
 
 
 def given_up(s: Session) -> int:
     """Counts tasks that failed or killed their worker too often and are not retried."""
-    return s.scalars(select(func.count()).select_from(TaskRun).where(TaskRun.dead_at.is_not(None))).one()
+    return s.scalars(select(func.count()).select_from(TaskRun).where(TaskRun.given_up_at.is_not(None))).one()
 
 
 def _called(s: Session) -> dict[Queue, Backlog]:
     columns = OutboxMessage.queue, func.count(), func.min(OutboxMessage.created_at)
     query = select(*columns).outerjoin(Experiment, Experiment.id == OutboxMessage.experiment_id)
-    waiting = query.where(OutboxMessage.taken_at.is_(None), outbox.startable()).group_by(OutboxMessage.queue)
+    waiting = query.where(OutboxMessage.received_at.is_(None), outbox.startable()).group_by(OutboxMessage.queue)
     return {queue: Backlog(count, oldest) for queue, count, oldest in s.execute(waiting)}
 
 

@@ -71,14 +71,14 @@ def _taken(s: Session, counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
     taken = s.execute(
         update(Experiment)
         .where(Experiment.id.in_(counts))
-        .values(event_seq=Experiment.event_seq + more)
-        .returning(Experiment.id, Experiment.event_seq),
+        .values(last_event_seq=Experiment.last_event_seq + more)
+        .returning(Experiment.id, Experiment.last_event_seq),
         execution_options={"synchronize_session": False},
     ).all()
     for experiment_id, seq in taken:
         # Not the whole row: specification and shapes would be read with every event, under the experiment's lock.
         if (known := s.identity_map.get(identity_key(Experiment, experiment_id))) is not None:
-            set_committed_value(known, "event_seq", seq)
+            set_committed_value(known, "last_event_seq", seq)
     return [(experiment_id, seq, counts[experiment_id]) for experiment_id, seq in taken]
 
 

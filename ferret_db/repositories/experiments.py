@@ -47,7 +47,7 @@ def add(
         dataset=spec.dataset.name,
         rounds=spec.rounds,
         participants=spec.participants.simulated + spec.participants.edge,
-        real_participants=spec.participants.edge,
+        edge_participants=spec.participants.edge,
         cloned_from=cloned_from,
         idempotency_key=idempotency_key,
         idempotency_digest=idempotency_digest,

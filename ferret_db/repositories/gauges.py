@@ -74,7 +74,7 @@ def _unsent(s: Session) -> dict[TaskName, int]:
 
 
 def _dead(s: Session) -> dict[TaskName, int]:
-    query = select(TaskRun.task, func.count()).where(TaskRun.dead_at.is_not(None))
+    query = select(TaskRun.task, func.count()).where(TaskRun.given_up_at.is_not(None))
     return dict(s.execute(query.group_by(TaskRun.task)).all())
 
 

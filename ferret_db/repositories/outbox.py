@@ -38,8 +38,8 @@ BATCH = 200
 """Maximum rows that one transaction of a sweep writes."""
 _TOUCHED = "ferret_outbox"
 _UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
-_AT_BROKER = and_(OutboxMessage.sent_at.is_not(None), OutboxMessage.taken_at.is_(None))
-_WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.taken_at.is_(None))
+_AT_BROKER = and_(OutboxMessage.sent_at.is_not(None), OutboxMessage.received_at.is_(None))
+_WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.received_at.is_(None))
 
 
 def add(s: Session, task: TaskName, argument: str, experiment_id: str | None = None) -> None:
@@ -53,8 +53,8 @@ def add(s: Session, task: TaskName, argument: str, experiment_id: str | None = N
         created_at=clock.utcnow(),
         attempts=0,
     )
-    again = {"created_at": row.excluded.created_at, "sent_at": None, "taken_at": None, "attempts": 0}
-    taken = OutboxMessage.taken_at.is_not(None)
+    again = {"created_at": row.excluded.created_at, "sent_at": None, "received_at": None, "attempts": 0}
+    taken = OutboxMessage.received_at.is_not(None)
     s.execute(row.on_conflict_do_update(index_elements=["task", "argument"], set_=again, where=taken))
     touch(s, experiment_id)
 
@@ -71,11 +71,11 @@ def touched(s: Session) -> set[str]:
 
 def take(s: Session, task: TaskName, argument: str) -> datetime | None:
     """Marks the message as taken. Returns when it was sent, or None if no row waits for it."""
-    waited = OutboxMessage.task == task, OutboxMessage.argument == argument, OutboxMessage.taken_at.is_(None)
+    waited = OutboxMessage.task == task, OutboxMessage.argument == argument, OutboxMessage.received_at.is_(None)
     taken = s.execute(
         update(OutboxMessage)
         .where(*waited)
-        .values(taken_at=clock.utcnow())
+        .values(received_at=clock.utcnow())
         .returning(OutboxMessage.experiment_id, OutboxMessage.sent_at),
         execution_options=_UNSYNCHRONISED,
     ).one_or_none()
@@ -92,9 +92,9 @@ def waits(s: Session, task: TaskName, argument: str, seconds: float) -> bool:
 
 def called(s: Session, task: TaskName, argument: str | ColumnElement[str], seconds: float) -> ColumnElement[bool]:
     """Returns :func:`waits` as a condition for an ``argument`` that may be another table's column."""
-    recent = OutboxMessage.taken_at > clock.now(s) - timedelta(seconds=seconds)
+    recent = OutboxMessage.received_at > clock.now(s) - timedelta(seconds=seconds)
     same = OutboxMessage.argument == argument, OutboxMessage.task == task
-    return exists().where(*same, or_(OutboxMessage.taken_at.is_(None), recent))
+    return exists().where(*same, or_(OutboxMessage.received_at.is_(None), recent))
 
 
 def drop(s: Session, task: TaskName, argument: str) -> None:
@@ -188,15 +188,15 @@ def spent(s: Session, seconds: float, training_seconds: float) -> Sequence[int]:
     """
     now = clock.now(s)
     training = and_(
-        OutboxMessage.task == TaskName.TRAIN, OutboxMessage.taken_at < now - timedelta(seconds=training_seconds)
+        OutboxMessage.task == TaskName.TRAIN, OutboxMessage.received_at < now - timedelta(seconds=training_seconds)
     )
-    old = OutboxMessage.taken_at < now - timedelta(seconds=seconds)
+    old = OutboxMessage.received_at < now - timedelta(seconds=seconds)
     return s.scalars(select(OutboxMessage.id).where(or_(old, training)).limit(BATCH)).all()
 
 
 def forget(s: Session, ids: Sequence[int]) -> None:
     """Deletes these calls, unless they were renewed meanwhile."""
-    these = OutboxMessage.id.in_(ids), OutboxMessage.taken_at.is_not(None)
+    these = OutboxMessage.id.in_(ids), OutboxMessage.received_at.is_not(None)
     gone = delete(OutboxMessage).where(*these).returning(OutboxMessage.experiment_id)
     for experiment_id in s.scalars(gone, execution_options=_UNSYNCHRONISED):
         touch(s, experiment_id)
@@ -300,7 +300,7 @@ def _ahead(
     experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
 ) -> tuple[ColumnElement[bool], ...]:
     ahead = aliased(OutboxMessage)
-    at_broker = ahead.sent_at.is_not(None), ahead.taken_at.is_(None)
+    at_broker = ahead.sent_at.is_not(None), ahead.received_at.is_(None)
     return ahead.experiment_id == experiment_id, ahead.queue == queue, *at_broker
 
 
@@ -321,7 +321,7 @@ _TRAININGS = (
     .where(Round.experiment_id.in_(_EXPERIMENTS), Round.state == RoundState.OPEN)
     .where(Experiment.state == ExperimentState.RUNNING, _PLACES > 0)
 )
-_SIMULATED = Experiment.real_participants == 0
+_SIMULATED = Experiment.edge_participants == 0
 _STARTING = (
     select(OutboxMessage.id)
     .join(Experiment, Experiment.id == OutboxMessage.experiment_id)
@@ -334,4 +334,4 @@ _RUNNING = select(func.count(Experiment.id)).where(Experiment.state == Experimen
 # Within the same moment, a millisecond in SQLite, the first call wins.
 _NEXT = _STARTING.where(_WAITING).order_by(Experiment.priority.desc(), Experiment.created_at, OutboxMessage.id)
 _NEXT_SIMULATED = _NEXT.where(_SIMULATED).limit(bindparam("free", type_=Integer))
-_NEXT_REAL = _NEXT.where(Experiment.real_participants > 0).limit(BATCH)
+_NEXT_REAL = _NEXT.where(Experiment.edge_participants > 0).limit(BATCH)

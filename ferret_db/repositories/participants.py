@@ -157,7 +157,7 @@ def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
     revoked = s.execute(
         update(Participant)
         .where(Participant.id == participant.id, Participant.revoked_at.is_(None))
-        .values(revoked_at=clock.utcnow(), revoked_for=reason)
+        .values(revoked_at=clock.utcnow(), revocation_reason=reason)
         .returning(Participant.id),
         execution_options={"synchronize_session": False},
     )

@@ -74,7 +74,7 @@ def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[
 
 def frozen(s: Session, experiment_id: str) -> Sequence[Round]:
     """Returns the experiment's rounds whose accepted set was frozen."""
-    found = select(Round).where(Round.experiment_id == experiment_id, Round.frozen_digest.is_not(None))
+    found = select(Round).where(Round.experiment_id == experiment_id, Round.contributions_digest.is_not(None))
     return s.scalars(found).all()
 
 
@@ -134,13 +134,13 @@ def arrivals(s: Session, experiment_id: str, count: int) -> list[float]:
 
 def stop_clock(s: Session, round_: Round) -> None:
     """Stores the remaining time to the open round's deadline."""
-    _change(s, round_, seconds_left=(round_.deadline_at - service_clock.time_ahead(s)).total_seconds())
+    _change(s, round_, paused_seconds_left=(round_.deadline_at - service_clock.time_ahead(s)).total_seconds())
 
 
 def start_clock(s: Session, round_: Round) -> None:
     """Sets the open round's deadline from the stored remaining time."""
-    deadline_at = service_clock.time_ahead(s) + timedelta(seconds=round_.seconds_left or 0)
-    _change(s, round_, deadline_at=deadline_at, seconds_left=None)
+    deadline_at = service_clock.time_ahead(s) + timedelta(seconds=round_.paused_seconds_left or 0)
+    _change(s, round_, deadline_at=deadline_at, paused_seconds_left=None)
 
 
 def count_bytes_up(s: Session, uploads: Sequence[Contribution]) -> None:

@@ -16,7 +16,7 @@ from ferret_db.repositories._upsert import insert
 from ferret_db.tables import Assignment, ServiceClock, Worker
 
 LONGEST_TICK_SECONDS = 60.0
-"""Longest interval between two ticks that counts as service time."""
+"""Longest interval between two epoch that counts as service time."""
 _ID = 1
 _UNSYNCHRONISED = {"synchronize_session": False}
 
@@ -26,42 +26,42 @@ def get(s: Session) -> ServiceClock | None:
     return s.get(ServiceClock, _ID, populate_existing=True)
 
 
-def begin(s: Session, holder: str) -> bool:
+def begin(s: Session, leader: str) -> bool:
     """Starts the service's time at the database's time. Returns False if it has started."""
     row = insert(s, ServiceClock).values(
-        id=_ID, holder=holder, ticks=1, ticked_at=clock.utcnow(), time_at=clock.utcnow()
+        id=_ID, leader=leader, epoch=1, renewed_at=clock.utcnow(), service_time=clock.utcnow()
     )
     begun = s.execute(row.on_conflict_do_nothing().returning(ServiceClock.id))
     return begun.one_or_none() is not None
 
 
-def tick(s: Session, last: ServiceClock, holder: str, seconds: float) -> ServiceClock | None:
-    """Advances the service's time by ``seconds``, counted by ``holder``. Returns None if another process was faster."""
+def tick(s: Session, last: ServiceClock, leader: str, seconds: float) -> ServiceClock | None:
+    """Advances the service's time by ``seconds``, counted by ``leader``. Returns None if another process was faster."""
     return s.scalars(
         update(ServiceClock)
-        .where(ServiceClock.id == _ID, ServiceClock.ticks == last.ticks)
+        .where(ServiceClock.id == _ID, ServiceClock.epoch == last.epoch)
         .values(
-            holder=holder,
-            ticks=last.ticks + 1,
-            ticked_at=clock.utcnow(),
-            time_at=last.time_at + timedelta(seconds=seconds),
+            leader=leader,
+            epoch=last.epoch + 1,
+            renewed_at=clock.utcnow(),
+            service_time=last.service_time + timedelta(seconds=seconds),
         )
         .returning(ServiceClock),
         execution_options=_UNSYNCHRONISED | {"populate_existing": True},
     ).one_or_none()
 
 
-def leave(s: Session, holder: str) -> None:
-    """Releases the office when the holder ends, so that the next process need not wait."""
+def leave(s: Session, leader: str) -> None:
+    """Releases the office when the leader ends, so that the next process need not wait."""
     s.execute(
-        update(ServiceClock).where(ServiceClock.holder == holder).values(holder=None), execution_options=_UNSYNCHRONISED
+        update(ServiceClock).where(ServiceClock.leader == leader).values(leader=None), execution_options=_UNSYNCHRONISED
     )
 
 
 def time(s: Session) -> datetime:
     """Returns the service's time at the last tick: no deadline after it has passed."""
     row = get(s)
-    return clock.now(s) if row is None else row.time_at
+    return clock.now(s) if row is None else row.service_time
 
 
 def time_ahead(s: Session, now: datetime | None = None) -> datetime:
@@ -72,8 +72,8 @@ def time_ahead(s: Session, now: datetime | None = None) -> datetime:
     row, now = get(s), now or clock.now(s)
     if row is None:
         return now
-    since = (now - row.ticked_at).total_seconds()
-    return row.time_at + timedelta(seconds=since if 0 <= since <= LONGEST_TICK_SECONDS else LONGEST_TICK_SECONDS)
+    since = (now - row.renewed_at).total_seconds()
+    return row.service_time + timedelta(seconds=since if 0 <= since <= LONGEST_TICK_SECONDS else LONGEST_TICK_SECONDS)
 
 
 def as_told(s: Session, moment: datetime) -> datetime:

@@ -31,7 +31,7 @@ def add(s: Session, task: TaskName, argument: str, experiment_id: str, worker: s
         experiment_id=experiment_id,
         attempts=1,
         worker=worker,
-        called_again=False,
+        reschedule_requested=False,
         created_at=clock.utcnow(),
         updated_at=clock.utcnow(),
     )
@@ -73,7 +73,7 @@ def in_hand(s: Session, task: TaskName, argument: ColumnElement[str], seconds: f
 
 def orphaned(s: Session, seconds: float = GONE_SECONDS) -> Sequence[TaskRun]:
     """Returns runs with a worker that is gone, was not seen for ``seconds``, or works on another task."""
-    query = select(TaskRun).where(TaskRun.dead_at.is_(None), TaskRun.worker.is_not(None), ~_in_hand(s, seconds))
+    query = select(TaskRun).where(TaskRun.given_up_at.is_(None), TaskRun.worker.is_not(None), ~_in_hand(s, seconds))
     return s.scalars(query.order_by(TaskRun.created_at, TaskRun.argument)).all()
 
 
@@ -86,7 +86,7 @@ def strikes(s: Session, experiment_id: str, codes: Collection[str]) -> int:
 def failing(s: Session, experiment_id: str) -> Sequence[TaskRun]:
     """Returns the experiment's failed tasks that will be retried, longest failing first."""
     query = select(TaskRun).where(
-        TaskRun.experiment_id == experiment_id, TaskRun.error.is_not(None), TaskRun.dead_at.is_(None)
+        TaskRun.experiment_id == experiment_id, TaskRun.error.is_not(None), TaskRun.given_up_at.is_(None)
     )
     return s.scalars(query.order_by(TaskRun.created_at, TaskRun.argument)).all()
 

@@ -158,23 +158,23 @@ def _experiments() -> None:
         sa.Column("dataset", TEXT, nullable=False),
         sa.Column("error", DOCUMENT),
         sa.Column("stopped", DOCUMENT),
-        sa.Column("patience_since", INTEGER, nullable=False),
+        sa.Column("patience_from_round", INTEGER, nullable=False),
         sa.Column("idempotency_key", TEXT),
         sa.Column("idempotency_digest", TEXT),
         sa.Column("rounds", INTEGER, nullable=False),
         sa.Column("round", INTEGER, nullable=False),
         sa.Column("participants", INTEGER, nullable=False),
-        sa.Column("real_participants", INTEGER, nullable=False),
+        sa.Column("edge_participants", INTEGER, nullable=False),
         sa.Column("base_digest", TEXT),
         sa.Column("digest", TEXT),
         sa.Column("shapes", DOCUMENT),
-        sa.Column("event_seq", INTEGER, nullable=False),
+        sa.Column("last_event_seq", INTEGER, nullable=False),
         sa.Column("cloned_from", TEXT),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("started_at", TIME),
         sa.Column("finished_at", TIME),
         sa.Column("archived_at", TIME),
-        sa.Column("stall_told_at", TIME),
+        sa.Column("stall_alerted_at", TIME),
         sa.PrimaryKeyConstraint("id", name="pk_experiments"),
         sa.ForeignKeyConstraint(["project"], ["projects.name"], name="fk_experiments_project"),
         sa.UniqueConstraint("project", "idempotency_key", name="uq_experiments_project_idempotency_key"),
@@ -182,7 +182,7 @@ def _experiments() -> None:
     op.create_index("ix_experiments_created_at_id", "experiments", ["created_at", "id"])
     op.create_index("ix_experiments_seed_group", "experiments", ["seed_group"])
     op.create_index(
-        "ix_experiments_state_real_participants_created_at", "experiments", ["state", "real_participants", "created_at"]
+        "ix_experiments_state_edge_participants_created_at", "experiments", ["state", "edge_participants", "created_at"]
     )
     op.create_table(
         "experiment_tags",
@@ -247,7 +247,7 @@ def _participants() -> None:
         sa.Column("public_key", TEXT),
         sa.Column("pending", sa.Boolean(), nullable=False),
         sa.Column("revoked_at", TIME),
-        sa.Column("revoked_for", TEXT),
+        sa.Column("revocation_reason", TEXT),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("seen_at", TIME, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_participants"),
@@ -287,11 +287,11 @@ def _rounds() -> None:
         sa.Column("version", INTEGER, nullable=False),
         sa.Column("base_digest", TEXT, nullable=False),
         sa.Column("digest", TEXT),
-        sa.Column("frozen_digest", TEXT),
+        sa.Column("contributions_digest", TEXT),
         sa.Column("opened_at", TIME, nullable=False),
         sa.Column("deadline_at", TIME, nullable=False),
-        sa.Column("seconds_left", sa.Double()),
-        sa.Column("needed", INTEGER),
+        sa.Column("paused_seconds_left", sa.Double()),
+        sa.Column("required_contributions", INTEGER),
         sa.Column("population", DOCUMENT),
         sa.Column("frozen_at", TIME),
         sa.Column("committed_at", TIME),
@@ -449,14 +449,14 @@ def _work() -> None:
         sa.Column("experiment_id", TEXT, nullable=False),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("sent_at", TIME),
-        sa.Column("taken_at", TIME),
+        sa.Column("received_at", TIME),
         sa.Column("attempts", INTEGER, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_outbox"),
         sa.UniqueConstraint("task", "argument", name="uq_outbox_task_argument"),
     )
     op.create_index("ix_outbox_experiment_id_queue", "outbox", ["experiment_id", "queue"])
     op.create_index("ix_outbox_sent_at", "outbox", ["sent_at"])
-    op.create_index("ix_outbox_taken_at", "outbox", ["taken_at"])
+    op.create_index("ix_outbox_received_at", "outbox", ["received_at"])
     op.create_table(
         "task_runs",
         sa.Column("task", WORD, nullable=False),
@@ -464,14 +464,14 @@ def _work() -> None:
         sa.Column("experiment_id", TEXT),
         sa.Column("attempts", INTEGER, nullable=False),
         sa.Column("worker", TEXT),
-        sa.Column("called_again", sa.Boolean(), nullable=False),
+        sa.Column("reschedule_requested", sa.Boolean(), nullable=False),
         sa.Column("error", DOCUMENT),
-        sa.Column("dead_at", TIME),
+        sa.Column("given_up_at", TIME),
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("updated_at", TIME, nullable=False),
         sa.PrimaryKeyConstraint("task", "argument", name="pk_task_runs"),
     )
-    op.create_index("ix_task_runs_dead_at", "task_runs", ["dead_at"])
+    op.create_index("ix_task_runs_given_up_at", "task_runs", ["given_up_at"])
     op.create_table(
         "workers",
         sa.Column("id", TEXT, nullable=False),
@@ -493,10 +493,10 @@ def _service() -> None:
     op.create_table(
         "service",
         sa.Column("id", INTEGER, autoincrement=False, nullable=False),
-        sa.Column("holder", TEXT),
-        sa.Column("ticks", INTEGER, nullable=False),
-        sa.Column("ticked_at", TIME, nullable=False),
-        sa.Column("time_at", TIME, nullable=False),
+        sa.Column("leader", TEXT),
+        sa.Column("epoch", INTEGER, nullable=False),
+        sa.Column("renewed_at", TIME, nullable=False),
+        sa.Column("service_time", TIME, nullable=False),
         sa.Column("broker_silent_since", TIME),
         sa.PrimaryKeyConstraint("id", name="pk_service"),
     )

@@ -64,7 +64,7 @@ def test_a_refused_participant_is_told_why_and_leaves_its_place(either_site: Any
     assert (full.status_code, full.json()["code"]) == (409, "experiment.conflict")
 
     refused = decide(site, experiment_id, "site-a", "refuse", reason="no contract")
-    assert (refused.json()["state"], refused.json()["revoked_for"]) == ("refused", "no contract")
+    assert (refused.json()["state"], refused.json()["revocation_reason"]) == ("refused", "no contract")
     told = client.get(ASK)
     assert (told.status_code, told.json()["code"]) == (403, "participant.refused")
     assert "no contract" in told.json()["detail"]

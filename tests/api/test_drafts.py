@@ -19,7 +19,7 @@ TOML = 'name = "read"\nrounds = 5\n\n[algorithm]\nname = "ferret"\nK = 64\n'
 @pytest.fixture(autouse=True)
 def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service reads no other files."""
-    monkeypatch.setenv("FERRET_ROOTS", str(tmp_path))
+    monkeypatch.setenv("FERRET_DATA_ROOTS", str(tmp_path))
 
 
 @pytest.fixture

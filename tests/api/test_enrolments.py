@@ -176,7 +176,7 @@ def test_a_group_of_codes_is_listed_and_revoked_as_one(either_site: Any) -> None
         revoked = site.admin.post(f"{address}/participants:revoke", json={"group": "קבוצת הצפון", "reason": "left"})
         assert (revoked.status_code, revoked.json()) == (200, {"revoked": count})
     assert site.client(token).get("/api/v1/participant/assignment").json()["code"] == "participant.revoked"
-    states = {row["name"]: row["revoked_for"] for row in listed(site, experiment_id, "participants")}
+    states = {row["name"]: row["revocation_reason"] for row in listed(site, experiment_id, "participants")}
     assert states == {"clinic-1": "left", "clinic-2": "left", "clinic-3": None}
     actions = [entry["action"] for entry in site.admin.get("/api/v1/audit", params={"limit": 3}).json()["items"]]
     assert actions == ["participant.revoked", "participant.revoked", "enrolment.revoked"]

@@ -17,7 +17,7 @@ def test_the_next_request_is_refused_and_says_why(either_site: Any) -> None:
 
     address = f"/api/v1/experiments/{experiment_id}/participants"
     revoked = site.admin.post(f"{address}/site-a:revoke", json={"reason": "left the study"})
-    assert (revoked.status_code, revoked.json()["revoked_for"]) == (200, "left the study")
+    assert (revoked.status_code, revoked.json()["revocation_reason"]) == (200, "left the study")
 
     for path in (
         "/api/v1/participant/assignment",

@@ -36,7 +36,7 @@ def test_rounds_tell_what_became_of_them(site: Any, experiment_id: str) -> None:
     assert first["metrics"]["bytes_up"] == first["bytes_up"] > 0
     assert first["committed_at"] >= first["opened_at"]
     assert (third["participants"], third["accepted"], third["rejected"]) == (3, 1, 1)
-    assert (third["attempt"], third["needed"]) == (1, None)
+    assert (third["attempt"], third["required_contributions"]) == (1, None)
     assert third["digest"] is None
     assert third["bytes_down"] == 300
 

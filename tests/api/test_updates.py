@@ -40,7 +40,7 @@ def test_figures_come_with_the_blocks_they_are_of(site: Any, experiment_id: str)
 
 
 def test_too_much_noise_comes_with_what_to_change(site: Any, experiment_id: str) -> None:
-    noise = site.admin.get(address(experiment_id)).json()["weight_noise"]
+    noise = site.admin.get(address(experiment_id)).json()["projection_noise"]
     assert (noise["percent"], noise["advised_percent"], noise["most_percent"]) == (20, 10, 50)
     assert any(way.startswith("server.learning_rate = ") for way in noise["advice"])
 
@@ -48,7 +48,7 @@ def test_too_much_noise_comes_with_what_to_change(site: Any, experiment_id: str)
 def test_little_noise_needs_no_advice(site: Any) -> None:
     experiment_id = site.running(algorithm=FERRET)
     site.committed(experiment_id, 1, inside={**INSIDE, "noise": [0.01, 0.02]})
-    noise = site.admin.get(address(experiment_id)).json()["weight_noise"]
+    noise = site.admin.get(address(experiment_id)).json()["projection_noise"]
     assert (noise["percent"], noise["advice"]) == (1, [])
 
 
@@ -57,7 +57,7 @@ def test_what_projects_nothing_has_steps_alone(site: Any) -> None:
     site.committed(experiment_id, 1, inside={"step": [0.25, 0.5], "weights": [1.0, 2.0]})
     found = site.admin.get(address(experiment_id)).json()
     assert (found["blocks"], found["step"]) == (["bias", "weight"], [0.25, 0.5])
-    for name in ("noise", "update", "K", "error", "weight_noise", "agreement"):
+    for name in ("noise", "update", "K", "error", "projection_noise", "agreement"):
         assert found[name] is None
 
 

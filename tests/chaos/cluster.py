@@ -28,7 +28,7 @@ SETTINGS = {
     "FERRET_RECONCILE_SECONDS": "1",
     "FERRET_MIN_PARTICIPANTS": "1",  # one real participant takes part, whose ledger is read
     "FERRET_EXPECTED_PARTICIPANTS": "40",
-    "FERRET_TASK_STRIKES": "1000000",  # a task whose workers are killed by hand is no poison
+    "FERRET_TASK_MAX_ATTEMPTS": "1000000",  # a task whose workers are killed by hand is no poison
     "FERRET_THREADS": "1",  # bits are equal at equal thread counts
     "OMP_NUM_THREADS": "1",
     "HF_HUB_OFFLINE": "1",
@@ -49,7 +49,7 @@ class Cluster:
         self._environment = {
             **SETTINGS,
             "FERRET_HOME": str(home),
-            "FERRET_ROOTS": "/",
+            "FERRET_DATA_ROOTS": "/",
             "FERRET_HOST": "127.0.0.1",
             "FERRET_PORT": str(self.port),
             "FERRET_DATABASE_URL": database_url,

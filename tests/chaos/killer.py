@@ -121,14 +121,14 @@ class Striker:
         return self._passed(kill.after + LATE_EVENTS)
 
     def _passed(self, event: int) -> bool:
-        return self.watch.experiment().event_seq >= event
+        return self.watch.experiment().last_event_seq >= event
 
     def _until(self, holds: Callable[[], bool], seconds: float = float("inf")) -> None:
         """Supervises until ``holds()``, for so many seconds at most."""
         end = time.monotonic() + seconds
         while not holds() and time.monotonic() < end:
             if time.monotonic() > self.deadline:
-                raise TooLong(f"{self.watch.experiment_id} stands at event {self.watch.experiment().event_seq}")
+                raise TooLong(f"{self.watch.experiment_id} stands at event {self.watch.experiment().last_event_seq}")
             self.cluster.supervise()
             self._note_replaced()
             time.sleep(STEP_SECONDS)

@@ -100,7 +100,7 @@ def _storm(name: str, home: Path, workload: Workload, digest: str, asked: argpar
 
 
 def _spec(workload: Workload, rounds: int, real: int) -> ExperimentSpec:
-    evaluation = {"every": 1, "examples": 4, "generate": 0}
+    evaluation = {"every": 1, "examples": 4, "generate_examples": 0}
     return workload.spec(rounds, real=real, evaluation=evaluation, checkpoint={"every": EVERY, "keep": 2})
 
 

@@ -321,7 +321,7 @@ def test_a_changed_ledger_does_not_verify(run: Run) -> None:
 def test_it_learns_a_toy_task(name: str, toy_spec: SpecFactory) -> None:
     pretrained = {"model": {"source": str(model_path())}} if name in ADAPTERS else {}
     options = LEARNING if name in ZEROTH_ORDER else TOY.get(name)
-    evaluation = {"every": 6, "examples": 10, "generate": 0}
+    evaluation = {"every": 6, "examples": 10, "generate_examples": 0}
     base, *between, last = simulate(
         toy_spec(name, options=options, rounds=6, evaluation=evaluation, **pretrained)
     ).rounds

@@ -33,10 +33,10 @@ def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Ser
     expect(page.get_by_test_id("update-k")).to_have_attribute("data-points", str(len(inside.blocks)))
 
     answer = page.get_by_test_id("update-answer")
-    assert inside.weight_noise.advice
-    helps = any(way.startswith("algorithm.K = ") for way in inside.weight_noise.advice)
+    assert inside.projection_noise.advice
+    helps = any(way.startswith("algorithm.K = ") for way in inside.projection_noise.advice)
     expect(answer).to_contain_text("K is smaller than advised" if helps else "The noise is larger than advised")
-    for way in inside.weight_noise.advice:
+    for way in inside.projection_noise.advice:
         expect(answer).to_contain_text(way)
     expect(page.get_by_test_id("cosines")).to_contain_text(f"{inside.agreement.cosines[0]:.2f} ±")
 

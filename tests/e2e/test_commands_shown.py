@@ -18,12 +18,12 @@ ROOT = Path(__file__).parents[2]
 HEAD = re.compile(r"^#   ferret (.+)$", re.MULTILINE)
 SHOWN = [path for path in sorted((ROOT / "examples").glob("*.toml")) if HEAD.search(path.read_text())]
 # Small data have fewer clients than the paper's, and a model of random weights minds no noise.
-SHORT = ["rounds=1", "algorithm.local.steps=1", "algorithm.local.accumulation=1", "evaluation.generate=0"]
+SHORT = ["rounds=1", "algorithm.local.steps=1", "algorithm.local.accumulation=1", "evaluation.generate_examples=0"]
 SMALL = {
-    "codealpaca": ["participants={simulated=3}", "dataset.languages=3", "algorithm.guard=false"],
-    "dolly": ["participants={simulated=2}", "partition.min_examples=1", "algorithm.guard=false"],
-    "gsm8k": ["algorithm.guard=false"],
-    "natural_instructions": ["participants={simulated=2}", "algorithm.guard=false"],
+    "codealpaca": ["participants={simulated=3}", "dataset.languages=3", "algorithm.refuse_noisy_rounds=false"],
+    "dolly": ["participants={simulated=2}", "partition.min_examples=1", "algorithm.refuse_noisy_rounds=false"],
+    "gsm8k": ["algorithm.refuse_noisy_rounds=false"],
+    "natural_instructions": ["participants={simulated=2}", "algorithm.refuse_noisy_rounds=false"],
     "jsonl": ["tune.trials=1", "tune.seeds=1"],
 }
 Served = Any  # tests/shared_service.py

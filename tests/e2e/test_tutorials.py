@@ -22,7 +22,7 @@ ROUND = [
     "algorithm.name=ferret",
     "algorithm.local.steps=1",
     "evaluation.examples=4",
-    "evaluation.generate=0",
+    "evaluation.generate_examples=0",
 ]
 
 

@@ -22,7 +22,7 @@ def a_round(number: int, **metrics: float) -> Round:
 
 def test_costs_are_medians_for_one_participant() -> None:
     rounds = [
-        a_round(number, local_seconds=seconds, bytes_up=20_000, bytes_down=400, parameters_up=62_920)
+        a_round(number, local_seconds=seconds, bytes_up=20_000, bytes_down=400, numbers_sent=62_920)
         for number, seconds in enumerate((30.0, 2.0, 3.0), start=1)
     ]
     assert list(cost_rows(rounds)) == [

@@ -51,12 +51,12 @@ def test_what_is_no_python_file_is_told(tmp_path: Path, name: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.slow
 def test_the_example_trains_in_a_simulation(ferret_in_process):
-    one_round = ["--set", "rounds=1", "--set", "evaluation.generate=0", "--set", "algorithm.local.steps=2"]
+    one_round = ["--set", "rounds=1", "--set", "evaluation.generate_examples=0", "--set", "algorithm.local.steps=2"]
     command = ["simulate", ROOT / "examples/quickstart.toml", *one_round, "--json"]
     done = ferret_in_process(*command, "--site", ROOT / "examples/site/own_loop.py")
     assert done.returncode == 0, done.stderr
     _, first = json.loads(done.stdout)["rounds"]
-    assert {"train_loss", "site_loss"} <= set(first["metrics"])
+    assert {"train_loss", "participant_eval_loss"} <= set(first["metrics"])
     refused = ferret_in_process(
         *command, "--set", "algorithm.name=scaffold", "--site", ROOT / "examples/site/own_loop.py"
     )

@@ -14,7 +14,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 from tests.refusals import refused
 
 SpecFactory = Callable[..., ExperimentSpec]
-IN_BACKWARD = {"optimizer": "sgd", "in_backward": True, "accumulation": 1}
+IN_BACKWARD = {"optimizer": "sgd", "optimizer_in_backward": True, "accumulation": 1}
 PURE = IN_BACKWARD | {"precision": "pure_bfloat16"}
 
 
@@ -32,9 +32,9 @@ def fields(experiment: ResolvedExperiment, rules: Any) -> list[str]:
         (
             "fedavg",
             {},
-            {"stopping": {"metric": "rouge_l", "patience": 2}, "evaluation": {"generate": 0}},
+            {"stopping": {"metric": "rouge_l", "patience": 2}, "evaluation": {"generate_examples": 0}},
             "stopping.metric",
-            "evaluation.generate",
+            "evaluation.generate_examples",
         ),
         ("fedavg", {}, {"server": {"average": "tail", "average_from": 9}}, "server.average_from", "3 rounds"),
         ("fedavg", {}, {"server": {"average_from": 9}}, "server.average_from", "3 rounds"),
@@ -74,10 +74,10 @@ def test_what_moves_the_model_by_plain_steps_fits_a_team(toy_spec: SpecFactory, 
         ("fed_sb", {}, {}, "algorithm.name"),
         ("scaffold", {}, {}, "algorithm.name"),
         ("ferret", {"allocation": "curvature"}, {}, "algorithm.allocation"),
-        ("fedavg", {"local": IN_BACKWARD}, {}, "algorithm.local.in_backward"),
+        ("fedavg", {"local": IN_BACKWARD}, {}, "algorithm.local.optimizer_in_backward"),
         ("fedavg", {}, {"server": {"momentum": 0.9}}, "server.momentum"),
         ("fedavg", {}, {"server": {"optimizer": "adam"}}, "server.optimizer"),
-        ("fedavg", {}, {"robust": {"rule": "agree"}}, "robust.rule"),
+        ("fedavg", {}, {"robust": {"rule": "cosine_filter"}}, "robust.rule"),
     ],
 )
 def test_what_needs_the_whole_model_is_refused_by_a_team(
@@ -102,7 +102,7 @@ def test_a_team_refuses_half_precision(toy_spec: SpecFactory, tiny_model_dir: An
         ("fedavg", {"server": {"momentum": 0.9}}, "server.momentum"),
         ("fedavg", {"server": {"optimizer": "adam"}}, "server.optimizer"),
         ("fedavg", {"server": {"average": "tail"}}, "server.average"),
-        ("fedavg", {"robust": {"rule": "agree"}}, "robust.rule"),
+        ("fedavg", {"robust": {"rule": "cosine_filter"}}, "robust.rule"),
     ],
 )
 def test_what_needs_more_than_the_weights_keeps_them_in_memory(
@@ -148,5 +148,5 @@ def test_a_privacy_budget_refuses_the_models_own_template(toy_spec: SpecFactory)
 def test_what_is_refused_is_told_with_its_value(toy_spec: SpecFactory) -> None:
     experiment = catalog.resolve(toy_spec("fedavg", options={"local": IN_BACKWARD}, server={"momentum": 0.5}))
     found = [(problem.field, problem.value) for problem in compatibility.problems(experiment, TEAM)]
-    assert found == [("algorithm.local.in_backward", True), ("server.momentum", 0.5)]
+    assert found == [("algorithm.local.optimizer_in_backward", True), ("server.momentum", 0.5)]
     assert compatibility.problems(experiment, RULES) == []

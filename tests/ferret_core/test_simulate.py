@@ -38,7 +38,7 @@ def test_a_contribution_weighs_what_its_coordinates_weigh(toy_spec: SpecFactory)
 
 
 def test_evaluation_is_taken_only_where_it_is_due(toy_spec: SpecFactory) -> None:
-    result = simulate(toy_spec(rounds=5, evaluation={"every": 2, "examples": 4, "generate": 0}))
+    result = simulate(toy_spec(rounds=5, evaluation={"every": 2, "examples": 4, "generate_examples": 0}))
     assert [round_.number for round_ in result.rounds if "eval_loss" in round_.metrics] == [0, 2, 4, 5]
     assert not any("rouge_l" in round_.metrics for round_ in result.rounds)
 
@@ -77,10 +77,10 @@ def test_a_round_says_what_it_cost(toy_spec: SpecFactory) -> None:
     result = simulate(toy_spec(options={"K": 4_000}, rounds=2, participants={"simulated": 5, "fraction": 0.6}))
     base, first, second = (round_.cost for round_ in result.rounds)
     assert base == {}
-    assert (first["parameters_up"], first["parameters_down"]) == (4_000, 0)
-    assert (second["parameters_up"], second["parameters_down"]) == (4_000, 12_000), "own seeds: those of all three"
+    assert (first["numbers_sent"], first["numbers_received"]) == (4_000, 0)
+    assert (second["numbers_sent"], second["numbers_received"]) == (4_000, 12_000), "own seeds: those of all three"
     # 4 steps of 4 sequences took local_seconds in the mean, and the mean of speeds is above the speed of means.
-    assert result.rounds[1].metrics["sequences"] == 16
+    assert result.rounds[1].metrics["trained_sequences"] == 16
     assert first["sequences_per_second"] * first["local_seconds"] >= 16 * 0.999
     assert first["aggregate_seconds"] > 0
     assert "peak_device_bytes" not in first
@@ -124,7 +124,7 @@ def test_a_template_and_a_token_limit_reach_training_and_evaluation(toy_spec: Ca
     assert published[0].metrics["eval_loss"] != plain[0].metrics["eval_loss"]
     assert published[1].metrics["train_loss"] != plain[1].metrics["train_loss"]
     cut = simulate(toy_spec(rounds=1, prompt={"max_tokens": 50})).rounds
-    assert cut[1].metrics["truncated"] > plain[1].metrics["truncated"] == 0
+    assert cut[1].metrics["truncated_examples"] > plain[1].metrics["truncated_examples"] == 0
     assert cut[0].metrics["eval_loss"] != plain[0].metrics["eval_loss"]
 
 

@@ -47,7 +47,7 @@ def test_memory_is_flat_over_rounds(
         model={"source": str(model_dir)},
         dataset={"name": "jsonl", "train": str(tmp_path / "rows.jsonl")},
         participants={"simulated": 200, "fraction": 0.05},
-        evaluation={"every": 100, "examples": 2, "generate": 0},
+        evaluation={"every": 100, "examples": 2, "generate_examples": 0},
     )
     held: list[float] = []
 

@@ -103,7 +103,7 @@ def test_without_a_dispatcher_messages_wait(url: str) -> None:
 
 def test_rows_stay_readable_after_the_commit(lab: Any) -> None:
     experiment = lab.submit()
-    assert (experiment.name, experiment.event_seq, experiment.created_at.tzinfo) == ("toy", 1, UTC)
+    assert (experiment.name, experiment.last_event_seq, experiment.created_at.tzinfo) == ("toy", 1, UTC)
 
 
 def test_reading_cannot_write(database: Database, lab: Any) -> None:

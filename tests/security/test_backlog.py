@@ -236,8 +236,8 @@ def test_no_transaction_of_a_sweep_writes_more_than_a_batch(url: str, broker: Br
     with rows_written() as written:
         reconcile(database, drained=broker.drained())
     with database.begin() as s:
-        s.execute(update(OutboxMessage).values(taken_at=database.now(s)))
-    age(database, "taken_at")  # every message was taken, and nothing came of it
+        s.execute(update(OutboxMessage).values(received_at=database.now(s)))
+    age(database, "received_at")  # every message was taken, and nothing came of it
     with rows_written() as later:
         reconcile(database, drained=broker.drained())
     database.dispose()
@@ -274,5 +274,5 @@ def test_a_round_of_thousands_opens_in_small_transactions(database: Database, br
         (round_,) = rounds.in_states(s, experiment_id, RoundState.OPEN)
         assert rounds.summary(s, experiment_id, 1).participants == 3000
         assert events.after(s, experiment_id, 0, 100)[-1].type == "round.opened"
-    assert (round_.needed, round_.population) == (3000, None)
+    assert (round_.required_contributions, round_.population) == (3000, None)
     assert [task for task, *_ in broker.messages].count(TaskName.TRAIN) == 1, "one after the other"

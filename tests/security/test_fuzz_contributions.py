@@ -25,8 +25,13 @@ from ferret_core.simulate import simulate
 
 COUNT = 6000
 ALGORITHMS: dict[str, dict[str, Any]] = {
-    "ferret": {"K": 4096, "guard": False},  # 8 kB; what they do to the model does not matter
-    "ferret, sparse": {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "guard": False},
+    "ferret": {"K": 4096, "refuse_noisy_rounds": False},  # 8 kB; what they do to the model does not matter
+    "ferret, sparse": {
+        "basis": "H",
+        "coordinates": "sparse_sign",
+        "bytes_per_round": 500,
+        "refuse_noisy_rounds": False,
+    },
     "fedavg": {},
     "signsgd": {},
     "topk": {},

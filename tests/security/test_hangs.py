@@ -166,7 +166,7 @@ def service(
     environment = {
         "FERRET_HOME": str(home),
         "FERRET_PORT": str(port),
-        "FERRET_ROOTS": str(tmp_path),
+        "FERRET_DATA_ROOTS": str(tmp_path),
         "FERRET_BROKER_URL": broker.url,
         "FERRET_LEASE_SECONDS": LEASE_SECONDS,
         "FERRET_RECONCILE_SECONDS": "0.5",

@@ -50,7 +50,7 @@ def kept(home: Path) -> Path:
 @pytest.fixture(params=ROOTS)
 def rooted(request: pytest.FixtureRequest, home: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service's roots, set in each way that could open its home."""
-    monkeypatch.setenv("FERRET_ROOTS", ROOTS[request.param](home))
+    monkeypatch.setenv("FERRET_DATA_ROOTS", ROOTS[request.param](home))
 
 
 @pytest.mark.usefixtures("rooted")
@@ -97,7 +97,7 @@ def test_the_home_by_another_mount_or_spelling_is_closed_too(
 @pytest.mark.usefixtures("rooted")
 def test_a_worker_refuses_them_too(home: Path, kept: Path) -> None:
     """A specification may have been stored before the settings changed."""
-    service = Service(WorkerSettings(home=home, device="cpu", task_strikes=1))
+    service = Service(WorkerSettings(home=home, device="cpu", task_max_attempts=1))
     experiment_id = service.submit(ExperimentSpec.model_validate(spec(kept)))
     service.perform(TaskName.COORDINATE, experiment_id)
     error = service.experiment(experiment_id).error
@@ -110,7 +110,7 @@ def test_a_worker_refuses_them_too(home: Path, kept: Path) -> None:
 def test_data_that_users_put_into_the_homes_folder_for_data_is_read(
     roots: str, make_settings: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FERRET_ROOTS", roots)
+    monkeypatch.setenv("FERRET_DATA_ROOTS", roots)
     shutil.copytree(DEMO, home / "data/model")
     (home / "data/train.jsonl").write_text(EXAMPLE * 20)
     with open_site(make_settings()) as site:

@@ -25,7 +25,7 @@ JOIN = [sys.executable, "-m", "ferret_cli", "join", "--yes"]
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"), pytest.mark.timeout(300)]
 
-QUICK = {"examples": 2, "generate": 0}
+QUICK = {"examples": 2, "generate_examples": 0}
 
 
 class Watch:
@@ -75,7 +75,7 @@ def test_no_secret_is_left_in_logs_command_lines_or_the_database(
 ) -> None:
     watch, home, site = Watch(), tmp_path / "home", tmp_path / "hospital"
     with watch.watching():
-        served = start(FERRET_ROOTS="/", FERRET_EXPECTED_PARTICIPANTS="40", FERRET_THREADS="1")
+        served = start(FERRET_DATA_ROOTS="/", FERRET_EXPECTED_PARTICIPANTS="40", FERRET_THREADS="1")
         url, ticket = served.address().split("/#ticket=")
         token = (home / "admin.token").read_text().strip()
         with httpx.Client(base_url=url, timeout=60) as browser:

@@ -138,7 +138,7 @@ def settings(
 @pytest.fixture
 def plain_spec(toy_spec: Callable[..., ExperimentSpec]) -> Callable[..., ExperimentSpec]:
     """As ``toy_spec``, without training and with little to evaluate."""
-    return partial(toy_spec, "toy", evaluation={"examples": 2, "generate": 0})
+    return partial(toy_spec, "toy", evaluation={"examples": 2, "generate_examples": 0})
 
 
 @pytest.fixture

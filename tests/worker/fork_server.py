@@ -100,7 +100,7 @@ def _run(request: Request) -> dict[str, Any]:
     try:
         failpoints.arm(request["failpoint"])
         where = {"home": Path(request["home"]), "database_url": request["database_url"]}
-        service = Service(WorkerSettings(**where, task_strikes=KILLED_ON_PURPOSE))
+        service = Service(WorkerSettings(**where, task_max_attempts=KILLED_ON_PURPOSE))
         return {"result": WORKS[request["work"]](service, request)}
     except BaseException:
         return {"error": traceback.format_exc()}
@@ -200,7 +200,9 @@ def look(service: Service, request: Request) -> dict[str, Any]:
                 {**entry.record, "previous": "", "signatures": [each[0] for each in entry.record["signatures"]]}
                 for entry in ledger.after(s, experiment.id, 0, 100)
             ],
-            "rounds": [[item.number, item.attempt, item.state, item.frozen_digest, item.bytes_up] for item in tried],
+            "rounds": [
+                [item.number, item.attempt, item.state, item.contributions_digest, item.bytes_up] for item in tried
+            ],
             "assignments": [[item.round, item.participant, item.state] for item in reports],
             "contributions": [[item.round, item.participant, item.digest, item.memory_digest] for item in accepted],
             "artifacts": [[file.round, file.name, file.digest] for file in artifacts.of_experiment(s, experiment.id)],

@@ -67,7 +67,7 @@ def test_the_service_equals_the_simulation_on_the_papers_datasets(
         options={"local": {"learning_rate": 1e-2, "steps": 2, "batch_size": 2, "accumulation": 1}},
         rounds=2,
         dataset={"name": dataset, **dataset_sample(dataset, tmp_path).options},
-        evaluation={"every": 2, "examples": 4, "generate": 2, "max_new_tokens": 4},
+        evaluation={"every": 2, "examples": 4, "generate_examples": 2, "max_new_tokens": 4},
         **FEDERATIONS[dataset],
     )
     oracle = simulate(spec)
@@ -87,7 +87,7 @@ def test_settings_are_chosen_on_the_validation_split_by_evaluation_and_guard_ali
     spec = toy_spec(
         rounds=1,
         dataset={"name": "jsonl", "train": str(toy_data[0]), "test": str(tmp_path / "never-read.jsonl")},
-        evaluation={"split": "validation", "examples": 6, "generate": 0},
+        evaluation={"split": "validation", "examples": 6, "generate_examples": 0},
     )
     oracle = simulate(spec)
     experiment_id = service.submit(spec)

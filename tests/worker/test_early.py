@@ -30,7 +30,7 @@ def extend(service: Service, experiment_id: str, more: int) -> None:
 
 
 def test_it_ends_where_the_simulation_does_with_the_same_model(service: Service, plain_spec: SpecFactory) -> None:
-    spec = plain_spec(rounds=6, stopping=HOPELESS, evaluation={"every": 2, "examples": 10, "generate": 0})
+    spec = plain_spec(rounds=6, stopping=HOPELESS, evaluation={"every": 2, "examples": 10, "generate_examples": 0})
     experiment_id = service.submit(spec)
     service.run()
     experiment, alone = service.experiment(experiment_id), simulate(spec)

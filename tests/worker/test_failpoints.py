@@ -129,8 +129,8 @@ def spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> dict[str, Any]:
         "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
         "participants": {"simulated": 2},
         "algorithm": {"name": "toy", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 2}},
-        "server": {"learning_rate": 64, "step": "guard", "rise": 0, "development": 4},
-        "evaluation": {"examples": 2, "generate": 0, "split": "validation", "validation": 0.4},
+        "server": {"learning_rate": 64, "step_guard": True, "max_loss_rise": 0, "development_examples": 4},
+        "evaluation": {"examples": 2, "generate_examples": 0, "split": "validation", "validation_share": 0.4},
     }
     return ExperimentSpec.model_validate(spec).model_dump(mode="json")
 

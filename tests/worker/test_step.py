@@ -33,8 +33,15 @@ FRESH = [
 @pytest.fixture
 def spec(toy_spec: SpecFactory) -> ExperimentSpec:
     """Each round leads too far, and the mean begins with the second of three."""
-    server = {"step": "guard", "rise": 0, "development": 4, "learning_rate": 64, "average": "tail", "average_from": 2}
-    evaluation = {"split": "validation", "validation": 0.4, "examples": 8, "generate": 0}
+    server = {
+        "step_guard": True,
+        "max_loss_rise": 0,
+        "development_examples": 4,
+        "learning_rate": 64,
+        "average": "tail",
+        "average_from": 2,
+    }
+    evaluation = {"split": "validation", "validation_share": 0.4, "examples": 8, "generate_examples": 0}
     return toy_spec(rounds=3, server=server, evaluation=evaluation)
 
 

@@ -165,7 +165,7 @@ def test_every_rounds_cost_stands_with_its_metrics(service: Service, plain_spec:
     for done in oracle.rounds[1:]:
         found = recorded[done.number]
         assert set(done.cost) <= set(found)
-        assert all(found[name] == done.cost[name] for name in ("parameters_up", "parameters_down"))
+        assert all(found[name] == done.cost[name] for name in ("numbers_sent", "numbers_received"))
     assert [item.seconds for item in worked] == [contribution.cost["seconds"] for contribution in sent]
     assert recorded[2]["local_seconds"] == pytest.approx(sum(item.seconds or 0 for item in worked) / 3)
     assert (

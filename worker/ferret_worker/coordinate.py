@@ -81,7 +81,7 @@ def _fill(
                 return
         failpoint("coordinate.filled")
     with database.begin() as s:
-        needed = round_.needed or len(tasks)
+        needed = round_.required_contributions or len(tasks)
         seconds = _deadline(s, spec, round_.attempt, needed, len(tasks), round_.experiment_id)
         round_engine.open_announced(s, round_.id, len(tasks), seconds)
     failpoint("coordinate.opened")

@@ -30,8 +30,8 @@ def load(settings: WorkerSettings, spec: ExperimentSpec, folder: Path, on_cpu: b
 
 
 def in_files(settings: WorkerSettings, spec: ExperimentSpec, size: int) -> bool:
-    """Returns True if ``FERRET_WEIGHTS`` selects files for ``size`` bytes of weights, and they are possible."""
-    if settings.weights == "memory" or (settings.weights == "auto" and COPIES * size <= settings.memory_limit):
+    """Returns True if ``FERRET_WEIGHTS_IN`` selects files for ``size`` bytes of weights, and they are possible."""
+    if settings.weights_in == "memory" or (settings.weights_in == "auto" and COPIES * size <= settings.memory_limit):
         return False
     in_the_way = compatibility.problems(ResolvedExperiment.of(spec), compatibility.FILES)
     for problem in in_the_way:

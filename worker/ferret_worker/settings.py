@@ -19,8 +19,8 @@ class WorkerSettings(ServiceSettings):
         default="auto", description="Device of the models; auto: a GPU if there is one"
     )
     reconcile_seconds: float = Field(default=5, gt=0, description="Seconds between two searches for lost work")
-    kept_models: int = Field(default=2, ge=1, description="Number of experiments with models in a worker's memory")
-    weights: Literal["auto", "memory", "mapped"] = Field(
+    model_cache_size: int = Field(default=2, ge=1, description="Number of experiments with models in a worker's memory")
+    weights_in: Literal["auto", "memory", "mapped"] = Field(
         default="auto",
         description="Storage of models on a worker with a processor: in memory, or mapped from files where possible; "
         "auto: mapped if three copies exceed the memory that it may use",
@@ -28,7 +28,7 @@ class WorkerSettings(ServiceSettings):
     aggregation_processes: int = Field(
         default=1, ge=1, le=64, description="Number of processes that move a mapped model together"
     )
-    task_strikes: int = Field(default=3, ge=1, description="Failed attempts after which a task is given up")
+    task_max_attempts: int = Field(default=3, ge=1, description="Failed attempts after which a task is given up")
     task_limit_seconds: int = Field(
         default=6 * 3600, gt=0, description="Maximum seconds of a task; a longer one is ended"
     )

@@ -46,7 +46,7 @@ def perform(
     """
     settings, database, who = context.settings, context.database, presence.who
     with presence.at(task, argument), log_setup.bound(worker=who.id, task=str(task)):
-        begin = partial(task_attempts.begin, strikes=settings.task_strikes, gone=settings.gone_seconds)
+        begin = partial(task_attempts.begin, strikes=settings.task_max_attempts, gone=settings.gone_seconds)
         subject = database.transact(lambda s: begin(s, task, argument, who), flush=False)
         if subject is None:
             return

@@ -135,7 +135,7 @@ class Watchdog(threading.Thread):
         logger.error("this process ends, another takes its place: %s", reason)
         held = watched.task, watched.argument, self._presence.who
         endless = watched.task == TaskName.COORDINATE and error is not None and error.code == "task.too_long"
-        strikes = 1 if endless else self._context.settings.task_strikes  # it would block the next worker as long
+        strikes = 1 if endless else self._context.settings.task_max_attempts  # it would block the next worker as long
         note = partial(task_attempts.ended_process, error=error, strikes=strikes)
         self._context.database.transact(lambda s: note(s, *held), flush=False)
 

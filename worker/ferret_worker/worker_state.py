@@ -89,7 +89,7 @@ class WorkerState:
         place(replica.model, self.device)
         self._models[experiment_id] = kept = LoadedExperiment(replica)
         self._models.move_to_end(experiment_id)
-        while len(self._models) > self.settings.kept_models:
+        while len(self._models) > self.settings.model_cache_size:
             self._models.popitem(last=False)
         return kept
 

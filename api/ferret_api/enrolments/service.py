@@ -20,7 +20,7 @@ def create(
 
     Raises ``experiment.conflict`` if the experiment has finished or takes no real participants."""
     with database.begin() as s:
-        if not experiments.get(s, experiment_id).real_participants:
+        if not experiments.get(s, experiment_id).edge_participants:
             raise FerretError(
                 "experiment.conflict",
                 f"{experiment_id} takes no real participants (participants.edge = 0); clone it with "
@@ -115,7 +115,7 @@ def _require_place(s: Session, experiment_id: str) -> None:
     """Raises ``experiment.conflict`` if the experiment has more participants than its specification allows.
 
     The code stays valid, since the transaction is rolled back."""
-    places = experiments.get(s, experiment_id).real_participants
+    places = experiments.get(s, experiment_id).edge_participants
     if participants.count(s, experiment_id) + participants.count_pending(s, experiment_id) > places:
         raise FerretError(
             "experiment.conflict",

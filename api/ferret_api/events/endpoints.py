@@ -56,7 +56,7 @@ def _start(experiment_id: ExperimentId, caller: Viewer, after: After = 0, last_e
     start = after if last_event_id is None else last_event_id
     with caller.database.read() as s:
         experiment = experiments.get(s, experiment_id)
-        if experiment.state.finished and start >= experiment.event_seq:
+        if experiment.state.finished and start >= experiment.last_event_seq:
             # Browsers reconnect after any other status (HTML standard, section 9.2.3).
             raise HTTPException(204)
     return start

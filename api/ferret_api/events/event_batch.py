@@ -49,7 +49,7 @@ def look(database: Database, experiment_id: str, after: int) -> Look:
         found = events.after(s, experiment_id, after, MOST)
         encoded = tuple((row.seq, _encoded(Event.model_validate(row))) for row in found)
         page = EventBatch(encoded, frozenset(row.type for row in found))
-        newest = experiment.event_seq
+        newest = experiment.last_event_seq
         return Look(page, newest, experiment.state.finished and page.last(after) >= newest)
 
 

@@ -32,7 +32,7 @@ def look(
         if found is None:
             raise experiments.unknown(experiment_id)
         experiment, round_ = found
-        tag = PollTag(experiment.event_seq, mark(experiment, round_))
+        tag = PollTag(experiment.last_event_seq, mark(experiment, round_))
         if before is not None and before.tag.mark == tag.mark:
             due = before.due
         elif round_ is not None and gives_work(experiment, round_):

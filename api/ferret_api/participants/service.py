@@ -118,7 +118,7 @@ def ask_all(context: Context, tokens: Sequence[str]) -> list[Found | FerretError
         experiment, round_ = stands[asker.experiment_id]
         return Found(
             participant=asker,
-            tag=PollTag(experiment.event_seq, mark(experiment, round_)),
+            tag=PollTag(experiment.last_event_seq, mark(experiment, round_)),
             state=experiment.state,
             lease=given.pop(asker.id, None),  # if a participant sent two polls, the first gets the lease
             waiting=None if asker.id in due else approved(asker, awaited[experiment.id]),

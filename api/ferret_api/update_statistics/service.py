@@ -47,7 +47,7 @@ def get(s: Session, experiment_id: str, number: int) -> RoundUpdate:
         update=found.update,
         K=found.K,
         error=None if found.error is None else ReconstructionError.model_validate(found.error),
-        weight_noise=_noise(resolved, shapes, parts, found),
+        projection_noise=_noise(resolved, shapes, parts, found),
         agreement=None if found.agreement is None else _agreement(s, experiment_id, found.agreement),
     )
 

@@ -57,7 +57,7 @@ def serving(home: Path, **settings: str) -> Generator[Api]:
             env={
                 **os.environ,
                 "FERRET_HOME": str(home),
-                "FERRET_ROOTS": "/",
+                "FERRET_DATA_ROOTS": "/",
                 "FERRET_ADMIN_TOKEN": TOKEN,
                 "FERRET_BROKER_URL": NO_BROKER,
                 **settings,

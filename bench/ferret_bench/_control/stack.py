@@ -56,7 +56,7 @@ def serving(
                 "FERRET_DATABASE_URL": database_url,
                 "FERRET_THREADS": str(THREADS),
                 "HF_HUB_OFFLINE": "1",
-                "FERRET_ROOTS": "/",
+                "FERRET_DATA_ROOTS": "/",
                 **settings,
             },
             stdout=subprocess.PIPE,

@@ -61,7 +61,7 @@ class Workload:
             "partition": {"name": "natural"},
             "participants": {"simulated": self.owners - real, "edge": real},
             "algorithm": {"name": "ferret", "K": 256, "local": local},
-            "evaluation": {"every": rounds, "examples": EXAMPLES, "generate": 0},
+            "evaluation": {"every": rounds, "examples": EXAMPLES, "generate_examples": 0},
             "checkpoint": {"every": rounds},
         }
         return ExperimentSpec.model_validate(given | changes)

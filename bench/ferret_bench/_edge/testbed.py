@@ -45,7 +45,7 @@ class World(NamedTuple):
             "model": {"source": str(sample.model_path())},
             "dataset": {"name": "jsonl", "train": self._data("train"), "test": self._data("test")},
             "algorithm": {"name": "ferret", "local": LOCAL},
-            "evaluation": {"every": rounds, "examples": 32, "generate": 0},
+            "evaluation": {"every": rounds, "examples": 32, "generate_examples": 0},
             "checkpoint": {"every": rounds},
         }
         return self.service.submit(ExperimentSpec.model_validate(given | changes))

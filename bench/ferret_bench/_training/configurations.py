@@ -9,7 +9,7 @@ from ferret_bench._projection.llama import Shape
 
 SGD = {"optimizer": "sgd", "learning_rate": 1e-6}
 NORMALIZED = {"optimizer": "normalized", "learning_rate": 1e-6}
-IN_BACKWARD = {"in_backward": True}
+IN_BACKWARD = {"optimizer_in_backward": True}
 CHECKPOINTED = {"activation_checkpointing": True}
 PURE = {"precision": "pure_bfloat16"}
 

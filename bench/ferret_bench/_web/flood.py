@@ -58,4 +58,4 @@ def _happen(api: Api) -> None:
 
 def _happened(api: Api) -> int:
     with api.database.read() as s:
-        return experiments.get(s, api.experiment).event_seq
+        return experiments.get(s, api.experiment).last_event_seq

@@ -15,11 +15,11 @@ from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 class Projecting(Protocol):
     """The options of an algorithm that sends coordinates on random directions, which add noise to the update.
 
-    ``guard``: True refuses a round with too much noise for the weights.
+    ``refuse_noisy_rounds``: True refuses a round with too much noise for the weights.
     """
 
     @property
-    def guard(self) -> bool: ...
+    def refuse_noisy_rounds(self) -> bool: ...
     @property
     def basis(self) -> str: ...
     @property

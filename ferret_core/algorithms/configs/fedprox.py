@@ -25,8 +25,8 @@ class Config(SendsUpdate):
 
     @model_validator(mode="after")
     def _whole_gradients(self) -> Self:
-        if self.local.in_backward:
-            raise ValueError("local.in_backward = True keeps no gradient for the proximal term")
+        if self.local.optimizer_in_backward:
+            raise ValueError("local.optimizer_in_backward = True keeps no gradient for the proximal term")
         return self
 
     @property

@@ -92,7 +92,7 @@ class Config(StrictModel):
         default=LocalConfig(optimizer=OPTIMIZER), description="Local training; the default optimizer is normalized"
     )
 
-    guard: bool = Field(
+    refuse_noisy_rounds: bool = Field(
         default=True,
         description="Fail if the noise of the projection would exceed half of the weights",
     )
@@ -118,9 +118,10 @@ class Config(StrictModel):
                 f"seeds = {self.seeds!r} needs allocation = 'uniform' or 'fixed', the same K_l for all participants, "
                 f"not {self.allocation!r}"
             )
-        if self.watches_steps and self.local.in_backward:
+        if self.watches_steps and self.local.optimizer_in_backward:
             raise ValueError(
-                "local.in_backward = True: allocation = 'curvature' needs whole gradients; take 'norm', or false"
+                "local.optimizer_in_backward = True: allocation = 'curvature' needs whole gradients; take 'norm', or "
+                "false"
             )
         if self.coordinates == "sparse_sign":
             self._agree_sparse()

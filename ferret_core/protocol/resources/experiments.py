@@ -157,7 +157,7 @@ class Experiment(JoinedExperiment, json_schema_extra=always_sent):
     cloned_from: ExperimentId | None = Field(
         default=None, description="Id of the experiment that it was cloned from; that experiment may be deleted"
     )
-    event_seq: int = Field(
+    last_event_seq: int = Field(
         default=0, description="Number of its last event; a stream that starts there sends only new ones"
     )
     archived_at: datetime | None = Field(

@@ -26,7 +26,7 @@ class Participant(Resource):
     created_at: datetime = Field(description="Time of enrolment")
     seen_at: datetime = Field(description="Time of its last request for work, to within two minutes")
     revoked_at: datetime | None = Field(description="Time since which its token is refused")
-    revoked_for: Words | None = Field(description="The administrator's reason for revoking or refusing it")
+    revocation_reason: Words | None = Field(description="The administrator's reason for revoking or refusing it")
 
 
 class ParticipantPage(Page[Participant]):

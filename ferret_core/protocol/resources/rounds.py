@@ -21,7 +21,9 @@ class Round(Resource):
     base_digest: Digest = Field(description="Digest of the model that the participants start from")
     digest: Digest | None = Field(description="Digest of the model after the round")
     participants: int = Field(description="Number of assignments")
-    needed: int | None = Field(description="Number of contributions that closes the round early; null: all")
+    required_contributions: int | None = Field(
+        description="Number of contributions that closes the round early; null: all"
+    )
     accepted: int = Field(description="Number of accepted contributions")
     rejected: int = Field(description="Number of rejected contributions")
     bytes_up: int = Field(description="Bytes sent by all participants of the round")

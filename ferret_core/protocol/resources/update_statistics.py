@@ -39,7 +39,9 @@ class UpdateNoise(Resource):
 
     percent: float = Field(description="In percent of the size of the weights, over the whole model")
     advised_percent: float = Field(description="Highest recommended value")
-    most_percent: float = Field(description="Limit above which a round is refused, unless `algorithm.guard` is off")
+    most_percent: float = Field(
+        description="Limit above which a round is refused, unless `algorithm.refuse_noisy_rounds` is off"
+    )
     advice: list[Line] = Field(
         description=("Alternative changes that lower the noise to the recommended value; empty if it is lower already")
     )
@@ -61,7 +63,7 @@ class RoundUpdate(Resource):
     )
     K: list[float] | None = Field(description="Coordinates of each block, mean over the participants")
     error: ReconstructionError | None
-    weight_noise: UpdateNoise | None
+    projection_noise: UpdateNoise | None
     agreement: UpdateAgreement | None = Field(
         description="Null if updates cannot be compared: fewer than two, one-bit coordinates of fewer "
         "than eight weights each, or an algorithm with uploads that do not reveal the "

@@ -75,9 +75,9 @@ def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file,
     simulated = document(ferret("simulate", toy_file, "--json", "--threads", "1"))
     assert simulated["digest"] == experiment["digest"]
     assert [round["number"] for round in simulated["rounds"]] == [0, 1, 2]
-    sent = simulated["rounds"][2]["cost"]["parameters_up"]
+    sent = simulated["rounds"][2]["cost"]["numbers_sent"]
     assert re.search(rf"Parameters sent, each +{sent:,.0f} *$", shown.stdout, re.MULTILINE)
-    assert experiment["metrics"]["parameters_up"]["last"] == sent
+    assert experiment["metrics"]["numbers_sent"]["last"] == sent
 
 
 def test_an_early_end_says_why_and_the_best_model_is_exported(cli, toy_file, tmp_path):

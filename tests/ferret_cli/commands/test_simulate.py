@@ -28,7 +28,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.heavy
 @pytest.mark.slow
 def test_a_team_simulates_and_its_first_process_speaks(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
-    spec = toy_spec("fedavg", rounds=1, evaluation={"examples": 2, "generate": 0})
+    spec = toy_spec("fedavg", rounds=1, evaluation={"examples": 2, "generate_examples": 0})
     file = tmp_path / "spec.json"
     file.write_text(spec.model_dump_json())
     done = run(str(file), "--out", str(tmp_path / "out"))

@@ -25,9 +25,9 @@ def tune_file(tmp_path: Path, tiny_model_dir: Path, toy_data: tuple[Path, Path])
             dataset = {{ name = "jsonl", train = "{toy_data[0]}", test = "{toy_data[1]}" }}
             participants.simulated = 2
             algorithm.name = "ferret"
-            algorithm.guard = false
+            algorithm.refuse_noisy_rounds = false
             algorithm.local = {{ optimizer = "adam", steps = 2, batch_size = 4, accumulation = 1, clip_norm = 3.0 }}
-            evaluation = {{ examples = 10, generate = 0 }}
+            evaluation = {{ examples = 10, generate_examples = 0 }}
             [tune]
             """
             + "\n".join(lines or [FAST])

@@ -49,7 +49,7 @@ def test_the_best_is_the_file_without_the_search_and_on_the_test_split(plan: Cal
         "accumulation": 1,
         "learning_rate": 0.25,
     }
-    assert document["evaluation"] == {"examples": 10, "generate": 0}
+    assert document["evaluation"] == {"examples": 10, "generate_examples": 0}
     spec = found.final(values)
     assert (spec.seed, spec.evaluation.split, spec.algorithm.options["local"]["clip_norm"]) == (5, "test", None)
 

@@ -186,13 +186,13 @@ def test_what_no_values_are_to_blame_for_ends_the_study_and_counts_for_nothing(
     assert refused["errors"][0] == {"field": "tune.metric", "value": "rouge_l"} | {
         "message": refused["errors"][0]["message"]
     }
-    assert "evaluation.generate" in refused["detail"]
+    assert "evaluation.generate_examples" in refused["detail"]
     assert "0 of 2 trials have ended" in refused["said"]
 
 
 @pytest.mark.slow
 def test_a_score_that_is_to_be_high(tune: Any, tune_file: Write) -> None:
-    changes = ["--set", "evaluation.generate=4", "--set", "evaluation.max_new_tokens=8"]
+    changes = ["--set", "evaluation.generate_examples=4", "--set", "evaluation.max_new_tokens=8"]
     found = tune(tune_file("trials = 3", "metric = 'rouge_l'", RATE), *changes)
     assert found["better"] == "high"
     assert found["trials"][found["best"] - 1]["value"] == max(trial["value"] or 0 for trial in found["trials"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ferret_core.aggregation.cosine_filter import cosine_with_others, find_outliers
 from ferret_core.protocol.spec import RobustSpec
 
-SPEC = RobustSpec(rule="agree")
+SPEC = RobustSpec(rule="cosine_filter")
 SIZE = 10_000
 
 
@@ -36,7 +36,10 @@ def test_who_moves_nothing_agrees_with_nobody_and_a_single_one_has_no_others() -
 def test_who_points_elsewhere_is_rejected_with_the_reason() -> None:
     found = find_outliers(SPEC, [0.5, 0.4, -0.3, 0.6, 0.04, 0.5, 0.7], SIZE)
     assert sorted(found) == [2, 4]
-    assert found[2] == "it agrees with the others by -0.3, less than robust.agree = 0.1 times the round's median of 0.5"
+    assert (
+        found[2]
+        == "it agrees with the others by -0.3, less than robust.min_cosine_share = 0.1 times the round's median of 0.5"
+    )
 
 
 def test_nobody_is_rejected_where_directions_say_nothing() -> None:
@@ -46,7 +49,7 @@ def test_nobody_is_rejected_where_directions_say_nothing() -> None:
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=40), st.floats(0, 1))
 def test_at_most_a_third_are_rejected_and_never_the_better_half(cosines: list[float], agree: float) -> None:
-    found = find_outliers(RobustSpec(rule="agree", agree=agree), cosines, SIZE)
+    found = find_outliers(RobustSpec(rule="cosine_filter", min_cosine_share=agree), cosines, SIZE)
     assert len(found) <= len(cosines) / 3
     kept = [value for place, value in enumerate(cosines) if place not in found]
     assert all(cosines[place] <= min(kept) for place in found)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from torch import nn
 
-from ferret_core.aggregation.loss_guard import LossGuard, explosion_limit
+from ferret_core.aggregation.loss_guard import LossGuard, divergence_limit
 from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
@@ -45,4 +45,4 @@ def test_only_the_remembered_model_is_not_measured(tiny_model: nn.Module, measur
 
 @pytest.mark.parametrize(("before", "bound"), [(2.0, 6.0), (0.1, 3.0), (0.0, 3.0)])
 def test_a_round_may_multiply_the_loss_but_for_a_loss_below_one_nat(before: float, bound: float) -> None:
-    assert explosion_limit(before, 3.0) == bound
+    assert divergence_limit(before, 3.0) == bound

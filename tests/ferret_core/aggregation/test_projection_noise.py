@@ -30,9 +30,9 @@ from tests.refusals import refused
 Spec = Callable[..., ExperimentSpec]
 Local = dict[str, object]
 LOCAL = {"optimizer": "sgd", "learning_rate": 0.05, "clip_norm": 1.0, "steps": 4, "batch_size": 4, "accumulation": 1}
-SPARSE: Local = {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "guard": False}
+SPARSE: Local = {"basis": "H", "coordinates": "sparse_sign", "bytes_per_round": 500, "refuse_noisy_rounds": False}
 EXACT: Local = {"basis": "H", "K": 10**6, "coordinates": "float32"}
-GUARDED = {"K": 64, "guard": True, "local": LOCAL}
+GUARDED = {"K": 64, "refuse_noisy_rounds": True, "local": LOCAL}
 
 
 @pytest.mark.parametrize("kind", ["float32", "sign"])
@@ -93,7 +93,7 @@ def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: S
     spec = toy_spec(options=sent, rounds=1)
     exact = toy_spec(options=EXACT | {name: sent[name] for name in sent if name == "local"}, rounds=1)
     results = [simulate(each) for each in (spec, exact)]
-    told = results[0].rounds[1].metrics["weight_noise"]
+    told = results[0].rounds[1].metrics["projection_noise"]
     ends = []
     for each in (spec, exact):
         entries: list[bytes] = []
@@ -121,9 +121,9 @@ def test_the_measured_noise_is_what_the_round_adds_beyond_the_update(toy_spec: S
 def test_what_is_expected_is_near_to_what_is_measured(toy_spec: Spec, optimizer: Local, steps: int) -> None:
     local = {**optimizer, "steps": steps, "batch_size": 2, "accumulation": 1}
     base, first = simulate(toy_spec(options={"K": 2048, "local": local}, rounds=1)).rounds
-    assert 0.6 < base.metrics["weight_noise"] / first.metrics["weight_noise"] < 1.2
-    assert {name for name in base.metrics if name.startswith("weight_noise/")} == {
-        name for name in first.metrics if name.startswith("weight_noise/")
+    assert 0.6 < base.metrics["projection_noise"] / first.metrics["projection_noise"] < 1.2
+    assert {name for name in base.metrics if name.startswith("projection_noise/")} == {
+        name for name in first.metrics if name.startswith("projection_noise/")
     }
 
 
@@ -133,7 +133,7 @@ def test_of_sparse_coordinates_no_less_is_expected_than_is_measured(toy_spec: Sp
     local = {"optimizer": optimizer, "learning_rate": 0.1, "clip_norm": None, "steps": 5, "batch_size": 2}
     local |= {"accumulation": 1} if optimizer == "normalized" else LOCAL
     base, first = simulate(toy_spec(options=SPARSE | {"local": local}, rounds=1)).rounds
-    assert 0.8 < base.metrics["weight_noise"] / first.metrics["weight_noise"] < 2.2
+    assert 0.8 < base.metrics["projection_noise"] / first.metrics["projection_noise"] < 2.2
 
 
 def test_a_run_that_would_drown_the_weights_is_refused_before_it_begins(toy_spec: Spec) -> None:
@@ -148,7 +148,7 @@ def test_a_run_that_would_drown_the_weights_is_refused_before_it_begins(toy_spec
         "algorithm.local.learning_rate = ",
     ):
         assert part in str(caught.value)
-    assert caught.value.members["noise"]["weight_noise"] > 100 * projection_noise.MOST
+    assert caught.value.members["noise"]["projection_noise"] > 100 * projection_noise.MOST
 
 
 def test_a_round_that_would_is_refused_whatever_was_expected(toy_spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_a_round_that_would_is_refused_whatever_was_expected(toy_spec: Spec, mon
 
 
 def test_without_the_guard_it_runs(toy_spec: Spec) -> None:
-    assert len(simulate(toy_spec(options=GUARDED | {"guard": False}, rounds=1)).rounds) == 2
+    assert len(simulate(toy_spec(options=GUARDED | {"refuse_noisy_rounds": False}, rounds=1)).rounds) == 2
 
 
 @pytest.mark.parametrize("way", ["bytes", "participants", "rate", "server"])
@@ -190,6 +190,6 @@ def test_every_way_out_leads_below_the_advised_noise(toy_spec: Spec, way: str) -
 
 def test_the_guard_is_for_projections_alone(toy_spec: Spec) -> None:
     with pytest.raises(FerretError) as caught:
-        catalog.resolve(toy_spec("fedavg", options={"guard": False}))
-    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.guard")
+        catalog.resolve(toy_spec("fedavg", options={"refuse_noisy_rounds": False}))
+    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.refuse_noisy_rounds")
     assert caught.value.errors[0].value is False

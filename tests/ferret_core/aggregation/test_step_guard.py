@@ -22,12 +22,18 @@ from ferret_core.simulate import simulate
 from tests.refusals import refused
 
 Spec = Callable[..., ExperimentSpec]
-SPLIT = {"split": "validation", "validation": 0.4, "examples": 10, "generate": 0}
+SPLIT = {"split": "validation", "validation_share": 0.4, "examples": 10, "generate_examples": 0}
 
 
 def guarded(toy_spec: Spec, *, rate: float = 1.0, rise: float = 0.05, **changes: Any) -> ExperimentSpec:
     """A toy experiment whose server follows each round by ``rate``, as far as the guard lets it."""
-    server = {"step": "guard", "rise": rise, "development": 4, "learning_rate": rate, **changes.pop("server", {})}
+    server = {
+        "step_guard": True,
+        "max_loss_rise": rise,
+        "development_examples": 4,
+        "learning_rate": rate,
+        **changes.pop("server", {}),
+    }
     return toy_spec(server=server, evaluation=SPLIT, **changes)
 
 
@@ -75,30 +81,30 @@ def test_the_bound_is_a_share_of_the_loss_and_of_a_nat_at_least() -> None:
 def test_a_rate_too_high_diverges_without_the_guard_and_not_with_it(toy_spec: Spec) -> None:
     """At 128 bytes a round, where noise is most of what a round is made of, and the loss of a few rounds."""
     local = {"optimizer": "normalized", "learning_rate": 100.0, "steps": 4, "batch_size": 4}
-    options = {"bytes_per_round": 128, "blocks": 4, "guard": False, "local": local}
+    options = {"bytes_per_round": 128, "blocks": 4, "refuse_noisy_rounds": False, "local": local}
     changes: dict[str, Any] = {"options": options, "rounds": 8, "round": {"attempts": 1}}
     with pytest.raises(FerretError) as caught:
-        simulate(guarded(toy_spec, server={"step": "fixed"}, **changes))
+        simulate(guarded(toy_spec, server={"step_guard": False}, **changes))
     assert caught.value.code == "round.diverged"
     rounds = simulate(guarded(toy_spec, **changes)).rounds
     before, after = rounds[0].metrics["eval_loss"], rounds[-1].metrics["eval_loss"]
     assert after < before
-    assert min(done.metrics["step"] for done in rounds[1:]) < 100
+    assert min(done.metrics["step_taken"] for done in rounds[1:]) < 100
 
 
 def test_no_round_raises_the_development_loss_beyond_the_bound(toy_spec: Spec) -> None:
     rise = 0.02
     rounds = simulate(guarded(toy_spec, rate=64.0, rise=rise, rounds=3)).rounds[1:]
     losses = [done.metrics["development_loss"] for done in rounds]
-    assert {done.metrics["step"] for done in rounds} != {100.0}
+    assert {done.metrics["step_taken"] for done in rounds} != {100.0}
     assert all(after <= loss_limit(before, rise) for before, after in pairwise(losses))
 
 
 def test_a_round_that_lowers_the_loss_is_taken_whole_and_so_are_all_under_a_wide_bound(toy_spec: Spec) -> None:
     local = {"optimizer": "adam", "learning_rate": 1e-3, "steps": 4, "batch_size": 4}
     rounds = simulate(guarded(toy_spec, rounds=2, options={"K": 512, "local": local})).rounds
-    assert [done.metrics["step"] for done in rounds[1:]] == [100.0, 100.0]
-    wide = simulate(guarded(toy_spec, rounds=1, rise=1e6, rate=64.0, robust={"explosion": 1e6}))
+    assert [done.metrics["step_taken"] for done in rounds[1:]] == [100.0, 100.0]
+    wide = simulate(guarded(toy_spec, rounds=1, rise=1e6, rate=64.0, robust={"max_loss_ratio": 1e6}))
     assert [record.halvings for record in wide.ledger] == [0]
 
 
@@ -133,28 +139,28 @@ def test_a_step_that_cannot_be_made_short_enough_is_the_least(toy_spec: Spec) ->
 
 
 def test_the_guard_takes_the_place_of_the_refusal_of_noise(toy_spec: Spec) -> None:
-    drowned: dict[str, Any] = {"options": {"K": 64, "guard": True}, "rounds": 1}
+    drowned: dict[str, Any] = {"options": {"K": 64, "refuse_noisy_rounds": True}, "rounds": 1}
     with pytest.raises(FerretError) as caught:
-        simulate(guarded(toy_spec, server={"step": "fixed"}, **drowned))
+        simulate(guarded(toy_spec, server={"step_guard": False}, **drowned))
     assert caught.value.code == "noise.too_large"
     assert len(simulate(guarded(toy_spec, **drowned)).rounds) == 2
 
 
 def test_weight_noise_is_that_of_the_step_taken(toy_spec: Spec) -> None:
     rounds = simulate(guarded(toy_spec, rate=64.0, rise=0.0, rounds=1)).rounds
-    whole = simulate(guarded(toy_spec, rate=64.0, rise=1e6, rounds=1, robust={"explosion": 1e6})).rounds
-    part = rounds[1].metrics["step"] / 100
+    whole = simulate(guarded(toy_spec, rate=64.0, rise=1e6, rounds=1, robust={"max_loss_ratio": 1e6})).rounds
+    part = rounds[1].metrics["step_taken"] / 100
     assert part < 1
-    assert rounds[1].metrics["weight_noise"] == pytest.approx(part * whole[1].metrics["weight_noise"])
+    assert rounds[1].metrics["projection_noise"] == pytest.approx(part * whole[1].metrics["projection_noise"])
 
 
 @pytest.mark.parametrize(
     ("server", "said"),
     [
         ({"step": "search"}, "server.step"),
-        ({"step": "guard", "rise": -0.1}, "server.rise"),
-        ({"step": "guard", "development": 3}, "server.development"),
-        ({"step": "guard", "development": 2000}, "server.development"),
+        ({"step_guard": True, "max_loss_rise": -0.1}, "server.max_loss_rise"),
+        ({"step_guard": True, "development_examples": 3}, "server.development_examples"),
+        ({"step_guard": True, "development_examples": 2000}, "server.development_examples"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(toy_spec: Spec, server: dict[str, Any], said: str) -> None:

@@ -89,7 +89,7 @@ def test_a_budget_is_filled_and_kept(toy_spec: SpecFactory) -> None:
 @pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"density": 1 / 64, "local": {"learning_rate": 3e-3, "steps": 2}}
-    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}
+    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate_examples": 0}
     base, *_, last = simulate(toy_spec("demo", options=options, rounds=2, model=model, evaluation=evaluation)).rounds
     assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.3
 

@@ -39,7 +39,7 @@ def test_an_update_takes_a_byte_for_each_parameter_as_int8(weights: Any) -> None
 @pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory, optimizer: str) -> None:
     local = {"optimizer": optimizer, "learning_rate": 1e-3, "steps": 2}
-    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}
+    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate_examples": 0}
     spec = toy_spec("diloco", options={"local": local}, rounds=2, server=OUTER, model=model, evaluation=evaluation)
     base, *_, last = simulate(spec).rounds
     assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.2

@@ -105,8 +105,8 @@ def test_it_sends_one_bit_for_each_entry_and_one_number_for_each_chunk(toy_spec:
     d, chunks = 30_880, 8
     assert 0 <= done.bytes_up / 3 - chunks * (4096 / 8 + 4) <= METADATA
     assert 0 <= done.bytes_down / 3 - 4 * d <= METADATA
-    assert done.cost["parameters_up"] == chunks * 4096 + chunks
-    assert done.cost["parameters_down"] == d
+    assert done.cost["numbers_sent"] == chunks * 4096 + chunks
+    assert done.cost["numbers_received"] == d
 
 
 def test_what_nobody_would_send_is_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:

@@ -151,6 +151,6 @@ def test_gpt2s_layers_can_be_tuned() -> None:
 @pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory, kind: str) -> None:
     options = {"coordinates": kind, "local": {"learning_rate": 1e-2, "steps": 4}}
-    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}
+    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate_examples": 0}
     base, *_, last = simulate(toy_spec("fed_sb", options=options, rounds=2, model=model, evaluation=evaluation)).rounds
     assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.2

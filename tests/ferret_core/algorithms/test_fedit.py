@@ -33,7 +33,7 @@ def test_the_update_has_two_factors_for_every_adapted_layer(toy_spec: SpecFactor
     replica = replica_of(toy_spec("fedit"))
     assert sorted(set(replica.shapes.values())) == [(8, 32), (16, 8), (32, 8)]
     assert sum(a * b for a, b in replica.shapes.values()) == 2 * 8 * ((32 + 32) + (32 + 16))
-    result = simulate(toy_spec("fedit", rounds=1, evaluation={"examples": 1, "generate": 0}))
+    result = simulate(toy_spec("fedit", rounds=1, evaluation={"examples": 1, "generate_examples": 0}))
     assert 0 < result.rounds[1].bytes_up / 3 - 4 * 2 * 8 * 112 < 1500, "and little beside them"
 
 

@@ -30,7 +30,9 @@ def test_only_the_prompt_is_sent(toy_spec: SpecFactory) -> None:
     assert prompt.shape == (7, 32)
     assert 0.4 < prompt.abs().max() <= 0.5
     options = {"virtual_tokens": 7}
-    result = simulate(toy_spec("fedprompt", options=options, rounds=1, evaluation={"examples": 1, "generate": 0}))
+    result = simulate(
+        toy_spec("fedprompt", options=options, rounds=1, evaluation={"examples": 1, "generate_examples": 0})
+    )
     assert 0 < result.rounds[1].bytes_up / 3 - 4 * 7 * 32 < 1500
 
 
@@ -45,7 +47,7 @@ def test_sequences_leave_room_for_the_prompt(name: str, toy_spec: SpecFactory) -
     )
     shard = shard_of([LONG], replica.tokenizer, replica.context)
     assert len(shard.examples[0].prompt) + len(shard.examples[0].response) == CONTEXT - 30
-    spec = EvaluationSpec(examples=1, generate=1, max_new_tokens=5)
+    spec = EvaluationSpec(examples=1, generate_examples=1, max_new_tokens=5)
     assert evaluate(replica.model, replica.tokenizer, [LONG], spec)["eval_loss"] > 0
     assert max(seen) == CONTEXT, "and use all that there is"
 

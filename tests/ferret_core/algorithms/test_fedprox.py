@@ -43,7 +43,7 @@ def test_the_pull_back_is_mu_times_the_way_from_the_start(lab: Any, weights: Any
 
 @pytest.mark.heavy
 def test_without_the_pull_it_is_fedavg(toy_spec: SpecFactory) -> None:
-    spec = {"rounds": 2, "evaluation": {"examples": 10, "generate": 0}}
+    spec = {"rounds": 2, "evaluation": {"examples": 10, "generate_examples": 0}}
     free = simulate(toy_spec("fedprox", options={"mu": 0}, **spec)).digest
     assert free == simulate(toy_spec("fedavg", **spec)).digest
     assert free != simulate(toy_spec("fedprox", **spec)).digest
@@ -80,6 +80,6 @@ def test_gradients_are_clipped_with_the_correction_in_them(tiny_model: LlamaForC
 
 
 def test_steps_in_the_backward_pass_are_refused_with_the_specification(toy_spec: SpecFactory) -> None:
-    local = {"optimizer": "sgd", "accumulation": 1, "in_backward": True}
-    with refused("spec.invalid", "local.in_backward = True"):
+    local = {"optimizer": "sgd", "accumulation": 1, "optimizer_in_backward": True}
+    with refused("spec.invalid", "local.optimizer_in_backward = True"):
         catalog.resolve(toy_spec("fedprox", options={"local": local}))

@@ -22,7 +22,9 @@ def test_embeddings_and_encoder_are_sent(toy_spec: SpecFactory) -> None:
     replica = replica_of(toy_spec("fedptuning", options=OPTIONS))
     count = sum(parameter.numel() for parameter in trainable(replica.model).values())
     assert count == 7 * 32 + 2 * 32 * 24 + 24**2 + 2 * 24 + 32
-    result = simulate(toy_spec("fedptuning", options=OPTIONS, rounds=1, evaluation={"examples": 1, "generate": 0}))
+    result = simulate(
+        toy_spec("fedptuning", options=OPTIONS, rounds=1, evaluation={"examples": 1, "generate_examples": 0})
+    )
     assert 0 < result.rounds[1].bytes_up / 3 - 4 * count < 1500
 
 

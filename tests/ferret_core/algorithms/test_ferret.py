@@ -88,7 +88,7 @@ def replica_of(spec: ExperimentSpec) -> Replica:
 )
 @pytest.mark.heavy
 def test_every_combination_learns_and_is_accepted(toy_spec: SpecFactory, options: dict[str, Any]) -> None:
-    spec = toy_spec(options={"K": 1_500, **options}, rounds=4, evaluation={"examples": 10, "generate": 0})
+    spec = toy_spec(options={"K": 1_500, **options}, rounds=4, evaluation={"examples": 10, "generate_examples": 0})
     losses = [round_.metrics["eval_loss"] for round_ in simulate(spec).rounds]
     assert losses[-1] < losses[0] - 0.1
     replica = replica_of(spec)
@@ -251,7 +251,10 @@ def test_shared_coordinates_average_like_the_mean_of_the_reconstructions() -> No
         ({"seeds": "shared"}, "needs allocation = 'uniform' or 'fixed'"),
         ({"seeds": "shared", "allocation": "curvature"}, "needs allocation = 'uniform' or 'fixed'"),
         (
-            {"allocation": "curvature", "local": {"in_backward": True, "optimizer": "sgd", "accumulation": 1}},
+            {
+                "allocation": "curvature",
+                "local": {"optimizer_in_backward": True, "optimizer": "sgd", "accumulation": 1},
+            },
             "needs whole gradients",
         ),
         ({"K": 4, "bytes_per_round": 4}, "exclude each other"),

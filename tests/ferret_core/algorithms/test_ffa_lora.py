@@ -22,7 +22,7 @@ def test_only_the_second_factor_is_tuned_and_sent(toy_spec: SpecFactory) -> None
     """Width 32, two key-value heads of 8: q is 32 × 32, v is 16 × 32, in each of two layers."""
     replica = Replica.load(catalog.resolve(toy_spec("ffa_lora")).spec)
     assert sorted(replica.shapes.values()) == [(16, 8), (16, 8), (32, 8), (32, 8)]
-    result = simulate(toy_spec("ffa_lora", rounds=1, evaluation={"examples": 1, "generate": 0}))
+    result = simulate(toy_spec("ffa_lora", rounds=1, evaluation={"examples": 1, "generate_examples": 0}))
     assert 0 < result.rounds[1].bytes_up / 3 - 4 * 2 * 8 * 48 < 1500, "and little beside them"
 
 
@@ -42,7 +42,7 @@ def test_a_checkpoint_has_both_factors(toy_spec: SpecFactory, tmp_path: Path, ti
 @pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"local": {"learning_rate": 3e-2, "steps": 4}}
-    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}
+    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate_examples": 0}
     spec = toy_spec("ffa_lora", options=options, rounds=2, model=model, evaluation=evaluation)
     base, *_, last = simulate(spec).rounds
     assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.2

@@ -112,7 +112,7 @@ def test_without_smoothing_it_is_decomfl_and_keeps_nothing(toy_spec: SpecFactory
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"local": {"learning_rate": 1e-4, "steps": 12, "batch_size": 4, "epsilon": 1e-3, "perturbations": 2}}
     changes = {"model": {"source": str(model_path())}, "participants": {"simulated": 1}}
-    evaluation = {"every": 2, "examples": 6, "generate": 0}
+    evaluation = {"every": 2, "examples": 6, "generate_examples": 0}
     base, *_, last = simulate(toy_spec("hiso", options=options, rounds=2, evaluation=evaluation, **changes)).rounds
     assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.02
 

@@ -100,7 +100,7 @@ def test_it_sends_a_level_for_each_parameter_and_a_number_for_each_bucket(toy_sp
     d = 30_880
     assert 0 <= done.bytes_up / 3 - (8 * -(-d // 27) + 4 * 309) <= METADATA
     assert 0 <= done.bytes_down / 3 - 4 * d <= METADATA
-    assert done.cost["parameters_up"] == done.cost["parameters_down"] == d
+    assert done.cost["numbers_sent"] == done.cost["numbers_received"] == d
 
 
 def test_a_bucket_beyond_the_model_is_the_model(lab: Any, weights: Any) -> None:

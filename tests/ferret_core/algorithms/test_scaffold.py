@@ -122,8 +122,10 @@ def test_steps_in_the_backward_pass_are_corrected_too(toy_spec: SpecFactory) -> 
     """The correction comes after a step, so it needs no gradient: the same weights but for rounding."""
     local = {"optimizer": "sgd", "learning_rate": 0.05, "steps": 4, "batch_size": 4, "accumulation": 1}
     losses = []
-    for in_backward in (False, True):
-        spec = toy_spec("scaffold", options={"local": {**local, "in_backward": in_backward}}, rounds=3)
+    for optimizer_in_backward in (False, True):
+        spec = toy_spec(
+            "scaffold", options={"local": {**local, "optimizer_in_backward": optimizer_in_backward}}, rounds=3
+        )
         losses.append([round_.metrics["eval_loss"] for round_ in simulate(spec).rounds])
     np.testing.assert_allclose(*losses, rtol=1e-4)
     assert losses[0][-1] < losses[0][0]

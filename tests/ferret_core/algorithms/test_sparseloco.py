@@ -78,7 +78,7 @@ def test_every_bin_is_decoded_as_the_mean_of_what_is_in_it() -> None:
 @pytest.mark.slow
 def test_it_learns_on_the_demo_model(toy_spec: SpecFactory) -> None:
     options = {"density": 1 / 256, "local": {"learning_rate": 3e-3, "steps": 2}}
-    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}
+    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate_examples": 0}
     base, *_, last = simulate(
         toy_spec("sparseloco", options=options, rounds=2, model=model, evaluation=evaluation)
     ).rounds

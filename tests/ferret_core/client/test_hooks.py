@@ -157,7 +157,7 @@ def test_its_own_loss_is_reported_and_is_of_the_model_before_it_is_trained(part:
         modes.append((model.training, torch.is_grad_enabled()))
         return 1.0 + float(next(model.parameters()).any())
 
-    assert part(site).sealed.meta.metrics["site_loss"] == 2.0
+    assert part(site).sealed.meta.metrics["participant_eval_loss"] == 2.0
     assert modes == [(False, False)]
 
 
@@ -166,7 +166,7 @@ def test_a_site_may_only_evaluate_whatever_the_algorithm(toy_spec: SpecFactory) 
     site.evaluate(lambda model, examples, context: 3.0)
     spec = toy_spec("scaffold", rounds=1)
     result = simulate(spec, site=site)
-    assert (result.rounds[1].metrics["site_loss"], result.digest) == (3.0, simulate(spec).digest)
+    assert (result.rounds[1].metrics["participant_eval_loss"], result.digest) == (3.0, simulate(spec).digest)
 
 
 def replace(model: Any, examples: Any, context: TrainingContext) -> None:

@@ -35,7 +35,7 @@ def test_too_few_are_refused_with_how_many_there_are() -> None:
     with refused("dataset.invalid", "has 6 examples of different texts") as caught:
         chosen(numbered(6) * 5, 6)
     error = caught.value.errors[0]
-    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development", 6)
+    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development_examples", 6)
 
 
 def test_one_that_is_a_test_example_too_is_refused() -> None:
@@ -43,4 +43,4 @@ def test_one_that_is_a_test_example_too_is_refused() -> None:
     with refused("dataset.invalid", "1 of the development examples are test examples too") as caught:
         require_apart(numbered(4), numbered(9)[3:])
     error = caught.value.errors[0]
-    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development", 4)
+    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development_examples", 4)

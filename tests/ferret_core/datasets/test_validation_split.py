@@ -54,7 +54,7 @@ def test_examples_of_the_same_text_stay_together() -> None:
 def test_a_share_that_leaves_nothing_to_train_on_is_refused(count: int, share: float) -> None:
     with refused("dataset.invalid", f"validation = {share}: of {count} examples none is left") as caught:
         without_validation(Given(numbered(count)), share)
-    assert (caught.value.errors[0].field, caught.value.errors[0].value) == ("evaluation.validation", share)
+    assert (caught.value.errors[0].field, caught.value.errors[0].value) == ("evaluation.validation_share", share)
 
 
 CATEGORIES = ["brainstorming", "closed_qa", "open_qa", "summarization"]

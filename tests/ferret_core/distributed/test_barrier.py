@@ -18,7 +18,7 @@ pytestmark = pytest.mark.heavy
 def said(*cases: str, ranks: range = range(2), **more: str) -> list[list[str]]:
     """What the processes that were left said of each case, in lines."""
     ended = process_groups.wait(
-        process_groups.start(ranks, 2, MEMBER, *cases, more={"FERRET_TEAM_SECONDS": "60", **more})
+        process_groups.start(ranks, 2, MEMBER, *cases, more={"FERRET_COLLECTIVE_TIMEOUT_SECONDS": "60", **more})
     )
     return [each.said.splitlines() for each in ended if each.code != -signal.SIGKILL]
 
@@ -56,7 +56,7 @@ def test_what_happens_to_one_breaks_the_team_and_says_why(case: str, told: str) 
 
 @pytest.mark.slow
 def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
-    processes = process_groups.start(range(2), 2, MEMBER, "one hangs", more={"FERRET_TEAM_SECONDS": "3"})
+    processes = process_groups.start(range(2), 2, MEMBER, "one hangs", more={"FERRET_COLLECTIVE_TIMEOUT_SECONDS": "3"})
     first = process_groups.wait(processes[:1])[0]
     processes[1].kill()
     process_groups.wait(processes[1:])
@@ -65,13 +65,13 @@ def test_one_that_hangs_is_waited_for_no_longer_than_the_setting_says() -> None:
 
 @pytest.mark.slow
 def test_fewer_processes_than_announced_are_a_typed_error() -> None:
-    ((alone,),) = said("fine", ranks=range(1), FERRET_TEAM_SECONDS="2")
+    ((alone,),) = said("fine", ranks=range(1), FERRET_COLLECTIVE_TIMEOUT_SECONDS="2")
     assert alone.startswith("process_group.failed: WORLD_SIZE = 2 processes have not come within 2 s")
 
 
 def test_the_setting_is_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in process_groups.environment(0, 2, process_groups.free_port()).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("FERRET_TEAM_SECONDS", "soon")
-    with refused("settings.invalid", "FERRET_TEAM_SECONDS = 'soon'"), started("cpu"):
+    monkeypatch.setenv("FERRET_COLLECTIVE_TIMEOUT_SECONDS", "soon")
+    with refused("settings.invalid", "FERRET_COLLECTIVE_TIMEOUT_SECONDS = 'soon'"), started("cpu"):
         pass

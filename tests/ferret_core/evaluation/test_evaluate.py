@@ -13,7 +13,7 @@ from ferret_core.training.local import train
 from tests.refusals import refused
 
 EXAMPLES = [Example("Double it.", str(i), str(2 * i)) for i in range(10)]
-SPEC = EvaluationSpec(examples=10, generate=4, max_new_tokens=4, batch_size=3)
+SPEC = EvaluationSpec(examples=10, generate_examples=4, max_new_tokens=4, batch_size=3)
 
 
 def test_the_same_model_gives_the_same_figures(
@@ -38,12 +38,12 @@ def test_training_shows_in_both_figures(tiny_model: LlamaForCausalLM, tiny_token
 def test_without_generation_there_is_no_rouge(
     tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    spec = EvaluationSpec(generate=0, max_new_tokens=4096)
+    spec = EvaluationSpec(generate_examples=0, max_new_tokens=4096)
     assert set(evaluate(tiny_model, tiny_tokenizer, EXAMPLES, spec)) == {"eval_loss"}
 
 
 def test_a_part_is_taken_from_everywhere(tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast) -> None:
-    spec = EvaluationSpec(examples=4, generate=0)
+    spec = EvaluationSpec(examples=4, generate_examples=0)
     spread = [EXAMPLES[index] for index in (0, 2, 5, 7)]
     assert evaluate(tiny_model, tiny_tokenizer, EXAMPLES, spec) == evaluate(tiny_model, tiny_tokenizer, spread, spec)
 
@@ -53,7 +53,7 @@ def test_every_label_is_covered_whatever_the_order(
 ) -> None:
     """Every second example would be of one label: the order of the file must not decide what is measured."""
     mixed = [example._replace(label="ab"[index % 2]) for index, example in enumerate(EXAMPLES)]
-    spec = EvaluationSpec(examples=5, generate=3, max_new_tokens=4, by_label=True)
+    spec = EvaluationSpec(examples=5, generate_examples=3, max_new_tokens=4, by_label=True)
     found = evaluate(tiny_model, tiny_tokenizer, mixed, spec)
     assert {"eval_loss/a", "eval_loss/b", "rouge_l/a", "rouge_l/b"} <= set(found)
 
@@ -62,8 +62,10 @@ def test_the_labels_figures_add_up_to_the_whole(
     tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
 ) -> None:
     labelled = [example._replace(label="small" if len(example.output) == 1 else "large") for example in EXAMPLES]
-    found = evaluate(tiny_model, tiny_tokenizer, labelled, SPEC.model_copy(update={"by_label": True, "generate": 10}))
-    whole = evaluate(tiny_model, tiny_tokenizer, labelled, SPEC.model_copy(update={"generate": 10}))
+    found = evaluate(
+        tiny_model, tiny_tokenizer, labelled, SPEC.model_copy(update={"by_label": True, "generate_examples": 10})
+    )
+    whole = evaluate(tiny_model, tiny_tokenizer, labelled, SPEC.model_copy(update={"generate_examples": 10}))
     assert found["eval_loss"] == pytest.approx(whole["eval_loss"], rel=1e-6)
     small, large = labelled[:5], labelled[5:]
     for label, part in (("small", small), ("large", large)):

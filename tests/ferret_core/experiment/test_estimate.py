@@ -40,8 +40,8 @@ def test_bytes_and_noise_are_those_of_the_run(toy_spec: Spec, algorithm: str, op
     assert told.total_bytes == 2 * 3 * ((told.bytes_up or 0) + (told.bytes_down or 0))
     if algorithm == "ferret":
         assert told.noise is not None
-        assert 100 * told.noise.total == pytest.approx(base.metrics["weight_noise"], rel=0.02)
-        assert first.cost["parameters_up"] == told.K
+        assert 100 * told.noise.total == pytest.approx(base.metrics["projection_noise"], rel=0.02)
+        assert first.cost["numbers_sent"] == told.K
     else:
         assert (told.noise, told.K, told.advice) == (None, None, ())
 

@@ -52,17 +52,17 @@ def test_a_validation_split_is_set_aside_before_the_clients_get_theirs(
 
 
 def test_the_test_split_is_measured_without_setting_anything_aside(toy_spec: Spec) -> None:
-    assert deal(toy_spec(evaluation={"validation": 0.5})) == deal(toy_spec())
+    assert deal(toy_spec(evaluation={"validation_share": 0.5})) == deal(toy_spec())
 
 
-GUARDED = {"step": "guard", "development": 4}
+GUARDED = {"step_guard": True, "development_examples": 4}
 
 
 def test_development_examples_are_nobody_elses(toy_spec: Spec, toy_data: tuple[Path, Path], tmp_path: Path) -> None:
     train, test = (path.read_text().splitlines(keepends=True) for path in toy_data)
     (tmp_path / "train.jsonl").write_text("".join(line for line in train if line not in test))
     dataset = {"name": "jsonl", "train": str(tmp_path / "train.jsonl"), "test": str(toy_data[1])}
-    asked = {"dataset": dataset, "server": GUARDED, "evaluation": {"validation": 0.5}}
+    asked = {"dataset": dataset, "server": GUARDED, "evaluation": {"validation_share": 0.5}}
     dealt = deal(toy_spec(**asked))
     assert len(dealt.development) == 4
     assert not {*dealt.development} & {*dealt.train, *dealt.held_out}
@@ -71,7 +71,7 @@ def test_development_examples_are_nobody_elses(toy_spec: Spec, toy_data: tuple[P
 
 
 def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: Spec) -> None:
-    asked = {"evaluation": {"split": "validation", "validation": 0.4}}
+    asked = {"evaluation": {"split": "validation", "validation_share": 0.4}}
     dealt, all_ = deal(toy_spec(server=GUARDED, **asked)), deal(toy_spec(**asked))
     assert dealt.train == all_.train
     assert {*dealt.development} | {*dealt.held_out} == {*all_.held_out}
@@ -81,7 +81,7 @@ def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: Spe
 @pytest.mark.parametrize(
     ("asked", "value", "said"),
     [
-        ({"evaluation": {"validation": 0.9}}, 20, "test examples too"),
+        ({"evaluation": {"validation_share": 0.9}}, 20, "test examples too"),
         ({"evaluation": {"split": "validation"}}, 4, "has 3 examples of different texts"),
     ],
 )
@@ -89,9 +89,9 @@ def test_a_development_set_that_is_no_good_is_refused(
     toy_spec: Spec, asked: dict[str, Any], value: int, said: str
 ) -> None:
     with refused("dataset.invalid", said) as caught:
-        deal(toy_spec(server=GUARDED | {"development": value}, **asked))
+        deal(toy_spec(server=GUARDED | {"development_examples": value}, **asked))
     error = caught.value.errors[0]
-    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development", value)
+    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development_examples", value)
 
 
 def test_a_shard_is_tokenised_when_it_is_asked_for_and_kept(

@@ -40,7 +40,7 @@ def test_a_preset_drowns_no_model(name: str, shape: str) -> None:
     told = estimate(experiment, model, None, 256, 1e12)
     assert told.noise is not None
     assert told.noise.total < ADVISED
-    assert experiment.spec.algorithm.options["guard"]
+    assert experiment.spec.algorithm.options["refuse_noisy_rounds"]
 
 
 @pytest.mark.parametrize("first", NAMES)

@@ -20,11 +20,11 @@ from ferret_core.simulate import simulate
 from tests.refusals import refused
 
 Spec = Callable[..., ExperimentSpec]
-SPLIT = {"split": "validation", "validation": 0.4, "examples": 10, "generate": 0}
+SPLIT = {"split": "validation", "validation_share": 0.4, "examples": 10, "generate_examples": 0}
 
 
 def averaged(toy_spec: Spec, *, rounds: int = 4, **server: Any) -> ExperimentSpec:
-    asked = {"average": "tail", "development": 4, **server}
+    asked = {"average": "tail", "development_examples": 4, **server}
     return catalog.resolve(toy_spec("fedavg", rounds=rounds, server=asked, evaluation=SPLIT)).spec
 
 
@@ -74,7 +74,7 @@ def test_it_is_measured_beside_the_model_that_it_does_not_move(toy_spec: Spec) -
     assert first["average_eval_loss"] == first["eval_loss"]
     assert first["average_development_loss"] == first["development_loss"]
     assert last["average_eval_loss"] != last["eval_loss"]
-    without = simulate(averaged(toy_spec, average="none", step="guard"))
+    without = simulate(averaged(toy_spec, average="none", step_guard=True))
     assert [done.digest for done in without.rounds] == [done.digest for done in rounds]
 
 

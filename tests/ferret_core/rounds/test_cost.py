@@ -54,8 +54,8 @@ def test_means_over_participants_and_the_highest_peak() -> None:
         "local_seconds": 2.0,
         "aggregate_seconds": 0.5,
         "sequences_per_second": 25.0,
-        "parameters_up": 20.0,
-        "parameters_down": 60.0,
+        "numbers_sent": 20.0,
+        "numbers_received": 60.0,
         "peak_memory_bytes": 900.0,
     }
 
@@ -64,7 +64,7 @@ def test_what_a_participant_makes_up_never_spoils_a_round() -> None:
     """Metrics must be finite; a participant says how long it took and how much it did."""
     found = round_cost([LocalCost(1e-300, 1e300), LocalCost(0.0, 40)], 0.5, [1, 1], 1)
     assert "sequences_per_second" not in found
-    assert round_cost([], 0.5, [1], 1).keys() == {"aggregate_seconds", "parameters_up", "parameters_down"}
+    assert round_cost([], 0.5, [1], 1).keys() == {"aggregate_seconds", "numbers_sent", "numbers_received"}
 
 
 @pytest.mark.heavy

@@ -110,8 +110,8 @@ def test_a_metric_that_no_evaluation_measures_is_refused(metric: str, said: str)
 
 
 def test_a_score_needs_answers(toy_spec: SpecFactory) -> None:
-    evaluation = {"generate": 0, "examples": 10}
-    with refused("spec.invalid", "evaluation.generate") as caught:
+    evaluation = {"generate_examples": 0, "examples": 10}
+    with refused("spec.invalid", "evaluation.generate_examples") as caught:
         catalog.resolve(toy_spec(stopping={"metric": "rouge_l", "patience": 2}, evaluation=evaluation))
     assert [error.field for error in caught.value.errors] == ["stopping.metric"]
     catalog.resolve(toy_spec(stopping={"patience": 2}, evaluation=evaluation))

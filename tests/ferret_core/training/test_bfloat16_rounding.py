@@ -23,7 +23,7 @@ from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 from tests.refusals import refused
 
-IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "in_backward": True}
+IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "optimizer_in_backward": True}
 PURE = {**IN_BACKWARD, "precision": "pure_bfloat16"}
 
 
@@ -79,8 +79,8 @@ def test_the_seed_decides_how_steps_are_rounded(tiny_model: LlamaForCausalLM, tr
 
 
 def test_it_has_no_fp32_weights_to_step_from_whole_gradients() -> None:
-    with pytest.raises(ValidationError, match=r"precision = 'pure_bfloat16' .* it needs in_backward = true"):
-        LocalConfig.model_validate({**PURE, "in_backward": False})
+    with pytest.raises(ValidationError, match=r"precision = 'pure_bfloat16' .* it needs optimizer_in_backward = true"):
+        LocalConfig.model_validate({**PURE, "optimizer_in_backward": False})
 
 
 def spec_of(toy_spec: Callable[..., ExperimentSpec], dtype: str, **algorithm: object) -> ExperimentSpec:

@@ -15,7 +15,7 @@ GB = 10**9
 def test_what_fits_is_let_through() -> None:
     check_room(LocalConfig(), D, D, LARGEST, 112 * GB)
     check_room(LocalConfig(optimizer="normalized"), D, D, LARGEST, 56 * GB)
-    pure = LocalConfig(optimizer="normalized", accumulation=1, in_backward=True, precision="pure_bfloat16")
+    pure = LocalConfig(optimizer="normalized", accumulation=1, optimizer_in_backward=True, precision="pure_bfloat16")
     check_room(pure, D, D, LARGEST, 17 * GB)
 
 
@@ -23,10 +23,10 @@ def test_what_fits_is_let_through() -> None:
     ("room", "way"),
     [
         (80 * GB, r'optimizer = "normalized" needs 56\.0 GB'),
-        (40 * GB, r'optimizer = "normalized" with in_backward = true needs 28\.5 GB'),
+        (40 * GB, r'optimizer = "normalized" with optimizer_in_backward = true needs 28\.5 GB'),
         (
             20 * GB,
-            r'optimizer = "normalized" with in_backward = true and precision = "pure_bfloat16" .* needs 16\.3 GB',
+            r'"normalized" with optimizer_in_backward = true and precision = "pure_bfloat16" .* needs 16\.3 GB',
         ),
         (16 * GB, "use a smaller model, an algorithm that trains adapters, or a larger GPU"),
     ],

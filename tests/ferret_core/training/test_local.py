@@ -83,7 +83,7 @@ def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -
     assert (first.examples, first.tokens) == (6, sum(len(example.response) for example in SHARD.examples))
     run(tiny_model, steps=30, batch_size=6, accumulation=1, optimizer="adam", learning_rate=0.01)
     assert run(tiny_model, steps=1, batch_size=6, accumulation=1).train_loss < first.train_loss / 2
-    assert first.metrics == {"train_loss": first.train_loss, "sequences": 6}
+    assert first.metrics == {"train_loss": first.train_loss, "trained_sequences": 6}
 
 
 def test_the_loss_is_the_mean_over_the_steps(tiny_model: LlamaForCausalLM) -> None:

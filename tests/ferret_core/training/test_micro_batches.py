@@ -102,7 +102,7 @@ def test_one_sequence_that_does_not_fit_is_said(
 
 
 def test_steps_in_the_backward_pass_cannot_be_made_again(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
-    config = LocalConfig(optimizer="sgd", in_backward=True, accumulation=1, batch_size=4)
+    config = LocalConfig(optimizer="sgd", optimizer_in_backward=True, accumulation=1, batch_size=4)
     with refused("memory.exhausted", "batch_size = 4"):
         train(small_going_back(tiny_model, 2), shard.batches(4, 5), config)
 

@@ -54,7 +54,7 @@ def test_columns_of_matrices_each_have_their_own_length() -> None:
     matrix, vector = (nn.Parameter(torch.zeros(shape)) for shape in [(6, 4), (8,)])
     matrix.grad = torch.randn(6, 4, generator=draw) * torch.tensor([1e-6, 1.0, 1e3, 0.0])
     vector.grad = torch.randn(8, generator=draw)
-    Normalized([matrix, vector], lr=0.5, per="column").step()
+    Normalized([matrix, vector], lr=0.5, normalize_per="column").step()
     rms = 0.5 / math.sqrt(32)
     assert matrix.detach().square().mean(0).sqrt().tolist() == pytest.approx([rms, rms, rms, 0], rel=1e-5)
     assert float(vector.detach().square().mean().sqrt()) == pytest.approx(rms, rel=1e-5)
@@ -95,11 +95,11 @@ def test_it_has_a_rate_and_a_schedule_of_its_own_unless_they_are_given() -> None
     [
         ({"clip_norm": 1.0}, "clip_norm = 1.0: normalized ignores the length of a gradient"),
         ({"weight_decay": 0.1}, "normalized has no weight decay"),
-        ({"momentum": 0.9, "in_backward": True, "accumulation": 1}, "it needs momentum = 0"),
-        ({"in_backward": True}, "it needs accumulation = 1"),
+        ({"momentum": 0.9, "optimizer_in_backward": True, "accumulation": 1}, "it needs momentum = 0"),
+        ({"optimizer_in_backward": True}, "it needs accumulation = 1"),
         ({"options": {"eps": 1e-8}}, "eps is not an option of normalized"),
-        ({"options": {"per": "row"}}, "per = 'row': normalized takes 'tensor' or 'column'"),
-        ({"options": {"per": 1}}, "per = 1: normalized takes 'tensor' or 'column'"),
+        ({"options": {"normalize_per": "row"}}, "normalize_per = 'row': normalized takes 'tensor' or 'column'"),
+        ({"options": {"normalize_per": 1}}, "per = 1: normalized takes 'tensor' or 'column'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(options: dict[str, object], message: str) -> None:

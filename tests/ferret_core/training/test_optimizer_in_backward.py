@@ -17,7 +17,7 @@ from tests.refusals import refused
 
 Trained = Callable[..., torch.Tensor]
 PLAIN = LocalConfig(optimizer="sgd", learning_rate=0.05, steps=3, batch_size=2, accumulation=1)
-IN_BACKWARD = PLAIN.model_copy(update={"in_backward": True})
+IN_BACKWARD = PLAIN.model_copy(update={"optimizer_in_backward": True})
 
 
 def untied(model: LlamaForCausalLM) -> LlamaForCausalLM:
@@ -45,7 +45,7 @@ def gradients(model: LlamaForCausalLM) -> list[torch.Tensor]:
         {"activation_checkpointing": True},
         {"options": {"maximize": True}},
         {"optimizer": "normalized"},
-        {"optimizer": "normalized", "options": {"per": "column"}},
+        {"optimizer": "normalized", "options": {"normalize_per": "column"}},
     ],
     ids=str,
 )
@@ -59,7 +59,7 @@ def test_it_moves_the_weights_as_ordinary_steps_do(
     model = change(tiny_model)
     options = {"batch_size": 2, "accumulation": 1, **options}
     ordinary = trained(model, **options)
-    assert torch.equal(trained(model, **options, in_backward=True), ordinary)
+    assert torch.equal(trained(model, **options, optimizer_in_backward=True), ordinary)
     assert not torch.equal(trained(model, **options, steps=1), ordinary)
 
 
@@ -114,7 +114,7 @@ def test_a_gradient_that_is_no_number_ends_the_training_too(tiny_model: LlamaFor
 
 
 def test_gradients_that_are_never_whole_cannot_be_corrected(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
-    with refused("spec.invalid", "in_backward = True"):
+    with refused("spec.invalid", "optimizer_in_backward = True"):
         train(tiny_model, shard.batches(2, 5), IN_BACKWARD, correct=lambda: None)
 
 
@@ -132,5 +132,5 @@ def test_what_needs_whole_gradients_is_named(options: dict[str, object], message
     with pytest.raises(ValidationError) as caught:
         LocalConfig.model_validate(IN_BACKWARD.model_dump() | options)
     (error,) = caught.value.errors()
-    assert error["msg"].startswith("Value error, in_backward = True holds no whole gradient: it ")
+    assert error["msg"].startswith("Value error, optimizer_in_backward = True holds no whole gradient: it ")
     assert error["msg"].endswith(message.removesuffix("$"))

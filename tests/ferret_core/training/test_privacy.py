@@ -66,7 +66,7 @@ def test_a_vector_without_a_length_is_refused(value: float) -> None:
 
 
 def test_only_what_is_allowed_is_reported() -> None:
-    figures = {"train_loss": 2.0, "sequences": 40.0}
+    figures = {"train_loss": 2.0, "trained_sequences": 40.0}
     assert ReleasePolicy().reported(figures) == figures
     assert ReleasePolicy(frozenset({"train_loss"})).reported(figures) == {"train_loss": 2.0}
     assert (ReleasePolicy().counted(7), ReleasePolicy(examples=False).counted(7)) == (7, 1)

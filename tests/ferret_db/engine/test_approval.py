@@ -72,7 +72,7 @@ def test_a_refusal_is_final_and_keeps_the_first_reason(database: Database, lab: 
     before = marked(database, experiment)
     first = refuse(database, experiment, "site-a", "no contract")
     again = refuse(database, experiment, "site-a", "another")
-    assert (again.state, again.revoked_for, again.revoked_at) == (
+    assert (again.state, again.revocation_reason, again.revoked_at) == (
         ParticipantState.REFUSED,
         "no contract",
         first.revoked_at,

@@ -104,12 +104,12 @@ def test_a_rebuilt_checkpoint_keeps_the_addresses_of_its_files(lab: Lab, databas
 
 def test_rebuilding_what_is_kept_no_longer_notes_nothing(lab: Lab, database: Database) -> None:
     experiment = lab.start()
-    before = lab.get(experiment).event_seq
+    before = lab.get(experiment).last_event_seq
     with database.begin() as s:
         checkpoints.rebuilt(s, experiment.id, 7, files("a1"))
     with database.read() as s:
         assert artifacts.of_round(s, experiment.id, 7) == []
-    assert lab.get(experiment).event_seq == before
+    assert lab.get(experiment).last_event_seq == before
 
 
 def test_so_many_of_the_best_are_kept_as_is_asked_for(lab: Lab, database: Database) -> None:

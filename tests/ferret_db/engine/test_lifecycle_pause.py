@@ -84,14 +84,14 @@ def test_resuming_calls_for_what_waits_and_keeps_the_time_to_the_deadline(
     accepted, *waiting = lab.assignments(round_)
     lab.deliver(accepted)
     move(database, "pause", experiment)
-    assert 900 < lab.get(round_).seconds_left <= 1000
+    assert 900 < lab.get(round_).paused_seconds_left <= 1000
     lab.age(Round, "deadline_at", 5000)  # paused for longer than the round may last
     sent.clear()
     assert move(database, "resume", experiment).state == ExperimentState.RUNNING
     with database.read() as s:
         left = (lab.get(round_).deadline_at - database.now(s)).total_seconds()
     assert 900 < left <= 1000
-    assert lab.get(round_).seconds_left is None
+    assert lab.get(round_).paused_seconds_left is None
     calls = [("ferret.train", row.id) for row in waiting] + [("ferret.coordinate", experiment.id)]
     assert sorted(sent) == sorted(calls)
     assert lab.events(experiment.id)[-1] == "experiment.resumed"
@@ -107,7 +107,7 @@ def test_an_interrupted_round_freezes_the_same_set(database: Database, lab: Any,
     lab.deliver(third)
     lab.deliver(second)
     expected = contributions_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
-    assert (lab.get(round_).state, lab.get(round_).frozen_digest) == (RoundState.FROZEN, expected)
+    assert (lab.get(round_).state, lab.get(round_).contributions_digest) == (RoundState.FROZEN, expected)
 
 
 def test_nothing_opens_closes_or_is_called_for_meanwhile(
@@ -116,7 +116,7 @@ def test_nothing_opens_closes_or_is_called_for_meanwhile(
     round_ = lab.open(experiment)
     move(database, "pause", experiment)
     lab.age(Round, "deadline_at", 1)
-    lab.age(OutboxMessage, "taken_at", 100)
+    lab.age(OutboxMessage, "received_at", 100)
     sent.clear()
     with database.begin() as s:
         assert rounds.freeze_if_due(s, round_.id) is False
@@ -132,7 +132,7 @@ def test_a_frozen_round_still_commits_and_the_next_one_waits(
 ) -> None:
     round_ = lab.freeze(experiment)
     move(database, "pause", experiment)
-    lab.age(OutboxMessage, "taken_at", 100)
+    lab.age(OutboxMessage, "received_at", 100)
     lab.age(Round, "frozen_at", 100)
     sent.clear()
     reconcile(database)
@@ -192,6 +192,6 @@ def test_threads_that_pause_and_resume_leave_one_of_the_two(
 ) -> None:
     round_ = lab.open(experiment)
     lab.race(lambda thread: move(database, ("pause", "resume")[thread % 2], experiment))
-    state, left = lab.get(experiment).state, lab.get(round_).seconds_left
+    state, left = lab.get(experiment).state, lab.get(round_).paused_seconds_left
     assert (state, left is None) in {(ExperimentState.PAUSED, False), (ExperimentState.RUNNING, True)}
     assert {row.state for row in lab.assignments(round_)} == {AssignmentState.PENDING}

@@ -35,7 +35,7 @@ def sweep(database: Database, sent: list[tuple[str, str]]) -> Sweep:
 
 def later(lab: Any, seconds: float = 40) -> None:
     """Everything so far happened longer ago."""
-    for column in ("created_at", "sent_at", "taken_at"):
+    for column in ("created_at", "sent_at", "received_at"):
         lab.age(OutboxMessage, column, seconds, getattr(OutboxMessage, column).is_not(None))
     lab.age(Experiment, "started_at", seconds, Experiment.started_at.is_not(None))
     for column in ("frozen_at", "committed_at"):

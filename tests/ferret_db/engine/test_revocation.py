@@ -121,7 +121,7 @@ def test_twice_is_once_and_the_first_reason_counts(
 ) -> None:
     first = revoke(database, experiment, "site-a", "left the study")
     again = revoke(database, experiment, "site-a", "another")
-    assert (again.revoked_at, again.revoked_for) == (first.revoked_at, "left the study")
+    assert (again.revoked_at, again.revocation_reason) == (first.revoked_at, "left the study")
     with database.read() as s:
         (entry,) = audit.list_page(s, audit.AuditFilter(action="participant.revoked"), 10).items
     assert (entry.actor, entry.subject) == ("admin", sites[0].id)

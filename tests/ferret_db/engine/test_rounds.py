@@ -83,7 +83,7 @@ def test_the_last_report_freezes_the_round(database: Database, lab: Any, sent: l
     lab.deliver(second)
     frozen = lab.get(round_)
     assert (frozen.state, frozen.bytes_up) == (RoundState.FROZEN, 150)
-    assert frozen.frozen_digest == contributions_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
+    assert frozen.contributions_digest == contributions_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
     assert sent == [("ferret.aggregate", round_.id)]
     assert happened(database, experiment.id)[-1] == "round.frozen"
     with database.read() as s:

@@ -423,7 +423,7 @@ class Machine(RuleBasedStateMachine):
         )
         with self.database.read() as s:
             called = s.scalars(select(OutboxMessage).where(OutboxMessage.task == TaskName.TRAIN)).all()
-        assert len([call for call in called if call.sent_at and not call.taken_at]) <= 1
+        assert len([call for call in called if call.sent_at and not call.received_at]) <= 1
         assert called or not waiting, "somebody must be told of work that waits"
 
     def pause(self, pick: Pick) -> None:
@@ -467,7 +467,7 @@ class Machine(RuleBasedStateMachine):
             experiment = s.get_one(Experiment, self.id)
             found = experiment.state, experiment.round, experiment.rounds, experiment.digest
             assert found == (self.model.state, self.model.committed, self.model.rounds, self.model.digest)
-            assert s.scalars(select(Event.seq).order_by(Event.seq)).all() == [*range(1, experiment.event_seq + 1)]
+            assert s.scalars(select(Event.seq).order_by(Event.seq)).all() == [*range(1, experiment.last_event_seq + 1)]
             committed = s.scalars(select(LedgerEntry.round).order_by(LedgerEntry.round)).all()
             assert committed == [*range(1, self.model.committed + 1)]
             stored = s.scalars(select(Round).order_by(Round.number, Round.attempt)).all()
@@ -566,7 +566,7 @@ class Machine(RuleBasedStateMachine):
         assert stored == accepted
         assert round_.bytes_up == len(accepted)
         if turn.state in {"frozen", "committed"}:
-            assert round_.frozen_digest == contributions_digest(accepted)
+            assert round_.contributions_digest == contributions_digest(accepted)
         if turn.state == "frozen":  # an experiment that is over calls for nothing
             assert _messages(s, TaskName.AGGREGATE, [round_.id])
         query = select(Assignment).where(Assignment.round_id == round_.id).order_by(Assignment.participant)

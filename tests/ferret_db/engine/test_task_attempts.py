@@ -114,7 +114,7 @@ def test_a_poison_task_is_dead_after_three_workers_and_fails_its_experiment(
     crew.die_at(task, argument)
     assert crew.begin(task, argument) is None
     run = crew.run(task, argument)
-    assert run.dead_at is not None
+    assert run.given_up_at is not None
     assert (run.error["code"], run.attempts) == ("task.given_up", 3)
     experiment = crew.experiment(round_.experiment_id)
     assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "task.given_up")
@@ -202,7 +202,7 @@ def test_a_task_of_a_finished_experiment_dies_quietly(crew: Crew, lab: Any) -> N
     with crew.database.begin() as s:
         lifecycle.cancel(s, round_.experiment_id)
     assert crew.begin(TaskName.AGGREGATE, round_.id) is None
-    assert crew.run(TaskName.AGGREGATE, round_.id).dead_at is not None
+    assert crew.run(TaskName.AGGREGATE, round_.id).given_up_at is not None
 
 
 def test_given_back_and_refused_work_is_no_strike(crew: Crew, lab: Any) -> None:
@@ -344,7 +344,7 @@ def test_many_workers_at_once_are_counted_once(crew: Crew, lab: Any) -> None:
     begun = lab.race(lambda i: crew.begin(TaskName.AGGREGATE, round_.id, crew_of_8[i]))
     assert sum(subject is not None for subject in begun) == 1
     run = crew.run(TaskName.AGGREGATE, round_.id)
-    assert (run.attempts, run.called_again) == (1, True)
+    assert (run.attempts, run.reschedule_requested) == (1, True)
     with crew.database.read() as s:
         assert len(s.scalars(select(TaskRun)).all()) == 1
 

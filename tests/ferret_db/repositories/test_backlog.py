@@ -67,7 +67,7 @@ def test_an_experiment_that_waits_for_its_turn_is_no_backlog(database: Database,
 
 def test_tasks_that_were_given_up_are_counted(database: Database) -> None:
     with database.begin() as s:
-        s.add(TaskRun(task=TaskName.TRAIN, argument="asg_1", dead_at=database.now(s)))
+        s.add(TaskRun(task=TaskName.TRAIN, argument="asg_1", given_up_at=database.now(s)))
         s.add(TaskRun(task=TaskName.TRAIN, argument="asg_2"))
     with database.read() as s:
         assert backlog.given_up(s) == 1

@@ -140,9 +140,9 @@ def test_the_ledger_is_read_in_order(database: Database, experiment: Experiment)
 def test_events_resume_behind_a_number(database: Database, experiment: Experiment) -> None:
     with database.read() as s:
         everything = events.after(s, experiment.id, 0, 1000)
-        assert [event.seq for event in everything] == list(range(1, experiment.event_seq + 1))
+        assert [event.seq for event in everything] == list(range(1, experiment.last_event_seq + 1))
         assert [event.seq for event in events.after(s, experiment.id, 5, 2)] == [6, 7]
-        assert events.after(s, experiment.id, experiment.event_seq, 10) == []
+        assert events.after(s, experiment.id, experiment.last_event_seq, 10) == []
 
 
 def test_gauges_count_every_state(database: Database, experiment: Experiment) -> None:

@@ -72,7 +72,7 @@ def test_over_the_wire_it_gives_the_model_of_the_simulation(enrolled, toy_spec, 
         != simulate(toy_spec("ferret", rounds=2, participants={"simulated": 1})).digest
     )
     told = {name: [point.value for point in points] for name, points in run.metrics().items()}
-    assert told["site_loss"] == [done.metrics["site_loss"] for done in expected.rounds[1:]]
+    assert told["participant_eval_loss"] == [done.metrics["participant_eval_loss"] for done in expected.rounds[1:]]
     assert told["train_loss"] == [done.metrics["train_loss"] for done in expected.rounds[1:]]
 
 

@@ -46,7 +46,7 @@ def test_an_experiment_from_submission_to_the_loaded_checkpoint(service, worker,
     assert statistics.round == 2
     assert sum(statistics.sizes) == sum(math.prod(shape) for shape in run.experiment.shapes.values())
     assert statistics.step == pytest.approx(alone.step, rel=1e-3)
-    assert statistics.weight_noise.percent > 0
+    assert statistics.projection_noise.percent > 0
     assert run.update_statistics(1).step != statistics.step
 
     folder = run.export(tmp_path / "tuned")

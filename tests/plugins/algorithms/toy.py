@@ -43,7 +43,7 @@ class Algorithm(FullModelMixin):
                 client.on_step(step)
         before = client.memory.get("mean", np.zeros(1, np.float32))
         mean = client.protected(np.array([sums / steps * 1e-6], np.float32) + before)
-        metrics = {"train_loss": sums / steps, "sequences": float(steps * local.batch_size)}
+        metrics = {"train_loss": sums / steps, "trained_sequences": float(steps * local.batch_size)}
         return LocalUpdate({"mean": mean}, metrics, memory={"mean": mean})
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:

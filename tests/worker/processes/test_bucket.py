@@ -47,7 +47,7 @@ def test_workers_of_other_machines_need_database_broker_and_bucket_alone(
     """One of them is killed in the middle of a round."""
     url, options = bucket()
     fleet.environment |= {"FERRET_STORAGE_URL": f"{url}/ferret", "FERRET_S3_ENDPOINT": options.endpoint}
-    spec = toy_spec("fedavg", rounds=2, options={"local": LONG}, evaluation={"examples": 2, "generate": 0})
+    spec = toy_spec("fedavg", rounds=2, options={"local": LONG}, evaluation={"examples": 2, "generate_examples": 0})
     service = _api(fleet, str(tmp_path / "api"))
     fleet.start(Queue.AGGREGATE, FERRET_HOME=str(tmp_path / "aggregate"))
     trainers = [

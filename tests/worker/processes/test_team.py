@@ -24,7 +24,7 @@ SpecFactory = Callable[..., ExperimentSpec]
 Fleet = Any  # tests/worker/processes/conftest.py
 TORCHRUN = (sys.executable, "-P", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--monitor-interval", "0.1")
 LONG = {"optimizer": "normalized", "steps": 10, "batch_size": 1, "accumulation": 2}
-QUICK = {"examples": 2, "generate": 0}
+QUICK = {"examples": 2, "generate_examples": 0}
 
 
 @contextmanager

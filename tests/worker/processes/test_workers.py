@@ -66,7 +66,7 @@ def lost(context, assignment_id):
 
 perform.TASKS[TaskName.TRAIN] = lost
 """
-QUICK = {"examples": 2, "generate": 0}
+QUICK = {"examples": 2, "generate_examples": 0}
 sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
 

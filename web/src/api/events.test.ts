@@ -10,7 +10,7 @@ function event(type: EventType, round: number | null = null, seq = SEEN + 1): Ex
 }
 
 function experiment(state: ExperimentState, round = 0) {
-  return { id: 'exp_1', state, round, event_seq: SEEN } as Experiment
+  return { id: 'exp_1', state, round, last_event_seq: SEEN } as Experiment
 }
 
 describe('applyEvent', () => {
@@ -42,7 +42,7 @@ describe('applyEvent', () => {
   })
 
   it('remembers how far it has come', () => {
-    expect(applyEvent(experiment('running'), event('round.opened', 1, SEEN + 3)).event_seq).toBe(SEEN + 3)
+    expect(applyEvent(experiment('running'), event('round.opened', 1, SEEN + 3)).last_event_seq).toBe(SEEN + 3)
   })
 
   it('leaves the object it was given alone', () => {

@@ -53,10 +53,10 @@ export function staleParts(event: ExperimentEvent): readonly Part[] {
 
 /** The experiment after the event, at once and before any refetch. An event that is already applied changes nothing. */
 export function applyEvent(experiment: Experiment, event: ExperimentEvent): Experiment {
-  if (event.seq <= experiment.event_seq) return experiment
+  if (event.seq <= experiment.last_event_seq) return experiment
   return {
     ...experiment,
-    event_seq: event.seq,
+    last_event_seq: event.seq,
     round: event.type === 'round.committed' ? (event.round ?? experiment.round) : experiment.round,
     state: STATE_AFTER[event.type] ?? experiment.state,
   }

@@ -2831,11 +2831,11 @@ export interface components {
              */
             examples: number;
             /**
-             * Generate
+             * Generate Examples
              * @description Number of these to answer, greedily, for Rouge-L; 0 for none
              * @default 64
              */
-            generate: number;
+            generate_examples: number;
             /**
              * Max New Tokens
              * @description Longest generated answer, in tokens
@@ -2850,11 +2850,11 @@ export interface components {
              */
             split: "test" | "validation";
             /**
-             * Validation
+             * Validation Share
              * @description Share of the training examples, or of their labels, that split = validation sets aside
              * @default 0.1
              */
-            validation: number;
+            validation_share: number;
         };
         /**
          * Event
@@ -2961,15 +2961,15 @@ export interface components {
             digest: string | null;
             /** @description Reason for the failure */
             error: components["schemas"]["Failure"] | null;
-            /**
-             * Event Seq
-             * @description Number of its last event; a stream that starts there sends only new ones
-             */
-            event_seq: number;
             /** Finished At */
             finished_at: string | null;
             /** Id */
             id: string;
+            /**
+             * Last Event Seq
+             * @description Number of its last event; a stream that starts there sends only new ones
+             */
+            last_event_seq: number;
             readonly links: components["schemas"]["ExperimentLinks"];
             /** Metrics */
             metrics: {
@@ -3161,10 +3161,10 @@ export interface components {
              *       "by_label": false,
              *       "every": 1,
              *       "examples": 256,
-             *       "generate": 64,
+             *       "generate_examples": 64,
              *       "max_new_tokens": 64,
              *       "split": "test",
-             *       "validation": 0.1
+             *       "validation_share": 0.1
              *     }
              */
             evaluation: components["schemas"]["EvaluationSpec"];
@@ -3194,11 +3194,11 @@ export interface components {
             /**
              * @description Limits on the influence of one participant
              * @default {
-             *       "agree": 0.1,
-             *       "examples": 3,
-             *       "explosion": 2,
-             *       "factor": 2,
-             *       "refuse": 4,
+             *       "clip_factor": 2,
+             *       "max_example_factor": 3,
+             *       "max_loss_ratio": 2,
+             *       "min_cosine_share": 0.1,
+             *       "reject_factor": 4,
              *       "rule": "clip",
              *       "trim": 0.2
              *     }
@@ -3230,14 +3230,14 @@ export interface components {
              *       "average": "none",
              *       "beta1": 0.9,
              *       "beta2": 0.99,
-             *       "development": 16,
+             *       "development_examples": 16,
              *       "learning_rate": 1,
+             *       "max_loss_rise": 0.05,
              *       "momentum": 0,
              *       "nesterov": false,
              *       "optimizer": "sgd",
-             *       "rise": 0.05,
              *       "schedule": "constant",
-             *       "step": "fixed",
+             *       "step_guard": false,
              *       "tau": 0.001,
              *       "warmup_rounds": 0,
              *       "weights": "equal"
@@ -4141,15 +4141,15 @@ export interface components {
              */
             public_key: string | null;
             /**
+             * Revocation Reason
+             * @description The administrator's reason for revoking or refusing it
+             */
+            revocation_reason: string | null;
+            /**
              * Revoked At
              * @description Time since which its token is refused
              */
             revoked_at: string | null;
-            /**
-             * Revoked For
-             * @description The administrator's reason for revoking or refusing it
-             */
-            revoked_for: string | null;
             /**
              * Seen At
              * Format: date-time
@@ -4826,42 +4826,42 @@ export interface components {
          */
         RobustSpec: {
             /**
-             * Agree
-             * @description Smallest agreement with the other updates, as a share of the median; agree rejects updates below it
-             * @default 0.1
-             */
-            agree: number;
-            /**
-             * Examples
-             * @description Largest number of examples that counts in a weight, as a multiple of the median
-             * @default 3
-             */
-            examples: number;
-            /**
-             * Explosion
-             * @description Largest accepted ratio of the loss on 8 held-out sequences after and before a round; above it the round is undone
-             * @default 2
-             */
-            explosion: number;
-            /**
-             * Factor
+             * Clip Factor
              * @description Largest norm of an update, or of a part of it, as a multiple of the median; larger ones are scaled down to it
              * @default 2
              */
-            factor: number;
+            clip_factor: number;
             /**
-             * Refuse
+             * Max Example Factor
+             * @description Largest number of examples that counts in a weight, as a multiple of the median
+             * @default 3
+             */
+            max_example_factor: number;
+            /**
+             * Max Loss Ratio
+             * @description Largest accepted ratio of the loss on 8 held-out sequences after and before a round; above it the round is rolled back
+             * @default 2
+             */
+            max_loss_ratio: number;
+            /**
+             * Min Cosine Share
+             * @description Smallest cosine with the mean of the other updates, as a share of the median; cosine_filter rejects updates below it
+             * @default 0.1
+             */
+            min_cosine_share: number;
+            /**
+             * Reject Factor
              * @description Largest norm of an update, as a multiple of the median; larger ones are rejected
              * @default 4
              */
-            refuse: number;
+            reject_factor: number;
             /**
              * Rule
-             * @description clip: large updates are scaled down; agree: also rejects updates that point in another direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible values are rejected
+             * @description clip: large updates are scaled down; cosine_filter: also rejects updates that point in another direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible values are rejected
              * @default clip
              * @enum {string}
              */
-            rule: "clip" | "agree" | "median" | "trimmed_mean" | "none";
+            rule: "clip" | "cosine_filter" | "median" | "trimmed_mean" | "none";
             /**
              * Trim
              * @description Share of the largest and of the smallest values that trimmed_mean omits
@@ -4927,11 +4927,6 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
-            /**
-             * Needed
-             * @description Number of contributions that closes the round early; null: all
-             */
-            needed: number | null;
             /** Number */
             number: number;
             /**
@@ -4949,6 +4944,11 @@ export interface components {
              * @description Number of rejected contributions
              */
             rejected: number;
+            /**
+             * Required Contributions
+             * @description Number of contributions that closes the round early; null: all
+             */
+            required_contributions: number | null;
             state: components["schemas"]["RoundState"];
         };
         /**
@@ -5100,6 +5100,7 @@ export interface components {
              * @description Expected noise of the projection in the step: root mean square over the block's weights
              */
             noise: number[] | null;
+            projection_noise: components["schemas"]["UpdateNoise"] | null;
             /** Round */
             round: number;
             /**
@@ -5117,7 +5118,6 @@ export interface components {
              * @description One participant's update, estimated from its coordinates: root mean square over the block's weights, and over the participants
              */
             update: number[] | null;
-            weight_noise: components["schemas"]["UpdateNoise"] | null;
             /**
              * Weights
              * @description The weights before the round: root mean square over the block's weights
@@ -5182,17 +5182,23 @@ export interface components {
              */
             beta2: number;
             /**
-             * Development
-             * @description Training examples, from the validation split, set aside as development sequences for guard and tail
+             * Development Examples
+             * @description Training examples, from the validation split, set aside as development sequences for step_guard and tail
              * @default 16
              */
-            development: number;
+            development_examples: number;
             /**
              * Learning Rate
              * @description Server learning rate a; 1 is the unbiased mean update
              * @default 1
              */
             learning_rate: number;
+            /**
+             * Max Loss Rise
+             * @description Largest accepted rise of the loss on development sequences, as a share; above it step_guard halves the step
+             * @default 0.05
+             */
+            max_loss_rise: number;
             /**
              * Momentum
              * @description Heavy-ball momentum over the rounds, for sgd only
@@ -5213,12 +5219,6 @@ export interface components {
              */
             optimizer: "sgd" | "adam" | "yogi";
             /**
-             * Rise
-             * @description Largest accepted rise of the loss on development sequences, as a share; above it guard halves the step
-             * @default 0.05
-             */
-            rise: number;
-            /**
              * Schedule
              * @description Decay of the learning rate towards 0 over the rounds
              * @default constant
@@ -5226,12 +5226,11 @@ export interface components {
              */
             schedule: "constant" | "linear" | "cosine";
             /**
-             * Step
-             * @description fixed: each round is applied in full; guard: its step is halved until it raises the loss on development sequences by at most rise
-             * @default fixed
-             * @enum {string}
+             * Step Guard
+             * @description Halve a round's step until it raises the loss on development sequences by at most max_loss_rise
+             * @default false
              */
-            step: "fixed" | "guard";
+            step_guard: boolean;
             /**
              * Tau
              * @description Added to the root of the second moment, for adam and yogi
@@ -5476,7 +5475,7 @@ export interface components {
             advised_percent: number;
             /**
              * Most Percent
-             * @description Limit above which a round is refused, unless `algorithm.guard` is off
+             * @description Limit above which a round is refused, unless `algorithm.refuse_noisy_rounds` is off
              */
             most_percent: number;
             /**
@@ -6009,7 +6008,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. A leading minus sorts in descending order. Experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "participant_eval_loss" | "-participant_eval_loss" | "trained_sequences" | "-trained_sequences" | "truncated_examples" | "-truncated_examples" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "numbers_sent" | "-numbers_sent" | "numbers_received" | "-numbers_received" | "projection_noise" | "-projection_noise" | "step_taken" | "-step_taken" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_participant_eval_loss" | "-best_participant_eval_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_projection_noise" | "-best_projection_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -6251,7 +6250,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. A leading minus sorts in descending order. Experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "site_loss" | "-site_loss" | "sequences" | "-sequences" | "truncated" | "-truncated" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "parameters_up" | "-parameters_up" | "parameters_down" | "-parameters_down" | "weight_noise" | "-weight_noise" | "step" | "-step" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_site_loss" | "-best_site_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_weight_noise" | "-best_weight_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "participant_eval_loss" | "-participant_eval_loss" | "trained_sequences" | "-trained_sequences" | "truncated_examples" | "-truncated_examples" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "numbers_sent" | "-numbers_sent" | "numbers_received" | "-numbers_received" | "projection_noise" | "-projection_noise" | "step_taken" | "-step_taken" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_participant_eval_loss" | "-best_participant_eval_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_projection_noise" | "-best_projection_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */

@@ -25,7 +25,7 @@ const DEMO = {
   bytes_up: 0,
   bytes_down: 0,
   metrics: {},
-  event_seq: 2,
+  last_event_seq: 2,
   cloned_from: null,
   tags: [],
   notes: '',

@@ -31,7 +31,7 @@ const DEMO = {
   bytes_up: 0,
   bytes_down: 0,
   metrics: {},
-  event_seq: 9,
+  last_event_seq: 9,
   cloned_from: null,
   tags: [],
   notes: '',

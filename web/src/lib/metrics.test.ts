@@ -5,7 +5,7 @@ import { formatMetric, type MetricName, METRICS } from './metrics'
 test.each([
   ['eval_loss', 1.7, '1.700'],
   ['rouge_l', 35.2409, '35.2 %'],
-  ['parameters_up', 62920, '62,920'],
+  ['numbers_sent', 62920, '62,920'],
   ['local_seconds', 0.5, '0.50 s'],
   ['sequences_per_second', 12.345, '12.3'],
   ['peak_memory_bytes', 6.7e8, '670 MB'],

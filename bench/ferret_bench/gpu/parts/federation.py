@@ -30,7 +30,7 @@ LOCAL = {
     "batch_size": 4,
     "accumulation": 1,
     "precision": "bfloat16",
-    "in_backward": True,
+    "optimizer_in_backward": True,
     "activation_checkpointing": True,
 }
 
@@ -84,8 +84,8 @@ def spec(shape: str, setup: Setup) -> ExperimentSpec:
         "model": {"source": str(model_of(shape, setup.scratch)), "dtype": "bfloat16"},
         "dataset": dataset,
         "participants": {"simulated": 2},
-        "algorithm": {"name": "ferret", "guard": False, "local": local},
-        "evaluation": {"examples": 16, "generate": 0},
+        "algorithm": {"name": "ferret", "refuse_noisy_rounds": False, "local": local},
+        "evaluation": {"examples": 16, "generate_examples": 0},
     }
     return ExperimentSpec.model_validate(tree)
 

@@ -74,10 +74,10 @@ def _run(row: str, setup: Setup) -> Found:
     frontier = study("figure", "frontier")
     given = ("algorithm.local.precision=bfloat16",) if row != "fedkseed" else ()
     if setup.miniature:
-        small = ("rounds=1", "algorithm.local.steps=2", "evaluation.examples=4", "evaluation.generate=0")
+        small = ("rounds=1", "algorithm.local.steps=2", "evaluation.examples=4", "evaluation.generate_examples=0")
         asked = Asked(_folder(setup), setup.toy_data(), "jsonl", row, small)
     else:
-        small = ("evaluation.examples=200", "evaluation.generate=0")
+        small = ("evaluation.examples=200", "evaluation.generate_examples=0")
         asked = Asked(_folder(setup), setup.official or setup.toy_data(), "gsm8k", row, (*given, *small))
     return rerun(frontier, asked, frontier.quantities)
 

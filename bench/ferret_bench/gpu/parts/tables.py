@@ -14,10 +14,10 @@ from ferret_bench.paper.reruns.quantity import PEAK_DEVICE, PEAK_MEMORY
 from ferret_bench.paper.reruns.shapes import model_of
 from ferret_bench.paper.reruns.studies import study
 
-LEAN = ("algorithm.local.activation_checkpointing=true", "algorithm.local.in_backward=true")
+LEAN = ("algorithm.local.activation_checkpointing=true", "algorithm.local.optimizer_in_backward=true")
 HALF = "algorithm.local.precision=bfloat16"
 ALWAYS = ("model.dtype=bfloat16", "participants.simulated=2")
-UNGUARDED = "algorithm.guard=false"
+UNGUARDED = "algorithm.refuse_noisy_rounds=false"
 """Random weights mean nothing, so noise cannot spoil them."""
 FIRST_ORDER = (HALF, UNGUARDED)
 PURE = ("algorithm.local.precision=pure_bfloat16", UNGUARDED, *LEAN)

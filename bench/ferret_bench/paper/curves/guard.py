@@ -9,13 +9,14 @@ from ferret_bench.paper.reruns.study import Panel, Study, Variant
 
 BYTES = 128
 RATES = 0.005, 0.015, 0.05, 0.15, 0.5
+_NAMES = {True: "guard", False: "fixed"}
 
 
-def _of(step: str, rate: float) -> Variant:
+def _of(guarded: bool, rate: float) -> Variant:
     local = {"optimizer": "normalized", "learning_rate": rate}
     # 128 bytes do not hold a scale for every tensor. The algorithm's own guard would refuse the effect to be shown.
-    algorithm = {"bytes_per_round": BYTES, "blocks": 8, "guard": False, "local": local}
-    return Variant(f"{rate:g}, {step}", {"algorithm": algorithm, "server": {"step": step}})
+    algorithm = {"bytes_per_round": BYTES, "blocks": 8, "refuse_noisy_rounds": False, "local": local}
+    return Variant(f"{rate:g}, {_NAMES[guarded]}", {"algorithm": algorithm, "server": {"step_guard": guarded}})
 
 
 STUDY = Study(
@@ -28,6 +29,6 @@ STUDY = Study(
     datasets=("gsm8k", "dolly"),
     quantities=(BYTES_UP, EVAL_LOSS, LOSS_LEFT),
     panels=(Panel("Loss by round", EVAL_LOSS),),
-    parts={"rounds": 12, "evaluation": {"every": 1, "generate": 0}},
-    variants={"ferret": {f"{step}-{rate:g}": _of(step, rate) for step in ("guard", "fixed") for rate in RATES}},
+    parts={"rounds": 12, "evaluation": {"every": 1, "generate_examples": 0}},
+    variants={"ferret": {f"{name}-{rate:g}": _of(guarded, rate) for guarded, name in _NAMES.items() for rate in RATES}},
 )

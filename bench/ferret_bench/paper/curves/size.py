@@ -14,7 +14,7 @@ from ferret_core.protocol.spec_file import Tree
 
 
 def _unguarded(label: str, local: Tree) -> Variant:
-    return Variant(label, {"algorithm": {"guard": False, "local": local}})
+    return Variant(label, {"algorithm": {"refuse_noisy_rounds": False, "local": local}})
 
 
 def _adam(rate: float) -> Tree:
@@ -33,7 +33,7 @@ STUDY = Study(
     parts={
         "rounds": 8,
         "algorithm": {"local": {"steps": 5, "batch_size": 2, "accumulation": 1}},
-        "evaluation": {"every": 1, "generate": 0},
+        "evaluation": {"every": 1, "generate_examples": 0},
     },
     variants={
         "ferret": {

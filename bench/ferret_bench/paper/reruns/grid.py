@@ -39,7 +39,7 @@ class Asked:
     @property
     def part(self) -> Tree:
         """Returns the part of every specification."""
-        evaluation = {"examples": self.examples, "generate": self.generate}
+        evaluation = {"examples": self.examples, "generate_examples": self.generate}
         given = {name: value for name, value in evaluation.items() if value is not None}
         return {"evaluation": given} | ({} if self.rounds is None else {"rounds": self.rounds})
 

@@ -37,7 +37,7 @@ class _Kept:
         evaluation = spec.evaluation
         key = (
             *(spec.model.source, spec.prompt, spec.dataset, spec.partition, spec.participants, spec.seed, context),
-            *(evaluation.split, evaluation.validation),
+            *(evaluation.split, evaluation.validation_share),
         )
         if self._data is None or key != self._key:
             self._key, self._data = key, FederatedData(spec, tokenizer, context)

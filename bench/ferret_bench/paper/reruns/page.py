@@ -140,7 +140,7 @@ def _who(spec: ExperimentSpec) -> str:
 
 def _scored(spec: ExperimentSpec) -> str:
     scored = spec.evaluation
-    answers = f", Rouge-L on {scored.generate} answers" if scored.generate else ""
+    answers = f", Rouge-L on {scored.generate_examples} answers" if scored.generate_examples else ""
     return f"loss on {scored.examples} held-out example{'s' if scored.examples > 1 else ''}{answers}"
 
 

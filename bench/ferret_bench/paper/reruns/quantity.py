@@ -80,7 +80,7 @@ def overall_seconds(done: RoundRecord) -> float | None:
 
 def parameters(done: RoundRecord) -> float | None:
     """Returns the paper's count of parameters: the numbers that one participant sends and receives."""
-    return _sum(done, "parameters_up", "parameters_down")
+    return _sum(done, "numbers_sent", "numbers_received")
 
 
 def _sum(done: RoundRecord, *names: str) -> float | None:
@@ -103,7 +103,7 @@ def passes(run: Record) -> float | None:
 
 def noise_in(number: int) -> Callable[[RoundRecord], float | None]:
     """Returns the projection's noise in one round: expected in round 0, measured in the others."""
-    return lambda done: done.metrics.get("weight_noise") if done.number == number else None
+    return lambda done: done.metrics.get("projection_noise") if done.number == number else None
 
 
 def left(losses: Sequence[float]) -> float:

@@ -23,7 +23,7 @@ from ferret_core.protocol.spec_file import Tree
 
 FIRST_SEED = 1001
 """The first seed of the search; the studies' own begin at 1."""
-ON_VALIDATION: Tree = {"evaluation": {"split": "validation", "generate": 0}}
+ON_VALIDATION: Tree = {"evaluation": {"split": "validation", "generate_examples": 0}}
 
 
 class Trial(NamedTuple):

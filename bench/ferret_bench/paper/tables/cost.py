@@ -17,7 +17,7 @@ STUDY = Study(
     quantities=(LOCAL, AGGREGATE, OVERALL, PARAMETERS, BYTES_UP, BYTES_DOWN),
     parts={
         "rounds": 3,
-        "evaluation": {**AT_THE_END, "examples": 1, "generate": 0},
+        "evaluation": {**AT_THE_END, "examples": 1, "generate_examples": 0},
         "algorithm": {"local": {"batch_size": 1, "accumulation": 1}},
     },
     seeds=1,

@@ -11,6 +11,6 @@ STUDY = Study(
     rows=("fedavg", "fedkseed", "ferret_paper", "ferret"),
     datasets=("natural_instructions",),
     quantities=(PEAK_DEVICE, PEAK_MEMORY),
-    parts={"rounds": 2, "evaluation": {**AT_THE_END, "examples": 1, "generate": 0}},
+    parts={"rounds": 2, "evaluation": {**AT_THE_END, "examples": 1, "generate_examples": 0}},
     seeds=1,
 )

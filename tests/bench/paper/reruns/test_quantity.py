@@ -41,7 +41,7 @@ def test_bytes_are_per_participant(run):
 def test_costs_are_those_of_rounds_that_are_warm(toy_grid):
     seconds = [9.0, 1.0, 3.0, 2.0]
     rounds = [
-        RoundRecord(number=n, metrics={"local_seconds": s, "aggregate_seconds": 0.5, "parameters_up": 7.0})
+        RoundRecord(number=n, metrics={"local_seconds": s, "aggregate_seconds": 0.5, "numbers_sent": 7.0})
         for n, s in enumerate(seconds, 1)
     ]
     found = toy_grid().cells[0].record("simulate", 1, {}, rounds=rounds)

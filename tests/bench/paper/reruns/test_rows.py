@@ -26,7 +26,7 @@ OVER = [
     f"jsonl.dataset.train={DATA}",
     "participants.simulated=1",
     "evaluation.examples=16",
-    "evaluation.generate=0",
+    "evaluation.generate_examples=0",
 ]
 
 

@@ -44,7 +44,10 @@ def test_they_stand_on_the_page_apart_from_the_results(searched, study, tmp_path
 def test_candidates_of_the_same_rate_are_told_apart(toy_grid, study, ended, tmp_path):
     store, compared = Store(tmp_path), replace(study, rows=("fedavg",), reference="fedavg", seeds=1)
     normalized = ["algorithm.local.optimizer=normalized", "algorithm.local.learning_rate=0.15"]
-    for more, loss in (([], 2.0), (["algorithm.local.momentum=0.5", 'algorithm.local.options={per="column"}'], 1.0)):
+    for more, loss in (
+        ([], 2.0),
+        (["algorithm.local.momentum=0.5", 'algorithm.local.options={normalize_per="column"}'], 1.0),
+    ):
         for cell in toy_grid(["evaluation.split=validation", *normalized, *more], studied=compared).cells:
             store.add(ended(cell, [5.0, loss]))
     for cell in toy_grid(studied=compared).cells:

@@ -28,7 +28,7 @@ Specs = Callable[..., ExperimentSpec]
 Stored = Callable[[ExperimentSpec], Path]
 Simulated = Callable[[ExperimentSpec], tuple[SimulationResult, list[LedgerEntry]]]
 
-FERRET = {"name": "ferret", "guard": False, "local": {"steps": 1}}
+FERRET = {"name": "ferret", "refuse_noisy_rounds": False, "local": {"steps": 1}}
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "G": FERRET,
     "T": FERRET | {"basis": "T", "K": 64, "coordinates": "float16", "allocation": "uniform"},
@@ -42,7 +42,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 def small(toy_spec: Specs, algorithm: dict[str, Any] = FERRET, dtype: str = "bfloat16", **more: Any) -> ExperimentSpec:
     tree = toy_spec(rounds=2, algorithm=algorithm, **more).model_dump(mode="json")
     tree["model"]["dtype"] = dtype
-    tree["evaluation"] = {"examples": 1, "generate": 0}
+    tree["evaluation"] = {"examples": 1, "generate_examples": 0}
     return ExperimentSpec.model_validate(tree)
 
 
@@ -146,7 +146,7 @@ def test_files_that_do_not_cover_the_model_are_refused_by_name(toy_spec: Specs, 
     with refused("model.invalid", name):
         MappedReplica(spec, base, tmp_path / "mapped")
     save_file({**arrays, name: missing.float()}, path, {"format": "pt"})
-    with refused("model.invalid", "FERRET_WEIGHTS"):
+    with refused("model.invalid", "FERRET_WEIGHTS_IN"):
         MappedReplica(spec, base, tmp_path / "mapped")
 
 

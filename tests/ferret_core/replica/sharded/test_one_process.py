@@ -18,7 +18,7 @@ SpecFactory = Callable[..., ExperimentSpec]
 SHORT = {
     "rounds": 1,
     "participants": {"simulated": 2},
-    "evaluation": {"examples": 4, "generate": 2, "max_new_tokens": 3},
+    "evaluation": {"examples": 4, "generate_examples": 2, "max_new_tokens": 3},
 }
 SLOW = pytest.mark.slow
 LOCAL = {"learning_rate": 1e-2, "steps": 2, "batch_size": 2, "accumulation": 3}
@@ -79,8 +79,8 @@ def test_guards_and_means_and_checkpoints_are_those_of_one_process(
     in_team: Callable[..., list[Any]], toy_spec: SpecFactory, tmp_path: Path
 ) -> None:
     options = {"K": 200, "local": {**LOCAL, "optimizer": "normalized"}}
-    more = {**SHORT, "rounds": 2, "evaluation": {"examples": 4, "generate": 0, "validation": 0.5}}
-    guarded = {"step": "guard", "development": 4, "average": "tail", "average_from": 1}
+    more = {**SHORT, "rounds": 2, "evaluation": {"examples": 4, "generate_examples": 0, "validation_share": 0.5}}
+    guarded = {"step_guard": True, "development_examples": 4, "average": "tail", "average_from": 1}
     spec = toy_spec(options=options, server=guarded, **more).model_dump(mode="json")
     (found,) = in_team(2, ["simulated", spec, str(tmp_path / "team")])
     expected = simulated(spec, str(tmp_path / "alone"))
@@ -100,7 +100,7 @@ def test_dropout_draws_what_it_draws_with_one_process(
     shutil.copytree(tiny_model_dir, source)
     config = json.loads((source / "config.json").read_text())
     (source / "config.json").write_text(json.dumps({**config, "attention_dropout": 0.5}))
-    more = {**SHORT, "model": {"source": str(source)}, "evaluation": {"examples": 4, "generate": 0}}
+    more = {**SHORT, "model": {"source": str(source)}, "evaluation": {"examples": 4, "generate_examples": 0}}
     spec = toy_spec("fedavg", options={"local": {**LOCAL, "optimizer": "sgd"}}, **more).model_dump(mode="json")
     (found,) = in_team(2, ["simulated", spec])
     assert found["ledger"] == simulated(spec)["ledger"]

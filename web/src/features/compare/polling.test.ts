@@ -9,9 +9,9 @@ test('a few runs are polled every five seconds, twenty every twenty', () => {
 })
 
 test('curves grow with rounds, evaluations and the end, not with every event', () => {
-  const before = { state: 'running', round: 1, event_seq: 7, metrics: {} } as Experiment
+  const before = { state: 'running', round: 1, last_event_seq: 7, metrics: {} } as Experiment
   const stamp = metricsStamp(before)
-  expect(metricsStamp({ ...before, event_seq: 9 })).toBe(stamp)
+  expect(metricsStamp({ ...before, last_event_seq: 9 })).toBe(stamp)
   expect(metricsStamp({ ...before, round: 2 })).not.toBe(stamp)
   expect(metricsStamp({ ...before, state: 'completed' })).not.toBe(stamp)
   expect(metricsStamp({ ...before, metrics: { eval_loss: { first: 1, last: 1, best: 1 } } })).not.toBe(stamp)

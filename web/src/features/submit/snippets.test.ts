@@ -18,7 +18,7 @@ test('a command for a shell', () => {
       "--set 'rounds=5'",
       `--set 'model.source="/m"'`,
       `--set 'algorithm.name="ferret"'`,
-      "--set 'algorithm.guard=false'",
+      "--set 'algorithm.refuse_noisy_rounds=false'",
       `--set 'algorithm.local.options={ "odd.key" = 1 }'`,
       `--set 'algorithm.local.targets=["a"]'`,
     ].join(' \\\n  '),

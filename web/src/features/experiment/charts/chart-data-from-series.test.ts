@@ -45,7 +45,7 @@ test('without any value there is no panel', () => {
   expect(range).toEqual([0, 1])
 })
 
-test.each(['exact_match', 'weight_noise'])('%s has a panel where it is measured', (name) => {
+test.each(['exact_match', 'projection_noise'])('%s has a panel where it is measured', (name) => {
   expect(panel(`chart-${name}`, [series(name, { 0: 4.2, 1: 12.5 })]).data.lines).toEqual([[4.2, 12.5]])
 })
 

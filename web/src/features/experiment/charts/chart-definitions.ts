@@ -30,7 +30,7 @@ export const CONVERGENCE: ChartDefinition[] = [
     log: true,
     empty: 'the first point is the base model, before round 1',
   }),
-  kind('rouge_l', { empty: 'evaluation.generate sets how many answers are scored' }),
+  kind('rouge_l', { empty: 'evaluation.generate_examples sets how many answers are scored' }),
   kind('exact_match'),
   kind('bytes_up', {
     testId: 'chart-bytes',
@@ -42,7 +42,7 @@ export const CONVERGENCE: ChartDefinition[] = [
     total: true,
     empty: 'the first point comes with round 1',
   }),
-  kind('weight_noise', { title: 'Projection noise', unit: 'percent of the weights' }),
+  kind('projection_noise', { title: 'Projection noise', unit: 'percent of the weights' }),
 ]
 
 /** Charts of the rounds' time and memory. */

@@ -23,7 +23,7 @@ interface Props {
 
 /** The experiment's events, the newest first. */
 export function EventsTab({ experiment, kinds, onKinds }: Props) {
-  const [after, setAfter] = useState(() => Math.max(0, experiment.event_seq - STEP))
+  const [after, setAfter] = useState(() => Math.max(0, experiment.last_event_seq - STEP))
   const [text, setText] = useState('')
   const {
     data: events = [],

@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 function experiment(state: ExperimentState, round = 0) {
-  return { id: 'exp_1', state, round, event_seq: 7, links: { stream: STREAM } } as Experiment
+  return { id: 'exp_1', state, round, last_event_seq: 7, links: { stream: STREAM } } as Experiment
 }
 
 function cached() {
@@ -109,7 +109,7 @@ test('while the stream is down, what polling finds refreshes the rest, and its r
   expect(result.current).toBe('reconnecting')
   pass(60_000)
   expect(refresh).not.toHaveBeenCalled()
-  rerender({ ...experiment('running'), event_seq: 8 })
+  rerender({ ...experiment('running'), last_event_seq: 8 })
   expect(invalidated(refresh)).toEqual(['experiment/exp_1'])
 
   act(() => {
@@ -117,7 +117,7 @@ test('while the stream is down, what polling finds refreshes the rest, and its r
   })
   expect(result.current).toBe('live')
   expect(refresh).toHaveBeenCalledTimes(2)
-  rerender({ ...experiment('running'), event_seq: 9 })
+  rerender({ ...experiment('running'), last_event_seq: 9 })
   expect(refresh).toHaveBeenCalledTimes(2)
 })
 

@@ -26,7 +26,7 @@ export function useLive(experiment: Experiment): LiveStatus {
     let lost = false
     const close = openEventStream({
       url,
-      after: queryClient.getQueryData(experimentQuery(id).queryKey)?.event_seq ?? 0,
+      after: queryClient.getQueryData(experimentQuery(id).queryKey)?.last_event_seq ?? 0,
       types: EVENT_TYPES,
       onMessage: (data) => {
         const event = parseEvent(data)
@@ -59,7 +59,7 @@ function useStaleSince(id: string): number | undefined {
 }
 
 /** The experiment itself is refetched at an interval. Without a stream, a new last event shows that other parts changed. */
-function useRefreshWithoutStream({ id, event_seq: seq }: Experiment, live: boolean): void {
+function useRefreshWithoutStream({ id, last_event_seq: seq }: Experiment, live: boolean): void {
   const queryClient = useQueryClient()
   const seen = useRef(seq)
   useEffect(() => {

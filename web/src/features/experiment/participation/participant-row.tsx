@@ -69,7 +69,7 @@ function StateAndProblems({
   summary: ParticipantSummary
 }) {
   const state = participant === undefined ? 'simulated' : participant.state
-  const reason = participant?.revoked_for ?? null
+  const reason = participant?.revocation_reason ?? null
   return (
     <>
       <span className="participant-state">

@@ -25,7 +25,7 @@ function site(name: string, changes: Partial<Participant> = {}): Participant {
     created_at: '2026-11-21T12:00:00Z',
     seen_at: new Date(NOW - QUIET_MILLISECONDS - 1).toISOString(),
     revoked_at: null,
-    revoked_for: null,
+    revocation_reason: null,
     ...changes,
   }
 }

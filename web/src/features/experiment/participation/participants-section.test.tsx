@@ -31,7 +31,7 @@ const CLINIC: Participant = {
   seen_at: AT,
   state: 'active',
   revoked_at: null,
-  revoked_for: null,
+  revocation_reason: null,
 }
 
 let participants: Participant[]
@@ -92,7 +92,15 @@ test('a participant is shown by its name in any script, apart from the text arou
   const long = 'é'.repeat(200)
   const section = await visit([
     { ...CLINIC, name: 'site-5d556e03', display_name: 'مستشفى الأمل' },
-    { ...CLINIC, id: 'par_2', name: 'long', display_name: long, state: 'revoked', revoked_at: AT, revoked_for: 'left' },
+    {
+      ...CLINIC,
+      id: 'par_2',
+      name: 'long',
+      display_name: long,
+      state: 'revoked',
+      revoked_at: AT,
+      revocation_reason: 'left',
+    },
     { ...CLINIC, id: 'par_3', group: 'כללית' },
   ])
   const name = section.getByText('مستشفى الأمل')

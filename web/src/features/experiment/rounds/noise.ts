@@ -1,7 +1,7 @@
 import type { MetricSeries } from '@/api/types'
 import { formatMetric } from '@/lib/metrics'
 
-const PREFIX = 'weight_noise/'
+const PREFIX = 'projection_noise/'
 /** Blocks shown: a large model has hundreds, and the worst decide. */
 const SHOWN = 12
 
@@ -23,7 +23,7 @@ export function noisiestBlocks(series: MetricSeries[]): BlockNoise[] {
     .slice(0, SHOWN)
     .map(({ block, expected, measured }) => ({
       block,
-      expected: formatMetric('weight_noise', expected),
-      measured: formatMetric('weight_noise', measured),
+      expected: formatMetric('projection_noise', expected),
+      measured: formatMetric('projection_noise', measured),
     }))
 }

@@ -115,7 +115,7 @@ interface RowProps {
 }
 
 function RoundRow({ id, round, place, selected }: RowProps) {
-  const { number, needed, metrics } = round
+  const { number, required_contributions: required, metrics } = round
   return (
     <tr {...place} data-selected={selected}>
       <th scope="row">
@@ -138,7 +138,7 @@ function RoundRow({ id, round, place, selected }: RowProps) {
       <td className="number">
         {round.accepted}
         <span className="muted"> / {round.participants}</span>
-        {needed !== null && needed < round.participants && <span className="muted small"> {needed} needed</span>}
+        {required !== null && required < round.participants && <span className="muted small"> {required} needed</span>}
       </td>
       <td className="number">{round.rejected}</td>
       <td className="number">{formatBytes(round.bytes_up)}</td>

@@ -12,8 +12,8 @@ const FACTS: { term?: string; names: [MetricName, ...MetricName[]] }[] = [
   { names: ['aggregate_seconds'] },
   { term: 'Overall', names: ['local_seconds', 'aggregate_seconds'] },
   { names: ['sequences_per_second'] },
-  { names: ['parameters_up'] },
-  { names: ['parameters_down'] },
+  { names: ['numbers_sent'] },
+  { names: ['numbers_received'] },
   { names: ['peak_memory_bytes'] },
   { names: ['peak_device_bytes'] },
 ]

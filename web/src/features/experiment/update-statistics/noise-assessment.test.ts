@@ -15,7 +15,7 @@ const update: RoundUpdate = {
   update: [0.01],
   K: [2],
   error: { expected: 10, low: 8, high: 12 },
-  weight_noise: NOISE,
+  projection_noise: NOISE,
   agreement: null,
 }
 
@@ -27,7 +27,10 @@ describe('assessNoise', () => {
     expect(found?.ways).toEqual([])
   })
   it('names the changes if it does not', () => {
-    const found = assessNoise({ ...update, weight_noise: { ...NOISE, percent: 42, advice: ['algorithm.K = 9000'] } })
+    const found = assessNoise({
+      ...update,
+      projection_noise: { ...NOISE, percent: 42, advice: ['algorithm.K = 9000'] },
+    })
     expect(found?.suffices).toBe(false)
     expect(found?.answer).toMatch(/^K is smaller than advised: /)
     expect(found?.ways).toEqual(['algorithm.K = 9000'])
@@ -35,12 +38,12 @@ describe('assessNoise', () => {
   it('does not blame K where more of it would not help', () => {
     const found = assessNoise({
       ...update,
-      weight_noise: { ...NOISE, percent: 42, advice: ['server.learning_rate = 0.1'] },
+      projection_noise: { ...NOISE, percent: 42, advice: ['server.learning_rate = 0.1'] },
     })
     expect(found?.answer).toMatch(/^The noise is larger than advised/)
   })
   it('has nothing to say of algorithms without K', () => {
-    expect(assessNoise({ ...update, weight_noise: null })).toBeNull()
+    expect(assessNoise({ ...update, projection_noise: null })).toBeNull()
     expect(errorOf({ ...update, error: null })).toBeNull()
   })
 })

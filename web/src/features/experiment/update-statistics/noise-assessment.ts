@@ -9,7 +9,7 @@ export interface NoiseAssessment {
 }
 
 /** Null if updates are not projected, and so have no K. */
-export function assessNoise({ weight_noise: noise }: RoundUpdate): NoiseAssessment | null {
+export function assessNoise({ projection_noise: noise }: RoundUpdate): NoiseAssessment | null {
   if (noise === null) return null
   const percent = shownPercent(noise.percent)
   const advised = `at most ${shownPercent(noise.advised_percent)} is advised`
