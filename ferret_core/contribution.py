@@ -65,7 +65,7 @@ def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, sh
         base_digest=task.base_digest,
         examples=discretion.counted(len(client.shard)),
         metrics=discretion.reported({**update.metrics, "truncated_examples": float(client.shard.truncated)}),
-        **update.columns,
+        **update.basis_fields,
     )
     contribution = Contribution(meta, update.arrays)
     for name, array in update.arrays.items():

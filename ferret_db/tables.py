@@ -214,8 +214,8 @@ class Round(Base, kw_only=True):
     database's.
 
     ``population`` names the real participants that a round is drawn from while it opens. ``bytes_up`` and
-    ``bytes_down`` are sums over the round's participants. ``required_contributions`` close the round early if it has more
-    assignments. ``paused_seconds_left`` to the deadline are stored while the experiment is paused.
+    ``bytes_down`` are sums over the round's participants. ``required_contributions`` close the round early if it has
+    more assignments. ``paused_seconds_left`` to the deadline are stored while the experiment is paused.
     """
 
     __tablename__ = "rounds"

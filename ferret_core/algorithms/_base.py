@@ -93,15 +93,15 @@ class Client(NamedTuple):
 class LocalUpdate(NamedTuple):
     """Result of a participant's computation: the ``arrays`` it sends and its metrics; ``memory`` stays with it.
 
-    ``columns`` has the metadata fields that identify the basis columns of the coordinates: ``projection``, ``seed``,
-    ``K``. The memory (error feedback, control variates) counts only if the contribution does: without a commit of the
-    round, the previous memory stays.
+    ``basis_fields`` has the metadata that identifies the basis of the coordinates: ``projection``, ``seed``, ``K``. The
+    memory (error feedback, control variates) counts only if the contribution does: without a commit of the round, the
+    previous memory stays.
     """
 
     arrays: Arrays
     metrics: dict[str, float]
     memory: Arrays = NOTHING
-    columns: Mapping[str, Any] = NOTHING
+    basis_fields: Mapping[str, Any] = NOTHING
 
 
 class Weighted(NamedTuple):

@@ -70,8 +70,8 @@ class Algorithm(FullModelMixin):
             projected = project(before, after, blocks, self.basis, K, seed)
         gammas = _protected(projected.coordinates, client)
         arrays = quantize.quantize(gammas, config.coordinates, task.seed, whole(blocks), config.room(blocks, K))
-        columns = {"projection": FORMAT_VERSION, "seed": seed, "K": K}
-        return LocalUpdate(arrays, trained.metrics, columns=columns)
+        fields = {"projection": FORMAT_VERSION, "seed": seed, "K": K}
+        return LocalUpdate(arrays, trained.metrics, basis_fields=fields)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         received = list(contributions)

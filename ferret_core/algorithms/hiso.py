@@ -62,8 +62,8 @@ class Algorithm(FullModelMixin):
             done = zeroth_order_steps(
                 model, batches, local, self._seeds(task.round_seed), client.on_step, _mover(state)
             )
-        columns = {"projection": FORMAT_VERSION, "seed": task.round_seed}
-        return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, columns=columns)
+        fields = {"projection": FORMAT_VERSION, "seed": task.round_seed}
+        return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, basis_fields=fields)
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         seeds: list[int] = []

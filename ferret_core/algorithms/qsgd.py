@@ -56,7 +56,7 @@ class Algorithm(FullModelMixin):
         norms = self._norms(update)
         levels = self._rounded(update, norms, client.task.seed)
         arrays = {"levels": pack_levels(levels, self.config.levels), "norms": norms}
-        return LocalUpdate(arrays, trained.metrics, columns={"K": (len(update),)})
+        return LocalUpdate(arrays, trained.metrics, basis_fields={"K": (len(update),)})
 
     def aggregate(self, state: State, contributions: Iterable[Weighted]) -> Arrays:
         return average_of(contributions, partial(self._update_of, int(state["parameters"][0])))
