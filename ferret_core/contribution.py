@@ -1,7 +1,7 @@
 """The sealed contribution: stamped with its task, encoded, checked and hashed once, and immutable from then on.
 
-Simulation, worker and edge seal what they computed; the API opens what it receives by the same check. Whoever holds a
-:class:`SealedContribution` need not look inside again to store, spool, send, accept or aggregate it.
+The simulation, the worker and the edge seal their updates. The API opens received ones with the same check. After that,
+a :class:`SealedContribution` is stored, spooled, sent, accepted and aggregated without another look inside.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class SealedContribution(NamedTuple):
 
 
 def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, shapes: Shapes) -> SealedContribution:
-    """What ``client`` sends for its task; raises as :func:`open_contribution`, e.g. ``contribution.non_finite`` for a
-    NaN.
+    """Seals the ``client``'s update for its task; raises as :func:`open_contribution`, e.g. ``contribution.non_finite``
+    for a NaN.
 
-    It adds ``truncated`` to the update's metrics, the number of the client's examples that were too long for the model.
-    Withheld metrics are left out.
+    Adds ``truncated_examples`` to the update's metrics, the number of the client's examples that were too long for the
+    model. Leaves out withheld metrics.
     """
     task, discretion = client.task, client.discretion
     meta = ContributionMeta(

@@ -37,16 +37,16 @@ from ferret_core.server.norm_clipping import out_of_bounds
 from ferret_core.system.device import chosen_device, place
 from ferret_core.training.custom_training import CustomTraining
 
-UNDONE = frozenset({"quorum.missed", "round.diverged"})
+RETRIED = frozenset({"quorum.missed", "round.diverged"})
 """Errors of an attempt at a round that leave the model unchanged, so that another may follow."""
 
 
 class RoundResult(NamedTuple):
     """One finished round: ``metrics`` hold train_loss, eval_loss and rouge_l (percent) if they were measured.
 
-    ``bytes_up`` and ``bytes_down`` are sums over the round's participants; ``rejected`` says why, by participant, also
-    of those whose contribution was left out. ``clipped`` are the factors of those whose update was shortened.
-    ``cost`` is :func:`ferret_core.rounds.cost.round_cost`'s, and all that differs when a simulation is repeated.
+    ``bytes_up`` and ``bytes_down`` are sums over the round's participants. ``rejected`` has the error of each
+    participant that failed or whose contribution was rejected, ``clipped`` the factor of each shortened update.
+    ``cost`` is from :func:`ferret_core.rounds.cost.round_cost`; nothing else differs if a simulation is repeated.
     ``statistics`` are those of the round's update; None for the base model.
     """
 
@@ -194,7 +194,7 @@ class _Simulation:
                 cost, measured = self._aggregate([parts[name] for name in sorted(parts)])
                 break
             except FerretError as error:
-                if error.code not in UNDONE or attempt == attempts:
+                if error.code not in RETRIED or attempt == attempts:
                     raise
                 rejected |= {name: out_of_bounds(why) for name, why in error.members.get("refused", {}).items()}
         else:

@@ -18,7 +18,7 @@ __all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Si
 
 
 def __getattr__(name: str) -> Any:
-    """``Participant`` and ``Site`` bring NumPy, which researchers who submit and watch need not wait for."""
+    """Imports ``Participant``, ``Site`` and ``tasks`` on first use: they load NumPy, which submitting does not need."""
     if name == "Participant":
         from ferret_sdk.participant.participant import Participant
 
