@@ -1,6 +1,6 @@
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query'
 
-import { dismissToast, toastFailure } from '@/lib/toasts'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
 import { toProblem } from './problem'
 

@@ -1,6 +1,6 @@
 import type { ErrorComponentProps } from '@tanstack/react-router'
 
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 /** Replaces a page that cannot be drawn, for example because an answer has an unexpected shape. */
 export function BrokenPage({ error }: ErrorComponentProps) {

@@ -4,7 +4,7 @@ import { Link, Outlet } from '@tanstack/react-router'
 import { infoQuery } from '@/api/queries'
 import { AccountMenu } from '@/features/account/account-menu'
 import { ThemeSwitch } from '@/lib/ui/theme-switch'
-import { Toasts } from '@/lib/ui/toast'
+import { Toasts } from '@/lib/ui/toasts'
 
 import { Shortcuts } from './shortcuts'
 

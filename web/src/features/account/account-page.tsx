@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { meQuery } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { MAY } from '@/lib/roles'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { useTitle } from '@/lib/use-title'
 
 import { PasswordSection } from './password-section'

@@ -6,7 +6,7 @@ import { toProblem } from '@/api/problem'
 import type { CurrentUser } from '@/api/types'
 import { LEAST_PASSWORD } from '@/lib/passwords'
 import { Field } from '@/lib/ui/field'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 export function PasswordSection({ me }: { me: CurrentUser }) {
   return (

@@ -6,7 +6,7 @@ import { toProblem } from '@/api/problem'
 import type { AuditEntry } from '@/api/types'
 import { formatTime } from '@/lib/format'
 import { MoreButton } from '@/lib/ui/more-button'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { TableHead } from '@/lib/ui/table-head'
 
 import type { AdminUrlState, ChangeAdminUrl } from './url-state'

@@ -6,7 +6,7 @@ import type { Member, Project, User } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { TableHead } from '@/lib/ui/table-head'
 
 import { RoleButton } from './role-button'

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { toProblem } from '@/api/problem'
 import { projectsQuery } from '@/api/projects'
 import { everybodyQuery } from '@/api/users'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 import { ProjectCard } from './project-card'
 

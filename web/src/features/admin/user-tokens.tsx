@@ -5,7 +5,7 @@ import { toProblem } from '@/api/problem'
 import type { Token } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { revokeUserToken, userTokensQuery } from '@/api/users'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { TokenRow, TokenTable } from '@/lib/ui/token-table'
 
 /** The tokens of a user. */

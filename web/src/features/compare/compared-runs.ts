@@ -1,5 +1,5 @@
 import type { Experiment, MetricSeries } from '@/api/types'
-import { flatten } from '@/lib/flatten'
+import { flatten } from '@/lib/tree'
 
 /** An experiment that is compared, and what has been measured of it. */
 export interface Run {

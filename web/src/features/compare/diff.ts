@@ -1,4 +1,4 @@
-import { flatten } from '@/lib/flatten'
+import { flatten } from '@/lib/tree'
 
 /** One field of the specification, with its value in every column. */
 export interface SpecRow {

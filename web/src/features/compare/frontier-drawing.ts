@@ -1,7 +1,6 @@
 import type uPlot from 'uplot'
 
-import { logRangeOf } from '@/lib/charts/log-scale'
-import { distribution } from '@/lib/charts/uplot-scale'
+import { distribution, logRangeOf } from '@/lib/charts/log-scale'
 import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
 import { formatBytes, plainTick } from '@/lib/format'
 
@@ -9,7 +8,7 @@ import { axis, linearRange } from './axes'
 import type { FrontierPoint } from './frontier'
 import { lineStyle } from './palette'
 
-export interface FrontierWanted {
+interface FrontierWanted {
   points: readonly FrontierPoint[]
   log: boolean
   xLabel: string

@@ -3,12 +3,11 @@ import '@/lib/charts/line-chart.css'
 
 import { useMemo, useState } from 'react'
 
-import { DownsampledNote } from '@/lib/charts/downsampled-note'
+import { DataTable, DownsampledNote } from '@/lib/charts/chart-foot'
 import { SMOOTHINGS } from '@/lib/charts/smoothing'
 import { usePlot } from '@/lib/charts/use-plot'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'
-import { DataTable } from '@/lib/ui/data-table'
 
 import { X_AXES } from './axes'
 import type { Entry } from './compared-runs'

@@ -1,4 +1,4 @@
-import { chartData, type ChartData } from '@/lib/charts/chart-data'
+import { type ChartData, chartData } from '@/lib/charts/chart-data'
 
 import type { CurvePoint } from './curves'
 

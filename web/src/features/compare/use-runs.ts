@@ -17,7 +17,7 @@ export interface Missing {
 }
 
 /** The experiments loaded so far, and the ones that failed to load. */
-export interface Runs {
+interface Runs {
   runs: Run[]
   missing: Missing[]
   /** True while an answer is still missing. */

@@ -19,7 +19,7 @@ export const TABS = [
   ['events', 'Events'],
   ['system', 'System'],
 ] as const
-export type Tab = (typeof TABS)[number][0]
+type Tab = (typeof TABS)[number][0]
 
 /** The state in the address: `?tab=rounds&round=7`. Defaults are left out; without a round the newest is shown. */
 export interface ExperimentUrlState {

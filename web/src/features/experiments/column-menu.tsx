@@ -1,6 +1,6 @@
 import { useId, useRef } from 'react'
 
-import { placeBelow } from '@/lib/ui/popover-place'
+import { placeBelow } from '@/lib/ui/more-menu'
 
 import { COLUMNS } from './columns'
 

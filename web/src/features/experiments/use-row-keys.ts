@@ -1,5 +1,5 @@
 import type { ListedExperiment } from '@/api/types'
-import { useShortcuts } from '@/lib/use-shortcuts'
+import { useShortcuts } from '@/lib/keyboard'
 
 import type { Ticks } from './selection'
 

@@ -2,8 +2,8 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 
 import { toProblem } from '@/api/problem'
 import { beginAtProvider, signInQuery } from '@/api/sign-in'
-import { noteReturn } from '@/lib/provider-callback'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { noteReturn } from '@/lib/sign-in-address'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 /** A button to sign in at the service's provider, which leads back to this page. */
 export function ProviderButton() {

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { infoQuery } from '@/api/queries'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 import { SignIn } from './sign-in'
 

@@ -5,7 +5,7 @@ import { type SubmitEvent, useId } from 'react'
 
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { signIn } from '@/api/sign-in'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { useTitle } from '@/lib/use-title'
 
 import { ProviderButton } from './provider-button'

@@ -5,7 +5,7 @@ import { type KeyboardEvent, useMemo, useRef, useState } from 'react'
 import { planQuery } from '@/api/drafts'
 import { toProblem } from '@/api/problem'
 import type { Draft as Asked, Experiment } from '@/api/types'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { useDebounced } from '@/lib/use-debounced'
 
 import { ChangesPanel } from './changes-panel'

@@ -3,7 +3,7 @@ import { isTable } from '@/lib/toml'
 import { type Path, valueAt } from '@/lib/tree'
 
 /** A `pick` always has one of its options, a `choice` may be left open. */
-export type Kind = 'text' | 'number' | 'flag' | 'choice' | 'pick' | 'list' | 'json'
+type Kind = 'text' | 'number' | 'flag' | 'choice' | 'pick' | 'list' | 'json'
 
 /** One value of the specification, as an input shows it. */
 export interface FormField {

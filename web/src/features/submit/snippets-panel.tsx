@@ -1,6 +1,6 @@
 import { toToml } from '@/lib/toml'
 import type { Tree } from '@/lib/tree'
-import { Command } from '@/lib/ui/command'
+import { Command } from '@/lib/ui/copy-button'
 import { Toggles } from '@/lib/ui/toggles'
 
 import { commandLine, python } from './snippets'

@@ -2,7 +2,7 @@ import { inline, isTable, key } from '@/lib/toml'
 import type { Tree } from '@/lib/tree'
 
 /** The input of a snippet. `original` is the id of the experiment that is cloned. */
-export interface Wanted {
+interface Wanted {
   /** The specification, or with an original the JSON Merge Patch of it. */
   values: Tree
   original?: string | undefined

@@ -1,6 +1,6 @@
-import { flatten } from '@/lib/flatten'
+import { flatten } from '@/lib/tree'
 
-export interface Change {
+interface Change {
   path: string
   before: string | undefined
   after: string | undefined

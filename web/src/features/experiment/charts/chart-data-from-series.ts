@@ -17,7 +17,7 @@ import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
 import type { ChartDefinition } from './chart-definitions'
 
-export interface PanelData {
+interface PanelData {
   testId: string
   title: string
   unit: string
@@ -37,7 +37,7 @@ export interface Choices {
   smoothing: Smoothing | undefined
 }
 
-export interface Panels {
+interface Panels {
   panels: PanelData[]
   range: Range
   /** Charts without a value yet, each with the reason. */

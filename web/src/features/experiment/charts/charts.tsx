@@ -5,7 +5,7 @@ import { metricsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { useZoomed } from '@/api/use-zoomed'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
-import { DownsampledNote } from '@/lib/charts/downsampled-note'
+import { DownsampledNote } from '@/lib/charts/chart-foot'
 import { LineChart } from '@/lib/charts/line-chart'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 

@@ -3,8 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { artifactsQuery } from '@/api/queries'
 import type { Artifact, Experiment } from '@/api/types'
 import { formatBytes } from '@/lib/format'
-import { Command } from '@/lib/ui/command'
-import { ShortDigest } from '@/lib/ui/short-digest'
+import { Command, ShortDigest } from '@/lib/ui/copy-button'
 
 import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
 

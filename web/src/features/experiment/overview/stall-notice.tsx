@@ -1,7 +1,7 @@
 import type { Experiment } from '@/api/types'
 import { formatAgo, formatTime } from '@/lib/format'
 import { Notice } from '@/lib/ui/notice'
-import { useNow } from '@/lib/use-now'
+import { useNow } from '@/lib/ui/relative-time'
 
 /** Shows why an unfinished experiment makes no progress, and the next step. */
 export function StallNotice({ experiment: { state, stalled } }: { experiment: Experiment }) {

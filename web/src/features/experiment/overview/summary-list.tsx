@@ -1,8 +1,8 @@
 import type { Experiment } from '@/api/types'
 import { formatBytes, formatSeconds, formatTime, secondsBetween } from '@/lib/format'
 import { DefinitionItem } from '@/lib/ui/definition-item'
+import { useNow } from '@/lib/ui/relative-time'
 import { RoundProgress } from '@/lib/ui/round-progress'
-import { useNow } from '@/lib/use-now'
 
 import type { Traffic } from './result'
 

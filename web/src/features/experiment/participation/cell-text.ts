@@ -4,7 +4,7 @@ import type { Place } from '@/lib/heat-map/layout'
 import { isNotANumber, type Matrix, STATE_LABELS, stateAt } from './participation-matrix'
 
 /** The text of a cell, in reading order. */
-export interface CellText {
+interface CellText {
   name: string
   displayName: string
   round: number

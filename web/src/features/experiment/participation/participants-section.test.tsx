@@ -10,7 +10,7 @@ import { ParticipantsSection } from './participants-section'
 import { matrixOf } from './participation-matrix'
 
 // jsdom lays nothing out, so that no row would be in sight.
-vi.mock('@/lib/ui/use-virtual-rows', () => ({
+vi.mock('@/lib/ui/virtual-table', () => ({
   useVirtualRows: (count: number) => ({
     scroller: { current: null },
     indexes: Array.from({ length: count }, (_, index) => index),

@@ -10,7 +10,7 @@ import { participantsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { InvitationsSection } from '@/features/experiment/invitations/invitations-section'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 import { HeatMapSection } from './heat-map-section'
 import { ParticipantsSection } from './participants-section'

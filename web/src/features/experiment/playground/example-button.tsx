@@ -4,7 +4,7 @@ import { meQuery, onlyReads } from '@/api/people'
 import { drawExample } from '@/api/playground'
 import { toProblem } from '@/api/problem'
 import type { HeldOutExample } from '@/api/types'
-import { dismissToast, toastFailure } from '@/lib/toasts'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
 const ACTION = 'Drawing an example'
 const SEEDS = 2 ** 31

@@ -8,7 +8,7 @@ import type { Experiment, HeldOutExample } from '@/api/types'
 import { checkpoints } from '@/features/experiment/checkpoints/checkpoint'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { Field } from '@/lib/ui/field'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 import { AnswerCards } from './answer-cards'
 import { ExampleButton } from './example-button'

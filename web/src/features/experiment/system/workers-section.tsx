@@ -6,7 +6,7 @@ import { toProblem } from '@/api/problem'
 import { systemQuery } from '@/api/system'
 import type { WorkerStatus } from '@/api/types'
 import { formatTime } from '@/lib/format'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { TableHead } from '@/lib/ui/table-head'
 
 const COLUMNS = ['Task', 'Queue', 'Host', 'Process', 'Device', 'Last seen']

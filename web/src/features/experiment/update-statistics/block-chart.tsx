@@ -4,9 +4,9 @@ import '@/lib/charts/line-chart.css'
 import { type KeyboardEvent, useMemo, useState } from 'react'
 import type uPlot from 'uplot'
 
-import { ChartDownloads } from '@/lib/charts/chart-downloads'
+import { ChartDownloads } from '@/lib/charts/chart-foot'
 import { usePlot } from '@/lib/charts/use-plot'
-import { keyTarget } from '@/lib/ui/roving-focus'
+import { keyTarget } from '@/lib/keyboard'
 import { TableHead } from '@/lib/ui/table-head'
 
 import { type BlockLine, blockOptions } from './block-options'
@@ -121,7 +121,7 @@ function BlockTable({ title, blocks, lines, format }: Pick<Props, 'title' | 'blo
   )
 }
 
-export function blocksCsv(blocks: readonly string[], lines: readonly BlockLine[]): string {
+function blocksCsv(blocks: readonly string[], lines: readonly BlockLine[]): string {
   const head = ['block', ...lines.map(({ column }) => column)]
   const rows = blocks.map((block, row) => [
     `"${block.replaceAll('"', '""')}"`,

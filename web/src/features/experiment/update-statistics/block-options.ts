@@ -1,8 +1,7 @@
 import uPlot from 'uplot'
 
 import { colour } from '@/lib/charts/chart-colours'
-import { logRangeOf, logTicks } from '@/lib/charts/log-scale'
-import { distribution } from '@/lib/charts/uplot-scale'
+import { distribution, logRangeOf, logTicks } from '@/lib/charts/log-scale'
 import type { PlotOptions } from '@/lib/charts/use-plot'
 
 /** A line or a row of bars over the blocks. */
@@ -15,7 +14,7 @@ export interface BlockLine {
   values: readonly number[]
 }
 
-export interface BlockPanel {
+interface BlockPanel {
   lines: readonly BlockLine[]
   bars: boolean
   tick: (value: number) => string

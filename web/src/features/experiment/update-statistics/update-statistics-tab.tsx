@@ -7,7 +7,7 @@ import type { Experiment } from '@/api/types'
 import { type RoundUpdate, updateStatisticsQuery } from '@/api/update-statistics'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { formatCount } from '@/lib/format'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 import { BlockChart } from './block-chart'
 import type { BlockLine } from './block-options'

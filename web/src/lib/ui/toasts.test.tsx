@@ -2,9 +2,7 @@
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, expect, test } from 'vitest'
 
-import { dismissNewestToast, dismissToast, shownToasts, toastFailure } from '@/lib/toasts'
-
-import { Toasts } from './toast'
+import { dismissNewestToast, dismissToast, shownToasts, toastFailure, Toasts } from './toasts'
 
 const UNREACHABLE = {
   code: 'server.unreachable',

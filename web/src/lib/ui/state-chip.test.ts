@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { stateLook } from './state-look'
+import { stateLook } from './state-chip'
 
 test.each([
   ['running', 'moving'],
