@@ -97,3 +97,12 @@ export function useRename({ id, name }: { id: string; name: string }) {
     onSave: (text: string) => edit('Rename', { name: text }, read.current ?? readForEdit(id), { name }),
   }
 }
+
+/** The items of a list separated by commas, trimmed and without empty ones. */
+export function splitList(text: FormDataEntryValue | null): string[] {
+  if (typeof text !== 'string') return []
+  return text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 
-import { endSession, sessionsQuery } from '@/api/people'
+import { endSession, sessionsQuery } from '@/api/account'
 import { toProblem } from '@/api/problem'
 import type { BrowserSession } from '@/api/types'
 import { useAction } from '@/api/use-action'

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { SubmitEvent } from 'react'
 
-import { auditQuery } from '@/api/audit'
+import { auditQuery } from '@/api/admin'
 import { toProblem } from '@/api/problem'
 import type { AuditEntry } from '@/api/types'
 import { formatTime } from '@/lib/format'

@@ -1,6 +1,5 @@
-import { retagExperiment } from '@/api/experiment-edit'
+import { retagExperiment, splitList } from '@/api/experiment-edit'
 import type { ListedExperiment } from '@/api/types'
-import { splitList } from '@/lib/split-list'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 

@@ -1,14 +1,13 @@
 import './sign-in.css'
 
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type SubmitEvent, useId } from 'react'
 
+import { beginAtProvider, signIn, signInQuery } from '@/api/account'
 import { type ApiProblem, toProblem } from '@/api/problem'
-import { signIn } from '@/api/sign-in'
+import { noteReturn } from '@/lib/sign-in-address'
 import { ProblemNotice } from '@/lib/ui/notice'
 import { useTitle } from '@/lib/use-title'
-
-import { ProviderButton } from './provider-button'
 
 export function SignIn({ refused }: { refused: ApiProblem | undefined }) {
   const queryClient = useQueryClient()
@@ -60,5 +59,34 @@ function Refusal({ problem }: { problem: ApiProblem }) {
     <p className="sign-in-problem" role="alert">
       {problem.title}. {problem.detail}
     </p>
+  )
+}
+
+/** A button to sign in at the service's provider, which leads back to this page. */
+function ProviderButton() {
+  const { data: ways } = useQuery(signInQuery)
+  const begin = useMutation({
+    mutationFn: beginAtProvider,
+    onSuccess: ({ url }) => {
+      noteReturn(window.location, window.sessionStorage)
+      window.location.assign(url)
+    },
+  })
+  if (!ways?.provider) return null
+  return (
+    <>
+      <button
+        type="button"
+        className="button primary"
+        disabled={begin.isPending}
+        onClick={() => {
+          begin.mutate()
+        }}
+      >
+        Sign in with {ways.provider}
+      </button>
+      {begin.error && <ProblemNotice problem={toProblem(begin.error)} />}
+      <p className="sign-in-or muted small">or with an account on this server</p>
+    </>
   )
 }

@@ -2,9 +2,9 @@ import './submit.css'
 
 import { useQuery } from '@tanstack/react-query'
 
+import { meQuery, onlyReads } from '@/api/account'
 import { catalogQuery } from '@/api/catalog'
 import { originalQuery } from '@/api/drafts'
-import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
 import type { JsonSchema } from '@/lib/defaults'

@@ -1,7 +1,7 @@
 import { download } from '@/lib/download'
+import { colour } from '@/lib/theme'
 import { TableHead } from '@/lib/ui/table-head'
 
-import { colour } from './chart-colours'
 import { type ChartData, roundsAt, type Value } from './chart-data'
 
 interface Props {

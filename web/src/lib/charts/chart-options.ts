@@ -1,8 +1,8 @@
 import type uPlot from 'uplot'
 
 import { formatBytes, formatClockTick, formatElapsedTick } from '@/lib/format'
+import { colour, LINE_COLOURS } from '@/lib/theme'
 
-import { colour, LINE_COLOURS } from './chart-colours'
 import type { Range, XAxis } from './chart-data'
 import { drawMarks, type Mark } from './chart-marks'
 import { distribution, logRange, logTicks } from './log-scale'

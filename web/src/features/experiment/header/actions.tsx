@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 
+import { meQuery, onlyReads } from '@/api/account'
 import { archiveExperiment, pauseExperiment, resumeExperiment, unarchiveExperiment } from '@/api/actions'
-import { meQuery, onlyReads } from '@/api/people'
 import { type Experiment, isFinished } from '@/api/types'
+import { useLifecycleAction } from '@/api/use-action'
 import { MoreMenu } from '@/lib/ui/more-menu'
 
 import { ExtendButton } from './extend-button'
 import { CancelButton, DeleteButton } from './finish-buttons'
-import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment

@@ -1,9 +1,8 @@
 import { extendExperiment } from '@/api/actions'
 import type { Experiment } from '@/api/types'
+import { useLifecycleAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
-
-import { useLifecycleAction } from './use-lifecycle-action'
 
 export function ExtendButton({ experiment, primary = false }: { experiment: Experiment; primary?: boolean }) {
   const extend = useLifecycleAction(experiment.id, (rounds: number) => extendExperiment(experiment, rounds))

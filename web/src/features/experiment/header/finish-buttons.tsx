@@ -6,9 +6,8 @@ import { cancelExperiment, deleteExperiment } from '@/api/actions'
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { experimentKey } from '@/api/queries'
 import type { Experiment } from '@/api/types'
+import { useLifecycleAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-
-import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 
+import { meQuery, onlyReads } from '@/api/account'
 import { useRename } from '@/api/experiment-edit'
-import { meQuery, onlyReads } from '@/api/people'
 import { type Experiment, shownState } from '@/api/types'
 import { LiveBadge } from '@/features/experiment/live/live-badge'
 import type { LiveStatus } from '@/features/experiment/live/use-live'

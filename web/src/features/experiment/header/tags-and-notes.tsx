@@ -1,13 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 
-import { editExperiment, type ReadExperiment, readForEdit, requireSame } from '@/api/experiment-edit'
+import { editExperiment, type ReadExperiment, readForEdit, requireSame, splitList } from '@/api/experiment-edit'
 import type { Experiment, ExperimentChange } from '@/api/types'
-import { splitList } from '@/lib/split-list'
+import { useLifecycleAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
-
-import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment

@@ -7,7 +7,7 @@ import { metricsQuery, roundsQuery } from '@/api/queries'
 import type { Experiment } from '@/api/types'
 import { formatBytes, formatCount, formatRatio } from '@/lib/format'
 
-import { type Change, changes, traffic, uploadCost, type UploadCost } from './result'
+import { type Change, changes, traffic, type UploadCost, uploadCost } from './result'
 import { SummaryList } from './summary-list'
 
 /** A smaller ratio is not shown. */

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 
-import { meQuery, onlyReads } from '@/api/people'
+import { meQuery, onlyReads } from '@/api/account'
 import type { Experiment, Participant } from '@/api/types'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { formatCount } from '@/lib/format'

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 
-import { meQuery, onlyReads } from '@/api/people'
+import { meQuery, onlyReads } from '@/api/account'
 import { drawExample } from '@/api/playground'
 import { toProblem } from '@/api/problem'
 import type { HeldOutExample } from '@/api/types'

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 
-import { covers, meQuery } from '@/api/people'
+import { covers, meQuery } from '@/api/account'
 import { toProblem } from '@/api/problem'
-import { systemQuery } from '@/api/system'
+import { systemQuery } from '@/api/queries'
 import type { WorkerStatus } from '@/api/types'
 import { formatTime } from '@/lib/format'
 import { ProblemNotice } from '@/lib/ui/notice'

@@ -1,8 +1,8 @@
 import uPlot from 'uplot'
 
-import { colour } from '@/lib/charts/chart-colours'
 import { distribution, logRangeOf, logTicks } from '@/lib/charts/log-scale'
 import type { PlotOptions } from '@/lib/charts/use-plot'
+import { colour } from '@/lib/theme'
 
 /** A line or a row of bars over the blocks. */
 export interface BlockLine {

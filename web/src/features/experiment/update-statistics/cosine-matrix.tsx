@@ -1,4 +1,4 @@
-import type { Agreement } from '@/api/update-statistics'
+import type { UpdateAgreement } from '@/api/types'
 import { download } from '@/lib/download'
 
 import { cosinePairs } from './cosine-pairs'
@@ -8,7 +8,7 @@ import { agreementOf, cosineText } from './noise-assessment'
 const WRITTEN = 8
 
 interface Props {
-  agreement: Agreement
+  agreement: UpdateAgreement
   file: string
 }
 

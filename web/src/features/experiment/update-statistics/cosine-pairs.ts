@@ -1,4 +1,4 @@
-import type { Agreement } from '@/api/update-statistics'
+import type { UpdateAgreement } from '@/api/types'
 
 interface Pair {
   cosine: number | null
@@ -6,7 +6,7 @@ interface Pair {
 }
 
 /** The cosines of pairs, which the server lists row by row above the diagonal. */
-export function cosinePairs({ participants, cosines, errors }: Agreement) {
+export function cosinePairs({ participants, cosines, errors }: UpdateAgreement) {
   const count = participants.length
   const cosineOf = (one: number, other: number): Pair => {
     const [row, column] = one < other ? [one, other] : [other, one]

@@ -1,4 +1,4 @@
-import type { Agreement, RoundUpdate } from '@/api/update-statistics'
+import type { UpdateAgreement, RoundUpdate } from '@/api/types'
 
 /** A plain answer to whether K is large enough. */
 export interface NoiseAssessment {
@@ -39,7 +39,7 @@ export function errorOf({ error }: RoundUpdate): string | null {
 }
 
 /** The mean cosine over pairs with its error, and the number of pairs that cannot be distinguished from 0. */
-export function agreementOf({ cosines, errors }: Agreement): string | null {
+export function agreementOf({ cosines, errors }: UpdateAgreement): string | null {
   const told = cosines.flatMap((cosine, pair) => (cosine === null ? [] : [{ cosine, error: errors[pair] ?? 0 }]))
   if (told.length === 0) return null
   const mean = told.reduce((sum, { cosine }) => sum + cosine, 0) / told.length

@@ -1,10 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import type { BrowserSession, CurrentUser, Role, Scope, Token } from './types'
-
-/** Roles in rising order: each may do everything that the previous one may, and more. */
-const ROLES = ['viewer', 'researcher', 'admin'] as const satisfies readonly Role[]
+import type { BrowserSession, Callback, CurrentUser, Role, Scope, Token } from './types'
 
 /** True if `role` includes `least`; the server checks the same. */
 export function covers(role: Role, least: Role): boolean {
@@ -53,4 +50,47 @@ export const sessionsQuery = queryOptions({
 
 export function endSession({ id }: BrowserSession) {
   return answer(client.DELETE('/api/v1/sessions/{session_id}', { params: { path: { session_id: id } } }))
+}
+
+/** The permissions of each role, in rising order: each may do everything that the previous one may, and more. */
+export const MAY = {
+  viewer: 'reads everything about experiments and changes nothing',
+  researcher: 'submits and changes experiments, and lets participants in',
+  admin: 'does everything, users and the audit log too',
+} as const satisfies Record<Role, string>
+
+export const ROLES = Object.keys(MAY) as Role[]
+
+/** The role that a form names; what reads only if it names none. */
+export function roleOf(value: unknown): Role {
+  return ROLES.find((role) => role === value) ?? 'viewer'
+}
+
+/** The least length of a password; the server requires the same. */
+export const LEAST_PASSWORD = 12
+
+/** The ways to sign in on this server besides name and password. */
+export const signInQuery = queryOptions({
+  queryKey: ['sign-in'],
+  queryFn: ({ signal }) => answer(client.GET('/api/v1/sign-in', { signal })),
+  staleTime: Infinity,
+})
+
+/** Signs in with the admin token, with the token of a sign-in link, or with the name and password of an account. */
+export function signIn(shown: { token: string } | { name: string; password: string }) {
+  return answer(client.POST('/api/v1/session', { body: shown }))
+}
+
+/** Requests the address for signing in at the provider. */
+export function beginAtProvider() {
+  return answer(client.POST('/api/v1/sign-in/oidc'))
+}
+
+/** Signs in with the parameters that the provider sent the browser back with. */
+export function signInFromProvider(callback: Callback) {
+  return answer(client.POST('/api/v1/session/oidc', { body: callback }))
+}
+
+export function signOut() {
+  return answer(client.DELETE('/api/v1/session'))
 }
