@@ -1,5 +1,5 @@
+import type { Stat } from './compared-runs'
 import { formatDifference, improves, type Metric } from './metric'
-import type { Stat } from './statistics'
 
 interface Props {
   metric: Metric

@@ -1,7 +1,8 @@
 import type { MetricSeries } from '@/api/types'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
-import type { Better } from './frontier'
+/** Which way is better, as the catalog of metrics has it. */
+export type Better = 'low' | 'high'
 
 /** A series that can be chosen: a metric of the catalog, or one label's or block's share of it (`eval_loss/LABEL`). */
 export interface Metric {

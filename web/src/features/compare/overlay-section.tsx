@@ -11,10 +11,9 @@ import { oneOf } from '@/lib/search-params'
 
 import { X_AXES } from './axes'
 import type { Entry } from './compared-runs'
-import { columnsOf, curveOf, type CurvePoint } from './curves'
+import { columnsOf, curveOf, type CurvePoint, overlayTable } from './curves'
 import { type Metric, metricOf } from './metric'
 import { type Overlay, overlayData, overlayKind, overlayOptions, type Pointed } from './overlay-drawing'
-import { overlayTable } from './overlay-table'
 import { Segments, Switch } from './segmented-control'
 import type { CompareUrlState } from './url-state'
 

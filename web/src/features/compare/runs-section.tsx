@@ -7,8 +7,8 @@ import { TableHead } from '@/lib/ui/table-head'
 import type { Entry } from './compared-runs'
 import { FigureValue } from './figure-value'
 import type { Metric } from './metric'
+import { Swatch } from './palette'
 import { bestOf, lastOf, statsOf } from './result-cells'
-import { Swatch } from './swatch'
 import { type CompareUrlState, isHidden, toggleHidden, withoutRun } from './url-state'
 
 interface Props {

@@ -11,10 +11,10 @@ import type { JsonSchema } from '@/lib/defaults'
 import { Notice, ProblemNotice } from '@/lib/ui/notice'
 import { useTitle } from '@/lib/use-title'
 
-import { keptDraft } from './draft-storage'
 import { Editor } from './editor'
 import type { Catalog } from './form'
 import type { SubmitUrlState } from './url-state'
+import { keptDraft } from './use-draft'
 
 interface Props {
   view: SubmitUrlState

@@ -5,7 +5,7 @@ import type { Artifact, Experiment } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { Command, ShortDigest } from '@/lib/ui/copy-button'
 
-import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
+import { checkpoints, exportCommand, isBest, LOAD_SNIPPET } from './checkpoint'
 
 /** The newest checkpoint and how to use it; those before it behind their rounds. */
 export function CheckpointSection({ id, better }: { id: string; better: Experiment['better'] }) {
@@ -70,10 +70,6 @@ export function CheckpointSection({ id, better }: { id: string; better: Experime
       )}
     </section>
   )
-}
-
-function isBest(files: Artifact[]): boolean {
-  return files.some((file) => file.best)
 }
 
 function named(round: number): string {

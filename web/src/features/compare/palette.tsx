@@ -13,9 +13,9 @@ export const COLOURS = [
 ] as const
 
 /** In pixels; none is a solid line. */
-export const DASHES: readonly (readonly number[])[] = [[], [8, 4], [2, 3]]
+const DASHES: readonly (readonly number[])[] = [[], [8, 4], [2, 3]]
 
-export interface LineStyle {
+interface LineStyle {
   /** A CSS colour that follows the theme. */
   colour: string
   dash: readonly number[]
@@ -28,4 +28,17 @@ export function lineStyle(place: number): LineStyle {
     colour: `light-dark(${light}, ${dark})`,
     dash: DASHES[Math.floor(place / COLOURS.length) % DASHES.length] ?? [],
   }
+}
+
+/** A piece of the run's line, and the run's number, which its point has too. */
+export function Swatch({ place }: { place: number }) {
+  const { colour, dash } = lineStyle(place)
+  return (
+    <span className="swatch">
+      <svg width="26" height="10" aria-hidden="true" style={{ color: colour }}>
+        <line x1="1" y1="5" x2="25" y2="5" stroke="currentColor" strokeWidth="3" strokeDasharray={dash.join(' ')} />
+      </svg>
+      <span className="muted small">{place + 1}</span>
+    </span>
+  )
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { specRows } from './diff'
+import { specRows } from './table-section'
 
 test('rows are sorted, without the name, and say whether they differ', () => {
   const rows = specRows([

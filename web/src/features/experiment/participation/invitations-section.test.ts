@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import type { EnrolmentInfo } from '@/api/types'
 
-import { invitationState } from './invitation-row'
+import { invitationState } from './invitations-section'
 
 const CODE = { expires_at: '2026-11-25T12:00:00Z', used_at: null, revoked_at: null } as unknown as EnrolmentInfo
 const BEFORE = Date.parse('2026-11-25T11:59:59Z')

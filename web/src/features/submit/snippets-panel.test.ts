@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { commandLine, python } from './snippets'
+import { commandLine, python } from './snippets-panel'
 
 const SPEC = {
   name: 'it\'s a "test"',

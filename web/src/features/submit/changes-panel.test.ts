@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { changesBetween } from './spec-changes'
+import { changesBetween } from './changes-panel'
 
 test('what differs, and what only one of the two has', () => {
   const before = { seed: 1, algorithm: { name: 'ferret', K: 64, local: { steps: 5 } } }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 
-import { cosinePairs } from './cosine-pairs'
+import { cosinePairs } from './cosine-matrix'
 
 const agreement = {
   participants: ['a', 'b', 'c', 'd'],

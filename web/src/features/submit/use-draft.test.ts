@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { expect, test } from 'vitest'
 
-import { forgetDraft, keepDraft, keptDraft } from './draft-storage'
+import { forgetDraft, keepDraft, keptDraft } from './use-draft'
 
 test('each original has a draft, and an unreadable draft is ignored', () => {
   const storage = window.sessionStorage

@@ -1,8 +1,9 @@
+// @vitest-environment jsdom
 import { expect, test } from 'vitest'
 
 import type { Experiment } from '@/api/types'
 
-import { metricsStamp, pollMilliseconds } from './polling'
+import { metricsStamp, pollMilliseconds } from './use-runs'
 
 test('a few runs are polled every five seconds, twenty every twenty', () => {
   expect([1, 5, 20].map(pollMilliseconds)).toEqual([5000, 5000, 20_000])
