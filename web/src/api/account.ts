@@ -3,6 +3,20 @@ import { queryOptions } from '@tanstack/react-query'
 import { answer, client } from './client'
 import type { BrowserSession, Callback, CurrentUser, Role, Scope, Token } from './types'
 
+/** The permissions of each role, in rising order: each may do everything that the previous one may, and more. */
+export const MAY = {
+  viewer: 'reads everything about experiments and changes nothing',
+  researcher: 'submits and changes experiments, and lets participants in',
+  admin: 'does everything, users and the audit log too',
+} as const satisfies Record<Role, string>
+
+export const ROLES = Object.keys(MAY) as Role[]
+
+/** The role that a form names; what reads only if it names none. */
+export function roleOf(value: unknown): Role {
+  return ROLES.find((role) => role === value) ?? 'viewer'
+}
+
 /** True if `role` includes `least`; the server checks the same. */
 export function covers(role: Role, least: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(least)
@@ -50,20 +64,6 @@ export const sessionsQuery = queryOptions({
 
 export function endSession({ id }: BrowserSession) {
   return answer(client.DELETE('/api/v1/sessions/{session_id}', { params: { path: { session_id: id } } }))
-}
-
-/** The permissions of each role, in rising order: each may do everything that the previous one may, and more. */
-export const MAY = {
-  viewer: 'reads everything about experiments and changes nothing',
-  researcher: 'submits and changes experiments, and lets participants in',
-  admin: 'does everything, users and the audit log too',
-} as const satisfies Record<Role, string>
-
-export const ROLES = Object.keys(MAY) as Role[]
-
-/** The role that a form names; what reads only if it names none. */
-export function roleOf(value: unknown): Role {
-  return ROLES.find((role) => role === value) ?? 'viewer'
 }
 
 /** The least length of a password; the server requires the same. */

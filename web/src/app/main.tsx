@@ -1,4 +1,10 @@
-import './styles/index.css'
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/layout.css'
+import '@/lib/ui/parts.css'
+import '@/lib/ui/table.css'
+import '@/lib/ui/definition-list.css'
+import '@/lib/ui/dialog.css'
 
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'

@@ -181,7 +181,7 @@ declare module '@tanstack/react-router' {
 }
 
 /** Replaces a page that cannot be drawn, for example because an answer has an unexpected shape. */
-export function BrokenPage({ error }: ErrorComponentProps) {
+function BrokenPage({ error }: ErrorComponentProps) {
   const detail = error instanceof Error ? error.message : String(error)
   return (
     <main className="page narrow">

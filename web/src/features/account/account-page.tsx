@@ -41,7 +41,7 @@ export function AccountPage() {
   )
 }
 
-export function PasswordSection({ me }: { me: CurrentUser }) {
+function PasswordSection({ me }: { me: CurrentUser }) {
   return (
     <section aria-labelledby="password">
       <header className="section-header">

@@ -8,6 +8,17 @@ import { RelativeTime } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
+/** The events that an alert can report, in words. */
+export const EVENTS = {
+  completed: 'completes all rounds',
+  stopped: 'stops early',
+  failed: 'fails',
+  cancelled: 'is cancelled',
+  stalled: 'makes no progress',
+} as const satisfies Record<AlertEvent, string>
+
+export const EVENT_NAMES = Object.keys(EVENTS) as AlertEvent[]
+
 interface Props {
   alert: Alert
   /** True if the user may change the alert. */
@@ -88,17 +99,6 @@ function Buttons({ alert }: { alert: Alert }) {
     </div>
   )
 }
-
-/** The events that an alert can report, in words. */
-export const EVENTS = {
-  completed: 'completes all rounds',
-  stopped: 'stops early',
-  failed: 'fails',
-  cancelled: 'is cancelled',
-  stalled: 'makes no progress',
-} as const satisfies Record<AlertEvent, string>
-
-export const EVENT_NAMES = Object.keys(EVENTS) as AlertEvent[]
 
 const COLUMNS = ['Message', 'State', 'Answer', 'Attempts', 'Created', 'Last tried', 'Next attempt']
 

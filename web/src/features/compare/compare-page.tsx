@@ -124,7 +124,7 @@ function Live({ runs }: { runs: readonly Run[] }) {
 }
 
 /** The address names what cannot be shown. */
-export function MissingNotice({ missing, onRemove }: { missing: readonly Missing[]; onRemove: (id: string) => void }) {
+function MissingNotice({ missing, onRemove }: { missing: readonly Missing[]; onRemove: (id: string) => void }) {
   return (
     <Notice
       title={missing.length === 1 ? 'One run is missing' : `${missing.length} runs are missing`}
@@ -154,7 +154,7 @@ export function MissingNotice({ missing, onRemove }: { missing: readonly Missing
   )
 }
 
-export function TooManyNotice({ over }: { over: readonly string[] }) {
+function TooManyNotice({ over }: { over: readonly string[] }) {
   return (
     <Notice title={`The first ${MOST_RUNS} runs are shown`} testId="compare-over">
       <p>

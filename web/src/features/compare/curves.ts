@@ -1,5 +1,14 @@
-import { type ChartData, chartData, isThinned, type Point, type Range, type XAxis, xOf } from '@/lib/charts/chart-data'
-import { smoothed, type Smoothing } from '@/lib/charts/smoothing'
+import {
+  type ChartData,
+  chartData,
+  isThinned,
+  type Point,
+  type Range,
+  smoothed,
+  type Smoothing,
+  type XAxis,
+  xOf,
+} from '@/lib/charts/chart-data'
 
 import { type Entry, type Run, stat } from './compared-runs'
 

@@ -3,8 +3,8 @@ import '@/lib/charts/line-chart.css'
 
 import { useMemo, useState } from 'react'
 
+import { SMOOTHINGS } from '@/lib/charts/chart-data'
 import { DataTable, DownsampledNote } from '@/lib/charts/chart-foot'
-import { SMOOTHINGS } from '@/lib/charts/smoothing'
 import { usePlot } from '@/lib/charts/use-plot'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'

@@ -3,7 +3,7 @@ import { Fragment, useMemo } from 'react'
 import { flatten } from '@/lib/tree'
 
 import type { Entry } from './compared-runs'
-import { FigureValue } from './figure-value'
+import { FigureValue } from './metric'
 import { Swatch } from './palette'
 import { type ResultRow, resultRows } from './result-cells'
 import { Switch } from './segmented-control'

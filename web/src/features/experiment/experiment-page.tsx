@@ -25,6 +25,15 @@ import { RoundsTab } from './rounds/rounds-tab'
 import { SpecSection } from './specification/spec-section'
 import { type ChangeExperimentUrl, type ExperimentUrlState, OTHER_TABS, TABS } from './url-state'
 
+// The code of these tabs loads when one is opened.
+const ParticipantsTab = lazy(async () => {
+  const { ParticipantsTab } = await import('./participation/participants-tab')
+  return { default: ParticipantsTab }
+})
+const UpdateStatisticsTab = lazy(() => import('./update-statistics/update-statistics-tab'))
+const SystemTab = lazy(() => import('./system/system-tab'))
+const Playground = lazy(() => import('./playground/playground'))
+
 interface Props {
   id: string
   view: ExperimentUrlState
@@ -110,15 +119,6 @@ function StallNotice({ experiment: { state, stalled } }: { experiment: Experimen
     </Notice>
   )
 }
-
-// The code of these tabs loads when one is opened.
-const ParticipantsTab = lazy(async () => {
-  const { ParticipantsTab } = await import('./participation/participants-tab')
-  return { default: ParticipantsTab }
-})
-const UpdateStatisticsTab = lazy(() => import('./update-statistics/update-statistics-tab'))
-const SystemTab = lazy(() => import('./system/system-tab'))
-const Playground = lazy(() => import('./playground/playground'))
 
 interface TabContentProps {
   experiment: Experiment

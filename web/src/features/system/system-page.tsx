@@ -89,7 +89,7 @@ function Parts({ system }: { system: System }) {
 const COLUMNS = ['Queue', 'Workers', 'Waiting', 'Oldest waits for', 'At the broker']
 
 /** The queues with their workers and waiting tasks. */
-export function QueuesSection({ system: { queues, time } }: { system: System }) {
+function QueuesSection({ system: { queues, time } }: { system: System }) {
   return (
     <section aria-labelledby="queues">
       <header className="section-header">

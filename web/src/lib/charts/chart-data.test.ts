@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest'
 
-import { chartData, countOf, csvOf, cumulative, type Point, roundsAt, sharedRange, within } from './chart-data'
+import {
+  chartData,
+  countOf,
+  csvOf,
+  cumulative,
+  type Point,
+  roundsAt,
+  sharedRange,
+  smoothed,
+  within,
+} from './chart-data'
 
 const START = '2026-11-21T12:00:00Z'
 
@@ -116,4 +126,22 @@ test('thinned out values come with their rounds and bounds', () => {
   const thinned = { firsts: [1], least: [[0.5]], greatest: [[null]] }
   const data = { x: [8], rounds: [8], lines: [[2]], thinned }
   expect(csvOf(data, 'round', ['loss'])).toBe('first_round,round,loss,loss_min,loss_max\r\n1,8,2,0.5,NaN\r\n')
+})
+
+test('the first value is itself, later ones follow slowly', () => {
+  expect(smoothed([4, 1], 'light')).toEqual([4, 2])
+  const [first, second] = smoothed([4, 1], 'strong')
+  expect(first).toBeCloseTo(4)
+  expect(second).toBeGreaterThan(2.4)
+})
+
+test('a constant line stays as it is, and what is missing stays missing', () => {
+  const line = smoothed([2, null, 2, undefined, 2], 'medium')
+  expect(line.map((value) => (typeof value === 'number' ? Number(value.toFixed(9)) : value))).toStrictEqual([
+    2,
+    null,
+    2,
+    undefined,
+    2,
+  ])
 })

@@ -5,16 +5,14 @@ import { metricsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { useZoomed } from '@/api/use-zoomed'
 import { type ChangeExperimentUrl, type ExperimentUrlState, OTHER_AXES } from '@/features/experiment/url-state'
-import type { XAxis } from '@/lib/charts/chart-data'
+import { type Smoothing, SMOOTHINGS, type XAxis } from '@/lib/charts/chart-data'
 import { DownsampledNote } from '@/lib/charts/chart-foot'
 import { LineChart } from '@/lib/charts/line-chart'
-import { type Smoothing, SMOOTHINGS } from '@/lib/charts/smoothing'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'
 import { Toggles } from '@/lib/ui/toggles'
 
-import { chartDataFromSeries } from './chart-data-from-series'
-import type { ChartDefinition } from './chart-definitions'
+import { chartDataFromSeries, type ChartDefinition } from './chart-definitions'
 
 interface Props {
   title: string

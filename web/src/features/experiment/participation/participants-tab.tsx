@@ -91,7 +91,7 @@ export function ParticipantsTab({ experiment, view, onView }: Props) {
 const COLUMNS = ['Round', 'Participant', 'Refused', 'Reason', 'Latest detail', 'Latest']
 
 /** Uploads that were refused, if there were any: none of them moved the model. */
-export function RejectionsSection({ experiment: { id, state } }: { experiment: Experiment }) {
+function RejectionsSection({ experiment: { id, state } }: { experiment: Experiment }) {
   const { data: rejections = [] } = useQuery(rejectionsQuery(id, !isFinished(state)))
   if (rejections.length === 0) return null
   const total = rejections.reduce((sum, { count }) => sum + count, 0)

@@ -146,7 +146,7 @@ const ACTION = 'Drawing an example'
 const SEEDS = 2 ** 31
 
 /** Draws a random held-out example, for users who may read the service's data. */
-export function ExampleButton({ id, onDrawn }: { id: string; onDrawn: (example: HeldOutExample) => void }) {
+function ExampleButton({ id, onDrawn }: { id: string; onDrawn: (example: HeldOutExample) => void }) {
   const { data: me } = useQuery(meQuery)
   const draw = useMutation({
     mutationFn: () => drawExample(id, Math.floor(Math.random() * SEEDS)),

@@ -13,8 +13,7 @@ import { DefinitionItem } from '@/lib/ui/definition-item'
 import { ProblemNotice } from '@/lib/ui/notice'
 import { TableHead } from '@/lib/ui/table-head'
 
-import { costFacts } from './cost'
-import { phasesOf } from './phases'
+import { costFacts, phasesOf } from './round-costs'
 
 interface Props {
   experiment: Experiment
@@ -35,7 +34,7 @@ export default function SystemTab({ experiment, view, onView }: Props) {
   )
 }
 
-export function CostSection({ id }: { id: string }) {
+function CostSection({ id }: { id: string }) {
   const metrics = useQuery(metricsQuery(id))
   const facts = costFacts(metrics.data?.series ?? [])
   if (facts.length === 0) return null
@@ -56,7 +55,7 @@ export function CostSection({ id }: { id: string }) {
 }
 
 /** The duration of each phase of a round. */
-export function PhasesSection({ id }: { id: string }) {
+function PhasesSection({ id }: { id: string }) {
   const { data: rounds = [] } = useQuery(roundsQuery(id))
   const phases = phasesOf(rounds)
   return (
@@ -85,7 +84,7 @@ export function PhasesSection({ id }: { id: string }) {
 const COLUMNS = ['Task', 'Queue', 'Host', 'Process', 'Device', 'Last seen']
 
 /** Workers on the experiment now. Only administrators see the hosts. */
-export function WorkersSection({ id }: { id: string }) {
+function WorkersSection({ id }: { id: string }) {
   const { data: me } = useQuery(meQuery)
   if (me === undefined || !covers(me.role, 'admin')) return null
   return (

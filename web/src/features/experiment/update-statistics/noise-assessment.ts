@@ -1,7 +1,7 @@
 import type { UpdateAgreement, RoundUpdate } from '@/api/types'
 
 /** A plain answer to whether K is large enough. */
-export interface NoiseAssessment {
+interface NoiseAssessment {
   suffices: boolean
   answer: string
   /** Alternative changes; empty if nothing needs to change. */
@@ -59,7 +59,7 @@ export function cosineText(cosine: number | null, error: number | null): string 
   return error ? `${cosine.toFixed(2)} ± ${digits(error)}` : cosine.toFixed(2)
 }
 
-export function digits(value: number): string {
+function digits(value: number): string {
   return String(Number(value.toPrecision(2)))
 }
 

@@ -129,7 +129,7 @@ interface RoundChooserProps {
 }
 
 /** A committed round. */
-export function RoundChooser({ round, newest, onChoose }: RoundChooserProps) {
+function RoundChooser({ round, newest, onChoose }: RoundChooserProps) {
   const choose = (wanted: number) => {
     if (Number.isInteger(wanted)) onChoose(Math.min(Math.max(wanted, 1), newest))
   }

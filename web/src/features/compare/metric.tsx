@@ -1,6 +1,8 @@
 import type { MetricSeries } from '@/api/types'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
+import type { Stat } from './compared-runs'
+
 /** Which way is better, as the catalog of metrics has it. */
 export type Better = 'low' | 'high'
 
@@ -56,4 +58,39 @@ export function formatDifference(metric: Metric, difference: number): string {
 export function improves({ better }: Metric, difference: number): boolean | undefined {
   if (better === undefined || difference === 0) return undefined
   return better === 'high' ? difference > 0 : difference < 0
+}
+
+interface Props {
+  metric: Metric
+  value: Stat | undefined
+  /** If given, the figure is shown as the difference to this. */
+  baseline?: Stat | undefined
+}
+
+/** A figure as mean ± deviation of a group, or as its difference to the baseline followed by the figure itself. */
+export function FigureValue({ metric, value, baseline }: Props) {
+  if (value === undefined) return <span className="muted">–</span>
+  if (baseline === undefined) return <Absolute metric={metric} value={value} />
+  const difference = value.mean - baseline.mean
+  const better = improves(metric, difference)
+  return (
+    <>
+      <span className="difference" data-better={better}>
+        {formatDifference(metric, difference)}
+        {better !== undefined && <span className="visually-hidden">{better ? ', better' : ', worse'}</span>}
+      </span>
+      <span className="muted small absolute">
+        <Absolute metric={metric} value={value} />
+      </span>
+    </>
+  )
+}
+
+function Absolute({ metric, value: { mean, sd } }: { metric: Metric; value: Stat }) {
+  return (
+    <>
+      {metric.format(mean)}
+      {sd !== undefined && sd > 0 && <span className="muted"> ± {metric.format(sd)}</span>}
+    </>
+  )
 }

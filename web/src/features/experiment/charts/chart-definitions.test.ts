@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { bestIndex, chartDataFromSeries, type Choices } from './chart-data-from-series'
-import { CONVERGENCE, COST } from './chart-definitions'
+import { bestIndex, chartDataFromSeries, type Choices, CONVERGENCE, COST } from './chart-definitions'
 
 const START = '2026-11-21T12:00:00Z'
 const USUAL: Choices = { axis: 'round', linear: false, smoothing: undefined }
