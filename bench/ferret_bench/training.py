@@ -137,11 +137,11 @@ def _times(asked: Mapping[str, Arguments], turns: Turns) -> Ways:
 
 def _ratios(ways: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
     """Returns the ratios, None if one side was skipped or could not be measured."""
-    sgd, in_backward, checkpointed = (ways[name] for name in BOUNDED)
-    peaks = in_backward.get("peak_bytes"), sgd.get("peak_bytes")
+    sgd, optimizer_in_backward, checkpointed = (ways[name] for name in BOUNDED)
+    peaks = optimizer_in_backward.get("peak_bytes"), sgd.get("peak_bytes")
     return {
         "in_backward_copies": checkpointed.get("times_weights"),
-        "in_backward_vs_sgd": None if None in peaks else in_backward["peak_bytes"] / sgd["peak_bytes"],
+        "in_backward_vs_sgd": None if None in peaks else optimizer_in_backward["peak_bytes"] / sgd["peak_bytes"],
     }
 
 

@@ -16,7 +16,7 @@ export function alertsQuery(project: string) {
   })
 }
 
-export interface WantedAlert {
+interface WantedAlert {
   kind: AlertKind
   address: string
   events: AlertEvent[]

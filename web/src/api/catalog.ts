@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 
 import { answer, client } from './client'
-import { type CatalogKind } from './types'
+import type { CatalogKind } from './types'
 
 /** An entry of the catalog, with the schema of its options. It never changes while the server runs. */
 export function catalogEntryQuery(kind: CatalogKind, name: string) {

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
 
-import { dismissToast, toastFailure } from '@/lib/toasts'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
 import { answer, client } from './client'
 import { LISTS_KEY } from './experiment-list'
@@ -96,4 +96,13 @@ export function useRename({ id, name }: { id: string; name: string }) {
     },
     onSave: (text: string) => edit('Rename', { name: text }, read.current ?? readForEdit(id), { name }),
   }
+}
+
+/** The items of a list separated by commas, trimmed and without empty ones. */
+export function splitList(text: FormDataEntryValue | null): string[] {
+  if (typeof text !== 'string') return []
+  return text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
 }

@@ -2,8 +2,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 
 import { politeInterval } from '@/lib/stream/back-off'
 
-import { answer, client } from './client'
-import { byCursor, page } from './paging'
+import { answer, byCursor, client, page } from './client'
 import { REFETCH_MILLISECONDS } from './queries'
 import type { operations } from './schema'
 import type { ExperimentState } from './types'

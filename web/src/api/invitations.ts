@@ -2,8 +2,7 @@ import { infiniteQueryOptions } from '@tanstack/react-query'
 
 import { politeInterval } from '@/lib/stream/back-off'
 
-import { answer, client } from './client'
-import { byCursor, page } from './paging'
+import { answer, byCursor, client, page } from './client'
 import { experimentKey, REFETCH_MILLISECONDS } from './queries'
 
 export function invitationsKey(id: string) {
@@ -23,7 +22,7 @@ export function invitationsQuery(id: string, live: boolean) {
   })
 }
 
-export interface WantedInvitation {
+interface WantedInvitation {
   expires_seconds: number
   group: string | null
   approval: boolean

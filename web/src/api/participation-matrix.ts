@@ -7,7 +7,7 @@ import { partKey, REFETCH_MILLISECONDS } from './queries'
 import type { ParticipationMatrix } from './types'
 
 /** One round, with the names that its places are in. */
-export interface RoundParts {
+interface RoundParts {
   participants: readonly string[]
   states: readonly string[]
   parts: ParticipationMatrix['rounds'][number]

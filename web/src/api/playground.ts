@@ -2,7 +2,7 @@ import { eventReader } from '@/lib/stream/server-events'
 
 import { answer, client } from './client'
 import { problemOf, toProblem } from './problem'
-import type { PlaygroundRequest, PlaygroundEvent } from './types'
+import type { PlaygroundEvent, PlaygroundRequest } from './types'
 
 export type SaidKind = 'waiting' | 'loading' | 'text' | 'done' | 'end' | 'problem'
 

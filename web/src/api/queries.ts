@@ -3,8 +3,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { Rounds } from '@/lib/charts/zoom'
 import { politeInterval } from '@/lib/stream/back-off'
 
-import { answer, client } from './client'
-import { allPages, byCursor, page } from './paging'
+import { allPages, answer, byCursor, client, page } from './client'
 import { isAway } from './problem'
 import {
   type Artifact,
@@ -190,3 +189,22 @@ export function eventsQuery(id: string, after: number, live: boolean) {
     refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
   })
 }
+
+/** Statistics of a committed round's update, which never change. */
+export function updateStatisticsQuery(id: string, number: number) {
+  return queryOptions({
+    queryKey: [...experimentKey(id), 'update', number],
+    queryFn: ({ signal }) => {
+      const params = { path: { experiment_id: id, number } }
+      return answer(client.GET('/api/v1/experiments/{experiment_id}/rounds/{number}/update', { params, signal }))
+    },
+    staleTime: Infinity,
+  })
+}
+
+/** The state of the whole service, refetched while a page shows it. */
+export const systemQuery = queryOptions({
+  queryKey: ['system'],
+  queryFn: ({ signal }) => answer(client.GET('/api/v1/system', { signal })),
+  refetchInterval: ({ state }) => politeInterval(state, REFETCH_MILLISECONDS),
+})

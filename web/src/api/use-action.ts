@@ -1,8 +1,10 @@
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query'
 
-import { dismissToast, toastFailure } from '@/lib/toasts'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
 import { toProblem } from './problem'
+import { experimentKey, experimentQuery } from './queries'
+import type { Experiment } from './types'
 
 interface Options {
   /** The query that is refetched after the action, successful or not. */
@@ -34,4 +36,13 @@ export function useAction<In = void>(action: (input: In) => Promise<unknown>, { 
     pending: isPending,
     problem: error ? toProblem(error) : undefined,
   }
+}
+
+/** Changes an experiment and shows the server's answer. {@link useAction} reports a failure. */
+export function useLifecycleAction<In = void>(id: string, move: (input: In) => Promise<Experiment>, toasted?: string) {
+  const queryClient = useQueryClient()
+  const options = { changes: experimentKey(id), ...(toasted !== undefined && { toasted }) }
+  return useAction(async (input: In) => {
+    queryClient.setQueryData(experimentQuery(id).queryKey, await move(input))
+  }, options)
 }

@@ -7,7 +7,7 @@ import { type Rounds, spliced, thinnedRounds } from '@/lib/charts/zoom'
 import { metricsQuery } from './queries'
 import type { MetricSeriesList } from './types'
 
-export interface Known {
+interface Known {
   id: string
   curves: MetricSeriesList | undefined
   /** When the experiment started. */

@@ -4,8 +4,8 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
+import type { CurrentUser, Experiment, Rejection } from '@/api/types'
 import { FakeEventSource } from '@/lib/testing/fake-event-source'
-import type { Experiment, CurrentUser, Rejection } from '@/api/types'
 
 // They draw on a canvas, which jsdom has not.
 vi.mock('@/features/experiment/charts/charts', () => ({ Charts: () => null }))

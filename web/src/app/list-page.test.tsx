@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { dismissToast, shownToasts } from '@/lib/toasts'
+import { dismissToast, shownToasts } from '@/lib/ui/toasts'
 
 // uPlot calls it at import, and jsdom does not have it.
 vi.hoisted(() => {

@@ -3,6 +3,7 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  type ErrorComponentProps,
   lazyRouteComponent,
   Link,
   type RouterHistory,
@@ -18,8 +19,8 @@ import { parseExperimentListUrl } from '@/features/experiments/url-state'
 import { parseSubmitUrl } from '@/features/submit/url-state'
 import { parseSystemUrl } from '@/features/system/url-state'
 import { parseSearch, stringifySearch } from '@/lib/search-params'
+import { ProblemNotice } from '@/lib/ui/notice'
 
-import { BrokenPage } from './broken-page'
 import { Shell } from './shell'
 
 // Few visits need these pages, so their code loads with the first visit that does.
@@ -177,4 +178,24 @@ declare module '@tanstack/react-router' {
   interface Register {
     router: ReturnType<typeof dashboardRouter>
   }
+}
+
+/** Replaces a page that cannot be drawn, for example because an answer has an unexpected shape. */
+function BrokenPage({ error }: ErrorComponentProps) {
+  const detail = error instanceof Error ? error.message : String(error)
+  return (
+    <main className="page narrow">
+      <ProblemNotice problem={{ code: 'page.broken', title: 'This page cannot be shown', detail, errors: [] }}>
+        <button
+          type="button"
+          className="button"
+          onClick={() => {
+            window.location.reload()
+          }}
+        >
+          Reload
+        </button>
+      </ProblemNotice>
+    </main>
+  )
 }

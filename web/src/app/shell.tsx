@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
+import { useSyncExternalStore } from 'react'
 
 import { infoQuery } from '@/api/queries'
 import { AccountMenu } from '@/features/account/account-menu'
-import { ThemeSwitch } from '@/lib/ui/theme-switch'
-import { Toasts } from '@/lib/ui/toast'
+import { chooseTheme, chosenTheme, onThemeChange, type Theme, THEMES } from '@/lib/theme'
+import { Toasts } from '@/lib/ui/toasts'
 
 import { Shortcuts } from './shortcuts'
 
@@ -31,5 +32,28 @@ export function Shell() {
         <a href="/docs">REST API</a>
       </footer>
     </>
+  )
+}
+
+const LABEL: Record<Theme, string> = { system: 'Auto', light: 'Light', dark: 'Dark' }
+
+function ThemeSwitch() {
+  const chosen = useSyncExternalStore(onThemeChange, chosenTheme)
+  return (
+    <select
+      className="button quiet"
+      aria-label="Theme"
+      title="Theme"
+      value={chosen}
+      onChange={(event) => {
+        chooseTheme(THEMES.find((theme) => theme === event.target.value) ?? 'system')
+      }}
+    >
+      {THEMES.map((theme) => (
+        <option key={theme} value={theme}>
+          {LABEL[theme]}
+        </option>
+      ))}
+    </select>
   )
 }

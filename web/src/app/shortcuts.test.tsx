@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { act, cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { shownToasts, toastFailure } from '@/lib/toasts'
+import { shownToasts, toastFailure } from '@/lib/ui/toasts'
 
 // uPlot calls it at import, and jsdom does not have it.
 vi.hoisted(() => {

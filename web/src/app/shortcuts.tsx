@@ -1,8 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useId, useRef } from 'react'
 
-import { dismissNewestToast } from '@/lib/toasts'
-import { useShortcuts } from '@/lib/use-shortcuts'
+import { useShortcuts } from '@/lib/keyboard'
+import { dismissNewestToast } from '@/lib/ui/toasts'
 
 /** Every shortcut, as the list shows it: keys to press one after the other, as browsers name them. */
 const DOES = {

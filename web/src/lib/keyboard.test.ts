@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, expect, test } from 'vitest'
 
-import { isForPage, press } from './keyboard'
+import { isForPage, keyTarget, press } from './keyboard'
 
 const KNOWN = ['/', 'g e', 'g a']
 
@@ -50,4 +50,15 @@ test('keys of the browser and below a dialog are left alone', () => {
   expect(pressedIn('<p></p>', { key: '/', ctrlKey: true })).toBe(false)
   expect(pressedIn('<p></p>', { key: '/', metaKey: true })).toBe(false)
   expect(pressedIn('<p></p><dialog open></dialog>')).toBe(false)
+})
+
+test.each([
+  ['ArrowRight', 0, 1],
+  ['ArrowRight', 5, 0],
+  ['ArrowLeft', 0, 5],
+  ['Home', 3, 0],
+  ['End', 3, 5],
+  ['a', 3, undefined],
+])('%s from %d leads to %s of six', (key, index, target) => {
+  expect(keyTarget(key, index, 6)).toBe(target)
 })

@@ -1,4 +1,6 @@
-export interface Pressed {
+import { useEffect, useRef } from 'react'
+
+interface Pressed {
   /** The keys that were completed, as their shortcut names them: "g e". */
   completed: string | undefined
   /** The keys of a shortcut that is not complete yet. */
@@ -22,4 +24,47 @@ export function isForPage(event: KeyboardEvent): boolean {
   if (document.querySelector('dialog[open]') !== null) return false
   const typing = event.target instanceof Element && event.target.closest(FIELDS) !== null
   return !typing || event.key === 'Escape'
+}
+
+const PAUSE_MILLISECONDS = 1500
+
+/**
+ * Runs shortcuts wherever the focus is, except where somebody types. Each is named by the keys to press one after the
+ * other, as the browser names them: "g e".
+ */
+export function useShortcuts(shortcuts: Readonly<Record<string, () => unknown>>): void {
+  const latest = useRef(shortcuts)
+  useEffect(() => {
+    latest.current = shortcuts
+  })
+
+  useEffect(() => {
+    let begun = ''
+    let forget: ReturnType<typeof setTimeout> | undefined
+    const onKey = (event: KeyboardEvent) => {
+      if (!isForPage(event)) return
+      const pressed = press(begun, event.key, Object.keys(latest.current))
+      begun = pressed.begun
+      clearTimeout(forget)
+      forget = setTimeout(() => {
+        begun = ''
+      }, PAUSE_MILLISECONDS)
+      if (pressed.completed === undefined) return
+      event.preventDefault() // "/" must not land in the field that it leads to
+      latest.current[pressed.completed]?.()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => {
+      clearTimeout(forget)
+      document.removeEventListener('keydown', onKey)
+    }
+  }, [])
+}
+
+/** The item that a key leads to among `count` items in a circle; undefined for any other key. */
+export function keyTarget(key: string, index: number, count: number): number | undefined {
+  if (key === 'ArrowRight') return (index + 1) % count
+  if (key === 'ArrowLeft') return (index - 1 + count) % count
+  if (key === 'Home') return 0
+  return key === 'End' ? count - 1 : undefined
 }

@@ -66,3 +66,10 @@ export function onThemeChange(listener: () => void): () => void {
     window.removeEventListener(CHANGED, listener)
   }
 }
+
+/** The lines' colours in order: custom properties, read at every drawing so that a theme switches live. */
+export const LINE_COLOURS = ['--accent', '--second']
+
+export function colour(property: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(property)
+}

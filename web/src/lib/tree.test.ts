@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { pruned, valueAt, withValue } from './tree'
+import { flatten, pruned, valueAt, withValue } from './tree'
 
 const TREE = { a: { b: { c: 1 } }, d: 2 }
 
@@ -15,4 +15,16 @@ test('a value is found, set and taken away at its path', () => {
 
 test('empty tables go', () => {
   expect(pruned({ a: { b: {} }, c: [], d: { e: null } })).toEqual({ c: [], d: { e: null } })
+})
+
+test('nested fields become dotted paths', () => {
+  expect(
+    flatten({ rounds: 5, algorithm: { name: 'ferret', local: { clip: null } }, labels: [1, 2], on: true }),
+  ).toEqual([
+    ['rounds', '5'],
+    ['algorithm.name', 'ferret'],
+    ['algorithm.local.clip', 'unset'],
+    ['labels', '[1,2]'],
+    ['on', 'true'],
+  ])
 })

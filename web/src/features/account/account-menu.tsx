@@ -4,10 +4,9 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef } from 'react'
 
-import { covers, meQuery } from '@/api/people'
+import { covers, meQuery, signOut } from '@/api/account'
 import { toProblem } from '@/api/problem'
-import { signOut } from '@/api/sign-in'
-import { toastFailure } from '@/lib/toasts'
+import { toastFailure } from '@/lib/ui/toasts'
 
 /** The signed-in user, with links to the service's pages and a button to sign out. */
 export function AccountMenu() {

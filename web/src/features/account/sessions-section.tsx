@@ -1,14 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 
-import { endSession, sessionsQuery } from '@/api/people'
+import { endSession, sessionsQuery } from '@/api/account'
 import { toProblem } from '@/api/problem'
 import type { BrowserSession } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { RelativeTime } from '@/lib/ui/relative-time'
+import { ProblemNotice } from '@/lib/ui/notice'
+import { RelativeTime, useNow } from '@/lib/ui/relative-time'
 import { TableHead } from '@/lib/ui/table-head'
-import { useNow } from '@/lib/use-now'
 
 const COLUMNS = ['Browser', 'Address', 'Since', 'Expires', '']
 

@@ -2,7 +2,7 @@ import './admin.css'
 
 import { useQuery } from '@tanstack/react-query'
 
-import { covers, meQuery } from '@/api/people'
+import { covers, meQuery } from '@/api/account'
 import { oneOf } from '@/lib/search-params'
 import { Tabs } from '@/lib/ui/tabs'
 import { useTitle } from '@/lib/use-title'

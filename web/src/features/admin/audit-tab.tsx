@@ -1,12 +1,12 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { SubmitEvent } from 'react'
 
-import { auditQuery } from '@/api/audit'
+import { auditQuery } from '@/api/admin'
 import { toProblem } from '@/api/problem'
 import type { AuditEntry } from '@/api/types'
 import { formatTime } from '@/lib/format'
 import { MoreButton } from '@/lib/ui/more-button'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { TableHead } from '@/lib/ui/table-head'
 
 import type { AdminUrlState, ChangeAdminUrl } from './url-state'

@@ -1,4 +1,4 @@
-import type { AuditFilter } from '@/api/audit'
+import type { AuditFilter } from '@/api/admin'
 import { oneOf, type Search, word } from '@/lib/search-params'
 
 export const TABS = [

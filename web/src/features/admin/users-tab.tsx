@@ -1,16 +1,19 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 
+import { changeUser, revokeUserToken, USERS_KEY, usersQuery, userTokensQuery } from '@/api/admin'
 import { toProblem } from '@/api/problem'
-import type { CurrentUser } from '@/api/types'
-import { usersQuery } from '@/api/users'
+import type { CurrentUser, Token, User } from '@/api/types'
+import { useAction } from '@/api/use-action'
+import { ActionDialog } from '@/lib/ui/action-dialog'
 import { MoreButton } from '@/lib/ui/more-button'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
+import { RelativeTime, useNow } from '@/lib/ui/relative-time'
+import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
-import { useNow } from '@/lib/use-now'
+import { TokenRow, TokenTable } from '@/lib/ui/token-table'
 
-import { CreateUserButton } from './create-user-button'
-import { UserRow } from './user-row'
-import { UserTokens } from './user-tokens'
+import { CreateUserButton, PasswordButton, RoleButton } from './user-buttons'
 
 const COLUMNS = ['Name', 'Role', 'State', 'Signs in', 'Since', '']
 
@@ -44,4 +47,106 @@ export function UsersTab({ me, user }: { me: CurrentUser; user: string | undefin
       )}
     </section>
   )
+}
+
+interface Props {
+  user: User
+  /** True for the signed-in user, who cannot disable the own account. */
+  self: boolean
+  now: number
+}
+
+/** The user of the admin token, who is always an enabled administrator. */
+const INSTALLATION = 'admin'
+
+const changes = USERS_KEY
+
+function UserRow({ user, self, now }: Props) {
+  const { id, name, role, enabled, issuer, created_at: created } = user
+  return (
+    <tr data-testid="user-row">
+      <th scope="row">
+        {name} {self && <span className="muted small">you</span>}
+      </th>
+      <td>{role}</td>
+      <td>
+        <StateChip state={enabled ? 'enabled' : 'disabled'} />
+      </td>
+      <td>{issuer ?? 'here'}</td>
+      <td className="nowrap">
+        <RelativeTime at={created} now={now} />
+      </td>
+      <td>
+        <span className="row-actions">
+          <Link to="/people" search={{ tab: 'audit', actor: id }}>
+            {self ? 'Your actions' : `Actions of ${name}`}
+          </Link>
+          <Link to="/people" search={{ user: id }}>
+            Tokens
+          </Link>
+          {id !== INSTALLATION && !self && <UserButtons user={user} />}
+        </span>
+      </td>
+    </tr>
+  )
+}
+
+function UserButtons({ user }: { user: User }) {
+  const { name, enabled, issuer } = user
+  const enable = useAction(() => changeUser(user, { enabled: true }), { changes, toasted: `Enabling ${name}` })
+  const disable = useAction(() => changeUser(user, { enabled: false }), { changes })
+  return (
+    <>
+      <RoleButton user={user} />
+      {issuer === null && <PasswordButton user={user} />}
+      {enabled ? (
+        <ActionDialog
+          label="Disable"
+          title={`Disable “${name}”?`}
+          dismiss="Keep it"
+          danger
+          pending={disable.pending}
+          problem={disable.problem}
+          onSubmit={() => disable.run(undefined)}
+        >
+          <p>
+            The user is signed out everywhere at once. The user's tokens are refused until the account is enabled again.
+          </p>
+        </ActionDialog>
+      ) : (
+        <button type="button" className="button" disabled={enable.pending} onClick={() => void enable.run(undefined)}>
+          Enable
+        </button>
+      )}
+    </>
+  )
+}
+
+/** The tokens of a user. */
+function UserTokens({ user, name, now }: { user: string; name: string; now: number }) {
+  const { data, error } = useQuery(userTokensQuery(user))
+  return (
+    <section aria-labelledby="user-tokens" data-testid="user-tokens">
+      <header className="section-header">
+        <h2 id="user-tokens">Tokens of {name}</h2>
+        <Link to="/people" className="button">
+          Close
+        </Link>
+      </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
+      {data?.items.length === 0 && <p className="muted">This user has no tokens.</p>}
+      {data && data.items.length > 0 && (
+        <TokenTable>
+          {data.items.map((token) => (
+            <UserToken key={token.id} user={user} token={token} now={now} />
+          ))}
+        </TokenTable>
+      )}
+    </section>
+  )
+}
+
+function UserToken({ user, token, now }: { user: string; token: Token; now: number }) {
+  const revoke = useAction(() => revokeUserToken(user, token), { changes: userTokensQuery(user).queryKey })
+  return <TokenRow token={token} now={now} revoke={revoke} />
 }

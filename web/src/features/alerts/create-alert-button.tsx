@@ -6,7 +6,7 @@ import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
-import { EVENT_NAMES, EVENTS } from './events'
+import { EVENT_NAMES, EVENTS } from './alert-card'
 
 interface Props {
   project: string

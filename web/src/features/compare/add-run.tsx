@@ -4,8 +4,8 @@ import { useState } from 'react'
 import { experimentSearchQuery } from '@/api/experiment-list'
 import { toProblem } from '@/api/problem'
 import { formatAgo } from '@/lib/format'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { useNow } from '@/lib/use-now'
+import { ProblemNotice } from '@/lib/ui/notice'
+import { useNow } from '@/lib/ui/relative-time'
 
 interface Props {
   /** Runs already in the comparison. */

@@ -5,6 +5,7 @@ import { useMemo } from 'react'
 
 import { isFinished } from '@/api/types'
 import { zoomRange } from '@/lib/charts/zoom'
+import { Notice } from '@/lib/ui/notice'
 import { useTitle } from '@/lib/use-title'
 
 import { AddRun } from './add-run'
@@ -12,13 +13,11 @@ import { baselineOf, entriesOf, type Run } from './compared-runs'
 import { FrontierSection } from './frontier-section'
 import { metricNames, metricOf } from './metric'
 import { OverlaySection } from './overlay-section'
-import { pollMilliseconds } from './polling'
 import { RunsSection } from './runs-section'
 import { Switch } from './segmented-control'
 import { TableSection } from './table-section'
-import { chosenRuns, type CompareUrlState, isHidden, withoutRun, withRun } from './url-state'
-import { useRuns } from './use-runs'
-import { MissingNotice, TooManyNotice } from './warnings'
+import { chosenRuns, type CompareUrlState, isHidden, MOST_RUNS, withoutRun, withRun } from './url-state'
+import { type Missing, pollMilliseconds, useRuns } from './use-runs'
 
 interface Props {
   view: CompareUrlState
@@ -121,5 +120,47 @@ function Live({ runs }: { runs: readonly Run[] }) {
     <p className="muted small" data-testid="compare-live">
       {unfinished} unfinished, refreshed every {pollMilliseconds(runs.length) / 1000} s
     </p>
+  )
+}
+
+/** The address names what cannot be shown. */
+function MissingNotice({ missing, onRemove }: { missing: readonly Missing[]; onRemove: (id: string) => void }) {
+  return (
+    <Notice
+      title={missing.length === 1 ? 'One run is missing' : `${missing.length} runs are missing`}
+      testId="compare-missing"
+    >
+      <ul className="compare-missing">
+        {missing.map(({ id, problem }) => (
+          <li key={id}>
+            <code>{id}</code>{' '}
+            {problem.status === 404 || problem.status === 403
+              ? 'does not exist, or belongs to a project that you are not in.'
+              : `${problem.title}. This page keeps trying.`}
+            <button
+              type="button"
+              className="button small"
+              aria-label={`Remove ${id}`}
+              onClick={() => {
+                onRemove(id)
+              }}
+            >
+              Remove
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  )
+}
+
+function TooManyNotice({ over }: { over: readonly string[] }) {
+  return (
+    <Notice title={`The first ${MOST_RUNS} runs are shown`} testId="compare-over">
+      <p>
+        More lines would be hard to distinguish. {over.length === 1 ? 'One is' : `${over.length} are`} left out:{' '}
+        <code>{over.join(', ')}</code>
+      </p>
+    </Notice>
   )
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { baselineOf, entriesOf, type Run, seedGroups } from './compared-runs'
+import { baselineOf, entriesOf, type Run, seedGroups, stat } from './compared-runs'
 
 function run(place: number, name: string, seed: number, rounds = 5): Run {
   const id = `exp_00000${place}`
@@ -52,4 +52,13 @@ test("another algorithm's name is a difference", () => {
 test('a single run is a group of one, and no runs give no group', () => {
   expect(seedGroups([specRun('a', { seed: 1 })])).toHaveLength(1)
   expect(seedGroups([])).toEqual([])
+})
+
+test('mean and standard deviation of a sample; what is missing does not count', () => {
+  expect(stat([1, undefined, 3])).toEqual({ mean: 2, sd: Math.SQRT2, count: 2 })
+})
+
+test('one value has no deviation, none has no mean', () => {
+  expect(stat([7])).toEqual({ mean: 7, sd: undefined, count: 1 })
+  expect(stat([undefined])).toBeUndefined()
 })

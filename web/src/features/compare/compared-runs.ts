@@ -1,5 +1,5 @@
 import type { Experiment, MetricSeries } from '@/api/types'
-import { flatten } from '@/lib/flatten'
+import { flatten } from '@/lib/tree'
 
 /** An experiment that is compared, and what has been measured of it. */
 export interface Run {
@@ -77,4 +77,21 @@ export function seedGroups<T extends { spec: unknown }>(runs: readonly T[]): T[]
 function sameApartFromSeed(spec: unknown): string {
   const fields = flatten(spec).filter(([path]) => !FREE.includes(path))
   return JSON.stringify(fields.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** The mean of several runs, and how far they are apart. */
+export interface Stat {
+  mean: number
+  /** Of the sample (n − 1); one run has none. */
+  sd: number | undefined
+  count: number
+}
+
+/** Of the values that there are; undefined without any. */
+export function stat(values: readonly (number | undefined)[]): Stat | undefined {
+  const found = values.filter((value) => value !== undefined)
+  if (found.length === 0) return undefined
+  const mean = found.reduce((sum, value) => sum + value, 0) / found.length
+  const squares = found.reduce((sum, value) => sum + (value - mean) ** 2, 0)
+  return { mean, sd: found.length > 1 ? Math.sqrt(squares / (found.length - 1)) : undefined, count: found.length }
 }

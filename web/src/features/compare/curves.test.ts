@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import type { Run } from './compared-runs'
-import { columnsOf, curveOf, meanCurve } from './curves'
+import { columnsOf, curveOf, meanCurve, overlayTable } from './curves'
 
 const START = Date.parse('2026-11-21T12:00:00Z')
 
@@ -92,4 +92,24 @@ test('a value that is not a number has no point in a curve', () => {
   expect(
     curveOf(entry({ ...lost, series: [{ name: 'eval_loss', points: points ?? [] }] }), 'eval_loss', 'round'),
   ).toEqual([{ round: 0, x: 0, value: 3 }])
+})
+
+test('rows are rounds, whatever the chart’s axis; a group has a column more', () => {
+  const { names, data } = overlayTable([
+    { label: 'a', curve: [{ round: 1, x: 900, value: 3 }] },
+    {
+      label: 'b (2 seeds)',
+      curve: [
+        { round: 0, x: 0, value: 4, sd: 0 },
+        { round: 1, x: 70, value: 2, sd: 0.5 },
+      ],
+    },
+  ])
+  expect(names).toEqual(['a', 'b (2 seeds)', 'b (2 seeds), sd'])
+  expect(data.rounds).toEqual([0, 1])
+  expect(data.lines).toEqual([
+    [undefined, 3],
+    [4, 2],
+    [0, 0.5],
+  ])
 })

@@ -1,8 +1,16 @@
-import { isThinned, type Point, type Range, type XAxis, xOf } from '@/lib/charts/chart-data'
-import { smoothed, type Smoothing } from '@/lib/charts/smoothing'
+import {
+  type ChartData,
+  chartData,
+  isThinned,
+  type Point,
+  type Range,
+  smoothed,
+  type Smoothing,
+  type XAxis,
+  xOf,
+} from '@/lib/charts/chart-data'
 
-import type { Entry, Run } from './compared-runs'
-import { stat } from './statistics'
+import { type Entry, type Run, stat } from './compared-runs'
 
 /** A point of a curve. A group's mean has a deviation, and a downsampled point has bounds. */
 export interface CurvePoint {
@@ -89,4 +97,24 @@ function smoothedPoints(curve: readonly CurvePoint[], smoothing: Smoothing): [Cu
     smoothing,
   )
   return curve.map((point, index) => [point, values[index] ?? null])
+}
+
+interface Line {
+  label: string
+  curve: readonly CurvePoint[]
+}
+
+/** The curves' values by round; a group has its deviation in a separate column. */
+export function overlayTable(lines: readonly Line[]): { names: string[]; data: ChartData } {
+  const columns = lines.flatMap(({ label, curve }) => {
+    const deviations = curve.flatMap(({ round, sd }) => (sd === undefined ? [] : [{ round, value: sd }]))
+    return [
+      { name: label, points: curve },
+      ...(deviations.length > 0 ? [{ name: `${label}, sd`, points: deviations }] : []),
+    ]
+  })
+  const points = columns.map((column) =>
+    column.points.map(({ round, value }) => ({ round, value, time: '', bytes_up: 0 })),
+  )
+  return { names: columns.map(({ name }) => name), data: chartData(points, 'round', '') }
 }

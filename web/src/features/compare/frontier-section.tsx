@@ -5,12 +5,10 @@ import { formatBytes } from '@/lib/format'
 import { TableHead } from '@/lib/ui/table-head'
 
 import type { Entry } from './compared-runs'
-import { FigureValue } from './figure-value'
-import { type Better, type FrontierPoint, frontierPoints } from './frontier'
-import { frontierData, frontierKind, frontierOptions } from './frontier-drawing'
-import { type Metric, metricOf } from './metric'
+import { frontierData, frontierKind, frontierOptions, type FrontierPoint, frontierPoints } from './frontier'
+import { type Better, FigureValue, type Metric, metricOf } from './metric'
+import { Swatch } from './palette'
 import { Segments, Switch } from './segmented-control'
-import { Swatch } from './swatch'
 import type { CompareUrlState } from './url-state'
 
 interface Props {

@@ -1,11 +1,10 @@
 import type uPlot from 'uplot'
 
 import type { Range } from '@/lib/charts/chart-data'
-import { logRange } from '@/lib/charts/log-scale'
-import { distribution } from '@/lib/charts/uplot-scale'
+import { X_AXIS } from '@/lib/charts/chart-options'
+import { distribution, logRange } from '@/lib/charts/log-scale'
 import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
-import { X_AXIS } from '@/lib/charts/x-axis'
-import { type OnZoom, zoomCursor, zoomTo } from '@/lib/charts/zoom-drag'
+import { type OnZoom, zoomCursor, zoomTo } from '@/lib/charts/zoom'
 import { plainTick } from '@/lib/format'
 
 import { axis, linearRange, X_AXES } from './axes'
@@ -13,7 +12,7 @@ import type { Columns } from './curves'
 import { lineStyle } from './palette'
 import type { CompareAxis } from './url-state'
 
-export interface Line {
+interface Line {
   label: string
   place: number
 }

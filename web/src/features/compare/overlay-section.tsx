@@ -3,19 +3,17 @@ import '@/lib/charts/line-chart.css'
 
 import { useMemo, useState } from 'react'
 
-import { DownsampledNote } from '@/lib/charts/downsampled-note'
-import { SMOOTHINGS } from '@/lib/charts/smoothing'
+import { SMOOTHINGS } from '@/lib/charts/chart-data'
+import { DataTable, DownsampledNote } from '@/lib/charts/chart-foot'
 import { usePlot } from '@/lib/charts/use-plot'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'
-import { DataTable } from '@/lib/ui/data-table'
 
 import { X_AXES } from './axes'
 import type { Entry } from './compared-runs'
-import { columnsOf, curveOf, type CurvePoint } from './curves'
+import { columnsOf, curveOf, type CurvePoint, overlayTable } from './curves'
 import { type Metric, metricOf } from './metric'
 import { type Overlay, overlayData, overlayKind, overlayOptions, type Pointed } from './overlay-drawing'
-import { overlayTable } from './overlay-table'
 import { Segments, Switch } from './segmented-control'
 import type { CompareUrlState } from './url-state'
 

@@ -1,10 +1,8 @@
 import { isThinned, type Point } from '@/lib/charts/chart-data'
 import { median } from '@/lib/median'
 
-import type { Entry, Run } from './compared-runs'
-import type { Better } from './frontier'
-import { type Metric, metricOf } from './metric'
-import { type Stat, stat } from './statistics'
+import { type Entry, type Run, type Stat, stat } from './compared-runs'
+import { type Better, type Metric, metricOf } from './metric'
 
 export type Way = 'up' | 'down'
 

@@ -5,10 +5,9 @@ import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 
 import type { Entry } from './compared-runs'
-import { FigureValue } from './figure-value'
-import type { Metric } from './metric'
+import { FigureValue, type Metric } from './metric'
+import { Swatch } from './palette'
 import { bestOf, lastOf, statsOf } from './result-cells'
-import { Swatch } from './swatch'
 import { type CompareUrlState, isHidden, toggleHidden, withoutRun } from './url-state'
 
 interface Props {

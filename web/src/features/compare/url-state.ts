@@ -1,5 +1,4 @@
-import type { XAxis } from '@/lib/charts/chart-data'
-import { type Smoothing, SMOOTHINGS } from '@/lib/charts/smoothing'
+import { type Smoothing, SMOOTHINGS, type XAxis } from '@/lib/charts/chart-data'
 import { parseZoom } from '@/lib/charts/zoom'
 import { oneOf, type Search } from '@/lib/search-params'
 

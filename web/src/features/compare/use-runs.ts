@@ -8,7 +8,6 @@ import { useZoomed } from '@/api/use-zoomed'
 import type { Range } from '@/lib/charts/chart-data'
 
 import type { Run } from './compared-runs'
-import { metricsStamp, pollMilliseconds } from './polling'
 import type { Chosen, CompareAxis } from './url-state'
 
 export interface Missing {
@@ -17,7 +16,7 @@ export interface Missing {
 }
 
 /** The experiments loaded so far, and the ones that failed to load. */
-export interface Runs {
+interface Runs {
   runs: Run[]
   missing: Missing[]
   /** True while an answer is still missing. */
@@ -91,4 +90,17 @@ function refreshIfGrown(queryClient: QueryClient, seen: Map<string, string>, exp
   seen.set(experiment.id, stamp)
   if (before === undefined || before === stamp) return
   void queryClient.invalidateQueries({ queryKey: partKey(experiment.id, 'metrics') })
+}
+
+const AT_LEAST = 5000
+const EACH = 1000
+
+/** Milliseconds between two requests for the same experiment. All experiments together cause one request a second at most. */
+export function pollMilliseconds(experiments: number): number {
+  return Math.max(AT_LEAST, experiments * EACH)
+}
+
+/** Changes when the experiment's curves have. */
+export function metricsStamp({ state, round, metrics }: Experiment): string {
+  return JSON.stringify([state, round, metrics])
 }

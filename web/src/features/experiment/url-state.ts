@@ -1,5 +1,4 @@
-import { X_AXES, type XAxis } from '@/lib/charts/chart-data'
-import { type Smoothing, SMOOTHINGS } from '@/lib/charts/smoothing'
+import { type Smoothing, SMOOTHINGS, X_AXES, type XAxis } from '@/lib/charts/chart-data'
 import { parseZoom } from '@/lib/charts/zoom'
 import { MOST_ZOOM } from '@/lib/heat-map/layout'
 import { numberWithin, oneOf, positiveInteger, type Search, someOf, wholeNumber } from '@/lib/search-params'
@@ -19,7 +18,7 @@ export const TABS = [
   ['events', 'Events'],
   ['system', 'System'],
 ] as const
-export type Tab = (typeof TABS)[number][0]
+type Tab = (typeof TABS)[number][0]
 
 /** The state in the address: `?tab=rounds&round=7`. Defaults are left out; without a round the newest is shown. */
 export interface ExperimentUrlState {

@@ -13,8 +13,8 @@ import { LISTS_KEY } from '@/api/experiment-list'
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { experimentKey } from '@/api/queries'
 import { isFinished, type ListedExperiment } from '@/api/types'
-import { dismissToast, toastFailure } from '@/lib/toasts'
-import type { Problem } from '@/lib/ui/problem-notice'
+import type { Problem } from '@/lib/ui/notice'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
 export interface BulkAction {
   label: string
@@ -37,7 +37,7 @@ export const MOVES: readonly BulkAction[] = [
 export const CANCEL: BulkAction = { label: 'Cancel', fits: (each) => !finished(each), run: cancelExperiment }
 export const DELETE: BulkAction = { label: 'Delete', fits: finished, run: deleteExperiment }
 
-export interface Failure {
+interface Failure {
   experiment: ListedExperiment
   problem: ApiProblem
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 
-import { meQuery, onlyReads } from '@/api/people'
-import { Command } from '@/lib/ui/command'
+import { meQuery, onlyReads } from '@/api/account'
+import { Command } from '@/lib/ui/copy-button'
 
 /** Shown without any experiment; the next step depends on the user. */
 export function NoExperiment() {

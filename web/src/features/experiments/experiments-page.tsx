@@ -1,39 +1,37 @@
 import './experiments.css'
 
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 
-import { groupMembersQuery, LISTS_KEY } from '@/api/experiment-list'
-import { meQuery, onlyReads } from '@/api/people'
+import { meQuery, onlyReads } from '@/api/account'
+import { experimentsQuery, groupMembersQuery, groupsQuery, LISTS_KEY } from '@/api/experiment-list'
 import { toProblem } from '@/api/problem'
-import type { ExperimentGroup } from '@/api/types'
-import { toastFailure } from '@/lib/toasts'
+import type { ExperimentGroup, ListedExperiment } from '@/api/types'
+import { useShortcuts } from '@/lib/keyboard'
 import { MoreButton } from '@/lib/ui/more-button'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { useNow } from '@/lib/use-now'
+import { ProblemNotice } from '@/lib/ui/notice'
+import { useNow } from '@/lib/ui/relative-time'
+import { toastFailure } from '@/lib/ui/toasts'
 import { useTitle } from '@/lib/use-title'
 
 import { BulkBar } from './bulk-bar'
-import { ColumnMenu } from './column-menu'
+import { ColumnMenu, useColumns } from './column-menu'
 import { NoExperiment, NoMatch } from './empty-list'
 import { ExperimentTable } from './experiment-table'
-import { FilterBar } from './filter-bar'
+import { FilterBar, SortField } from './filter-bar'
 import { type Ticks, useSelection } from './selection'
-import { SortField } from './sort-field'
-import { experimentsOf } from './table-rows'
+import { experimentRows, experimentsOf, groupRows, type TableRow } from './table-rows'
 import {
   type ChangeExperimentListUrl,
   type ExperimentListUrlState,
   isFiltered,
+  openGroups,
   toggleOpen,
   toggleTag,
   wantedOf,
   withoutFilters,
 } from './url-state'
-import { useColumns } from './use-columns'
-import { useRowKeys } from './use-row-keys'
-import { useTableRows } from './use-table-rows'
 
 interface Props {
   view: ExperimentListUrlState
@@ -122,4 +120,56 @@ function useTickGroup(view: ExperimentListUrlState, ticks: Ticks) {
       },
     )
   }
+}
+
+/** j and k move through the rows, x ticks the one with the focus, X all from the last one ticked to it. */
+function useRowKeys(rows: readonly ListedExperiment[], ticks: Ticks): void {
+  const tick = (range: boolean) => {
+    const id = focusedRow()?.dataset.row
+    const experiment = rows.find((row) => row.id === id)
+    if (experiment) ticks.tick(experiment, range)
+  }
+  useShortcuts({
+    j: () => {
+      moveFocus(1)
+    },
+    k: () => {
+      moveFocus(-1)
+    },
+    x: () => {
+      tick(false)
+    },
+    X: () => {
+      tick(true)
+    },
+  })
+}
+
+function focusedRow(): HTMLElement | null {
+  return document.activeElement?.closest<HTMLElement>('.experiments tbody tr') ?? null
+}
+
+/** To the row below or above, or to the first where none has the focus. */
+function moveFocus(by: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('.experiments tbody tr')]
+  const now = rows.findIndex((row) => row === focusedRow())
+  const next = now < 0 ? rows[0] : rows[now + by]
+  next?.querySelector<HTMLElement>('.cell-name :is(a, button)')?.focus()
+}
+
+/** The rows of the table as the server gives them, and the list that has more of them. */
+function useTableRows(view: ExperimentListUrlState) {
+  const wanted = wantedOf(view)
+  const grouped = view.group === 'seed'
+  const alone = useInfiniteQuery({ ...experimentsQuery(wanted), placeholderData: keepPreviousData, enabled: !grouped })
+  const groups = useInfiniteQuery({ ...groupsQuery(wanted), placeholderData: keepPreviousData, enabled: grouped })
+  const open = grouped ? openGroups(view) : []
+  const inside = useQueries({ queries: open.map((key) => groupMembersQuery(wanted, key)) })
+
+  if (!grouped) {
+    const rows: TableRow[] = experimentRows(alone.data?.pages.flatMap(({ items }) => items) ?? [])
+    return { list: alone, rows }
+  }
+  const members = Object.fromEntries(open.map((key, index) => [key, inside[index]?.data ?? []]))
+  return { list: groups, rows: groupRows(groups.data?.pages.flatMap(({ items }) => items) ?? [], open, members) }
 }

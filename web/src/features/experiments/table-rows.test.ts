@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { ExperimentGroup, ListedExperiment } from '@/api/types'
 
 import { chosenColumns, usualColumns } from './columns'
-import { spreadText } from './group-cells'
+import { spreadText } from './group-row'
 import { experimentsOf, groupRows } from './table-rows'
 
 const one = (id: string) => ({ id }) as ListedExperiment

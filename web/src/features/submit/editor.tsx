@@ -1,17 +1,14 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type KeyboardEvent, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 
 import { planQuery } from '@/api/drafts'
 import { toProblem } from '@/api/problem'
 import type { Draft as Asked, Experiment } from '@/api/types'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { useDebounced } from '@/lib/use-debounced'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 import { ChangesPanel } from './changes-panel'
-import type { Draft } from './draft-storage'
-import { ErrorSummary } from './error-summary'
-import { MISSING, placed, spelledOut, toldNow } from './errors'
+import { ErrorSummary, MISSING, placed, spelledOut, toldNow } from './errors'
 import { allFields, type Catalog, formOf, placesOf } from './form'
 import { ImportToml } from './import-toml'
 import { PlanPanel } from './plan-panel'
@@ -19,7 +16,7 @@ import { PresetsBar } from './presets-bar'
 import { Fields, Section } from './section'
 import { SnippetsPanel } from './snippets-panel'
 import { isOpen, type SubmitUrlState, toggled } from './url-state'
-import { useDraft } from './use-draft'
+import { type Draft, useDraft } from './use-draft'
 import { useSubmit } from './use-submit'
 
 const SETTLE_MILLISECONDS = 300
@@ -204,4 +201,18 @@ function onlyMeant(event: KeyboardEvent<HTMLFormElement>) {
   if (event.key !== 'Enter' || !(event.target instanceof HTMLInputElement)) return
   event.preventDefault()
   if (event.ctrlKey || event.metaKey) event.currentTarget.requestSubmit()
+}
+
+/** The value once it has stayed the same for a while, so that typing does not cause a request per letter. */
+function useDebounced<T>(value: T, milliseconds: number): T {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      setSettled(value)
+    }, milliseconds)
+    return () => {
+      clearTimeout(timer)
+    }
+  }, [value, milliseconds])
+  return settled
 }

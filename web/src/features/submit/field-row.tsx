@@ -3,8 +3,7 @@ import { useState } from 'react'
 import { valueAt } from '@/lib/tree'
 
 import { inputId } from './errors'
-import type { FormField } from './fields'
-import { shown, typed, usualText } from './form-values'
+import { type FormField, shown, typed, usualText } from './fields'
 
 interface Props {
   field: FormField

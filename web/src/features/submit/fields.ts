@@ -3,7 +3,7 @@ import { isTable } from '@/lib/toml'
 import { type Path, valueAt } from '@/lib/tree'
 
 /** A `pick` always has one of its options, a `choice` may be left open. */
-export type Kind = 'text' | 'number' | 'flag' | 'choice' | 'pick' | 'list' | 'json'
+type Kind = 'text' | 'number' | 'flag' | 'choice' | 'pick' | 'list' | 'json'
 
 /** One value of the specification, as an input shows it. */
 export interface FormField {
@@ -91,4 +91,57 @@ function words(schema: JsonSchema): string[] {
 
 function referred(schema: JsonSchema, root: JsonSchema): JsonSchema {
   return schema.$ref === undefined ? schema : (root.$defs?.[schema.$ref.split('/').at(-1) ?? ''] ?? schema)
+}
+
+/** The text of a value in an input. */
+export function shown(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (Array.isArray(value)) return value.every((item) => typeof item === 'string') ? value.join(', ') : json(value)
+  return typeof value === 'string' ? value : json(value)
+}
+
+/** The value of a typed text. Text that cannot be parsed is sent unchanged, and the server reports the error. */
+export function typed(text: string, field: Pick<FormField, 'kind' | 'options'>): unknown {
+  const trimmed = text.trim()
+  if (trimmed === '') return undefined
+  switch (field.kind) {
+    case 'number':
+      return number(trimmed)
+    case 'list':
+      return trimmed.split(',').map((item) => item.trim())
+    case 'json':
+      return parsed(trimmed)
+    case 'text':
+      // Words, or a number in their place.
+      return field.options.length > 0 && !field.options.includes(trimmed) ? number(trimmed) : text
+    default:
+      return trimmed
+  }
+}
+
+/** A default value in words. */
+export function usualText(value: unknown): string {
+  if (value === null || value === undefined) return 'unset'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (isTable(value) && Object.keys(value).length === 0) return 'none'
+  return shown(value)
+}
+
+/** A number that JavaScript cannot hold stays text, which the server reads exactly. */
+function number(text: string): unknown {
+  const value = Number(text)
+  const whole = /^[+-]?\d+$/.test(text)
+  return !Number.isFinite(value) || (whole && !Number.isSafeInteger(value)) ? text : value
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value)
 }

@@ -6,8 +6,8 @@ import { type Tree, valueAt, withValue } from '@/lib/tree'
 import { type FormField, type FormGroup, groupOf } from './fields'
 
 /** The sections that choose by name what the catalog has. */
-export const CHOICES = { algorithm: 'algorithms', dataset: 'datasets', partition: 'partitions' } as const
-export type Choosing = keyof typeof CHOICES
+const CHOICES = { algorithm: 'algorithms', dataset: 'datasets', partition: 'partitions' } as const
+type Choosing = keyof typeof CHOICES
 
 export interface Catalog {
   specification: JsonSchema

@@ -6,7 +6,7 @@ import { reviseDraft } from '@/api/drafts'
 import { toProblem } from '@/api/problem'
 import type { Tree } from '@/lib/tree'
 import { Field } from '@/lib/ui/field'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 /** Fills the form from TOML, pasted or from a file. */
 export function ImportToml({ onRead }: { onRead: (spec: Tree) => void }) {

@@ -2,20 +2,19 @@ import './submit.css'
 
 import { useQuery } from '@tanstack/react-query'
 
+import { meQuery, onlyReads } from '@/api/account'
 import { catalogQuery } from '@/api/catalog'
 import { originalQuery } from '@/api/drafts'
-import { meQuery, onlyReads } from '@/api/people'
 import { toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
 import type { JsonSchema } from '@/lib/defaults'
-import { Notice } from '@/lib/ui/notice'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { Notice, ProblemNotice } from '@/lib/ui/notice'
 import { useTitle } from '@/lib/use-title'
 
-import { keptDraft } from './draft-storage'
 import { Editor } from './editor'
 import type { Catalog } from './form'
 import type { SubmitUrlState } from './url-state'
+import { keptDraft } from './use-draft'
 
 interface Props {
   view: SubmitUrlState

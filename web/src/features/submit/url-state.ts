@@ -2,8 +2,7 @@ import { oneOf, type Search, word } from '@/lib/search-params'
 
 export const SHAPES = ['llama-1b', 'llama-3b', 'llama2-7b', 'llama2-13b', 'llama3-8b', 'qwen2.5-7b'] as const
 export type Shape = (typeof SHAPES)[number]
-export const SNIPPETS = ['toml', 'cli', 'python'] as const
-export type Snippet = (typeof SNIPPETS)[number]
+export type Snippet = 'toml' | 'cli' | 'python'
 
 /** The state in the address: `?from=exp_…&open=server,round&shape=llama2-7b&as=cli`. Defaults are left out. */
 export interface SubmitUrlState {
@@ -16,7 +15,7 @@ export interface SubmitUrlState {
   as?: Exclude<Snippet, 'toml'> | undefined
 }
 
-export const OPEN = 'model,dataset,participants,algorithm'
+const OPEN = 'model,dataset,participants,algorithm'
 
 export function parseSubmitUrl(search: Search): SubmitUrlState {
   return {

@@ -6,7 +6,7 @@ import { cloneExperiment, planQuery, submitExperiment } from '@/api/drafts'
 import { toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
 import type { Draft as Asked } from '@/api/types'
-import { dismissToast, toastFailure } from '@/lib/toasts'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
 const ACTION = 'Submit'
 

@@ -4,7 +4,7 @@ import { formatBytes, formatCount } from '@/lib/format'
 /** Less free space is reported, as in `ferret doctor`, because checkpoints would soon fill it. */
 const NEEDED_BYTES = 2e9
 
-export interface HealthIssue {
+interface HealthIssue {
   title: string
   detail: string
   command?: string

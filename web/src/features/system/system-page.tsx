@@ -3,17 +3,16 @@ import './system.css'
 import { useQuery } from '@tanstack/react-query'
 
 import { toProblem } from '@/api/problem'
-import { systemQuery } from '@/api/system'
+import { systemQuery } from '@/api/queries'
 import type { System } from '@/api/types'
-import { formatBytes, formatCount, formatTime } from '@/lib/format'
-import { Command } from '@/lib/ui/command'
+import { formatBytes, formatCount, formatSeconds, formatTime, secondsBetween } from '@/lib/format'
+import { Command } from '@/lib/ui/copy-button'
 import { DefinitionItem } from '@/lib/ui/definition-item'
-import { Notice } from '@/lib/ui/notice'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { Notice, ProblemNotice } from '@/lib/ui/notice'
+import { TableHead } from '@/lib/ui/table-head'
 import { useTitle } from '@/lib/use-title'
 
 import { healthIssues } from './health'
-import { QueuesSection } from './queues-section'
 import type { SystemUrlState } from './url-state'
 import { WorkersSection } from './workers-section'
 
@@ -84,5 +83,40 @@ function Parts({ system }: { system: System }) {
       </DefinitionItem>
       <DefinitionItem term="Calls not yet at the broker">{formatCount(unsent.waiting)}</DefinitionItem>
     </dl>
+  )
+}
+
+const COLUMNS = ['Queue', 'Workers', 'Waiting', 'Oldest waits for', 'At the broker']
+
+/** The queues with their workers and waiting tasks. */
+function QueuesSection({ system: { queues, time } }: { system: System }) {
+  return (
+    <section aria-labelledby="queues">
+      <header className="section-header">
+        <h2 id="queues">Queues</h2>
+      </header>
+      <div className="table-scroll" tabIndex={0} role="region" aria-label="Queues">
+        <table>
+          <TableHead columns={COLUMNS} numbers={COLUMNS.slice(1)} />
+          <tbody>
+            {queues.map(({ queue, workers, waiting, oldest, messages }) => (
+              <tr key={queue} data-testid="queue-row">
+                <th scope="row">{queue}</th>
+                <td className="number">{formatCount(workers)}</td>
+                <td className="number">{formatCount(waiting)}</td>
+                <td className="number">
+                  {oldest === null ? (
+                    '–'
+                  ) : (
+                    <span title={`Since ${formatTime(oldest)}`}>{formatSeconds(secondsBetween(oldest, time))}</span>
+                  )}
+                </td>
+                <td className="number">{messages === null ? '–' : formatCount(messages)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
   )
 }

@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest'
 
-import { chartData, countOf, cumulative, type Point, roundsAt, sharedRange, within } from './chart-data'
+import {
+  chartData,
+  countOf,
+  csvOf,
+  cumulative,
+  type Point,
+  roundsAt,
+  sharedRange,
+  smoothed,
+  within,
+} from './chart-data'
 
 const START = '2026-11-21T12:00:00Z'
 
@@ -90,4 +100,48 @@ test('points for several rounds have their first round and their bounds', () => 
 test('a total counts every value of a point', () => {
   const thin = { ...point(8, 2), first: 5, least: 1, greatest: 4, count: 4 }
   expect(cumulative([point(4, 1), thin]).map(({ value }) => value)).toEqual([1, 9])
+})
+
+const DATA = {
+  x: [0, 10.5],
+  rounds: [0, 1],
+  lines: [
+    [7.5, 0.123456789],
+    [undefined, null],
+  ],
+}
+
+test('every value with all its digits; what is not a number is marked', () => {
+  expect(csvOf(DATA, 'round', ['eval_loss', 'train_loss'])).toBe(
+    'round,eval_loss,train_loss\r\n0,7.5,\r\n1,0.123456789,NaN\r\n',
+  )
+})
+
+test('another axis has a separate column', () => {
+  expect(csvOf(DATA, 'time', ['a', 'b']).split('\r\n')[2]).toBe('1,10.5,0.123456789,NaN')
+  expect(csvOf(DATA, 'clock', ['a', 'b']).split('\r\n')[1]).toBe('0,1970-01-01T00:00:00.000Z,7.5,')
+})
+
+test('thinned out values come with their rounds and bounds', () => {
+  const thinned = { firsts: [1], least: [[0.5]], greatest: [[null]] }
+  const data = { x: [8], rounds: [8], lines: [[2]], thinned }
+  expect(csvOf(data, 'round', ['loss'])).toBe('first_round,round,loss,loss_min,loss_max\r\n1,8,2,0.5,NaN\r\n')
+})
+
+test('the first value is itself, later ones follow slowly', () => {
+  expect(smoothed([4, 1], 'light')).toEqual([4, 2])
+  const [first, second] = smoothed([4, 1], 'strong')
+  expect(first).toBeCloseTo(4)
+  expect(second).toBeGreaterThan(2.4)
+})
+
+test('a constant line stays as it is, and what is missing stays missing', () => {
+  const line = smoothed([2, null, 2, undefined, 2], 'medium')
+  expect(line.map((value) => (typeof value === 'number' ? Number(value.toFixed(9)) : value))).toStrictEqual([
+    2,
+    null,
+    2,
+    undefined,
+    2,
+  ])
 })

@@ -111,3 +111,56 @@ export function within(x: number[], [low, high]: Range): Range | null {
   const last = x.findLastIndex((value) => value <= high)
   return first === -1 || last < first ? null : [first, last]
 }
+
+const X_COLUMN: Record<Exclude<XAxis, 'round'>, string> = {
+  time: 'seconds',
+  clock: 'time',
+  bytes: 'bytes_up_so_far',
+}
+
+/** A chart's values with all their digits: round, place on the axis, one column per line, and its bounds if thinned out. */
+export function csvOf(data: ChartData, axis: XAxis, columns: readonly string[]): string {
+  const { thinned } = data
+  const bounds = thinned ? [thinned.least, thinned.greatest] : []
+  const head = [
+    ...(thinned ? ['first_round'] : []),
+    'round',
+    ...(axis === 'round' ? [] : [X_COLUMN[axis]]),
+    ...columns,
+    ...(thinned ? ['min', 'max'].flatMap((bound) => columns.map((column) => `${column}_${bound}`)) : []),
+  ]
+  const rows = data.rounds.map((round, row) => [
+    ...(thinned ? [String(thinned.firsts[row])] : []),
+    String(round),
+    ...(axis === 'round' ? [] : [csvPlace(data.x[row] ?? 0, axis)]),
+    ...[data.lines, ...bounds].flat().map((line) => csvCell(line[row])),
+  ])
+  return [head, ...rows].map((row) => `${row.join(',')}\r\n`).join('')
+}
+
+function csvPlace(x: number, axis: XAxis): string {
+  return axis === 'clock' ? new Date(x * 1000).toISOString() : String(x)
+}
+
+function csvCell(value: number | null | undefined): string {
+  return value === null ? 'NaN' : value === undefined ? '' : String(value)
+}
+
+export const SMOOTHINGS = ['light', 'medium', 'strong'] as const
+export type Smoothing = (typeof SMOOTHINGS)[number]
+
+/** Share of the average that each new value leaves: about 2, 4 and 10 rounds long. */
+const WEIGHTS: Record<Smoothing, number> = { light: 0.5, medium: 0.75, strong: 0.9 }
+
+/** Exponential moving average, without the pull towards zero that the first values would have; gaps stay gaps. */
+export function smoothed(line: Value[], smoothing: Smoothing): Value[] {
+  const weight = WEIGHTS[smoothing]
+  let sum = 0
+  let mass = 0
+  return line.map((value) => {
+    if (value == null) return value
+    sum = weight * sum + (1 - weight) * value
+    mass = weight * mass + (1 - weight)
+    return sum / mass
+  })
+}

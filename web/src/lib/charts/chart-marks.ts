@@ -1,6 +1,6 @@
 import type uPlot from 'uplot'
 
-import { colour, LINE_COLOURS } from './chart-colours'
+import { colour, LINE_COLOURS } from '@/lib/theme'
 
 /** A point of a line with a name: the base model, the best round. */
 export interface Mark {

@@ -1,16 +1,31 @@
 import type uPlot from 'uplot'
 
-import { colour, LINE_COLOURS } from './chart-colours'
+import { formatBytes, formatClockTick, formatElapsedTick } from '@/lib/format'
+import { colour, LINE_COLOURS } from '@/lib/theme'
+
 import type { Range, XAxis } from './chart-data'
 import { drawMarks, type Mark } from './chart-marks'
-import { logRange, logTicks } from './log-scale'
-import { distribution } from './uplot-scale'
+import { distribution, logRange, logTicks } from './log-scale'
 import type { PlotOptions } from './use-plot'
-import { X_AXIS } from './x-axis'
-import { type OnZoom, zoomCursor, zoomTo } from './zoom-drag'
+import { type OnZoom, zoomCursor, zoomTo } from './zoom'
+
+const HOUR = 3600
+
+const TIMES = [
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800],
+  ...[HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR, 120 * HOUR],
+]
+
+/** The steps and tick labels of each horizontal axis. */
+export const X_AXIS: Record<XAxis, { steps?: number[]; tick: (value: number) => string }> = {
+  round: { steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5], tick: String },
+  time: { steps: TIMES, tick: formatElapsedTick },
+  clock: { steps: TIMES, tick: formatClockTick },
+  bytes: { tick: formatBytes },
+}
 
 /** The properties of a chart apart from its data. */
-export interface Panel {
+interface Panel {
   axis: XAxis
   /** Smallest and largest x, shared by the panels of a page. */
   range: Range

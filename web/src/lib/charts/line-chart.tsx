@@ -4,19 +4,17 @@ import './line-chart.css'
 import { type KeyboardEvent, useMemo, useState } from 'react'
 import type uPlot from 'uplot'
 
-import { csvOf } from '@/lib/csv'
-import { DataTable, formatValue } from '@/lib/ui/data-table'
-import { keyTarget } from '@/lib/ui/roving-focus'
+import { keyTarget } from '@/lib/keyboard'
 
-import { type ChartData, countOf, type Range, roundsAt, type Value, within, type XAxis } from './chart-data'
-import { ChartDownloads } from './chart-downloads'
+import { type ChartData, countOf, csvOf, type Range, roundsAt, type Value, within, type XAxis } from './chart-data'
+import { ChartDownloads, DataTable, formatValue } from './chart-foot'
 import type { Mark } from './chart-marks'
 import { chartOptions } from './chart-options'
 import { usePlot } from './use-plot'
 
 const PLOT_HEIGHT = 228
 
-export interface LineChartProps {
+interface LineChartProps {
   title: string
   unit: string
   testId: string

@@ -1,3 +1,5 @@
+import type uPlot from 'uplot'
+
 import type { Range, Value } from './chart-data'
 
 /** True if a logarithmic axis can show all values; false without any value. */
@@ -49,4 +51,10 @@ function evenTicks(low: number, high: number): number[] {
   const first = Math.ceil(low / step)
   const count = Math.floor(high / step) - first + 1
   return Array.from({ length: Math.max(0, count) }, (_, index) => Number(((first + index) * step).toPrecision(12)))
+}
+
+/** uPlot's numbers for a logarithm and an even scale, which its types declare without exporting them. */
+export function distribution(log: boolean): uPlot.Scale.Distr {
+  const number: unknown = log ? 3 : 1
+  return number as uPlot.Scale.Distr
 }

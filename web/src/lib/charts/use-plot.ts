@@ -21,7 +21,7 @@ interface Wanted<P> {
   data: uPlot.AlignedData
 }
 
-export interface Plot {
+interface Plot {
   container: RefObject<HTMLDivElement | null>
   /** Puts the cursor, here and in the synced charts, on a point; null takes it away. */
   point: (index: number | null) => void

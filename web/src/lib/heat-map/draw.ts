@@ -25,7 +25,7 @@ export interface Ink {
   font: string
 }
 
-export interface Scene {
+interface Scene {
   layout: Layout
   seen: Window
   /** Device pixels in a CSS pixel. */

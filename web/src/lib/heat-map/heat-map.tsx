@@ -3,8 +3,7 @@ import './heat-map.css'
 import { type KeyboardEvent, type MouseEvent, useId, useRef, useState } from 'react'
 
 import type { Cells } from './draw'
-import { cellTarget } from './keys'
-import { cellSize, extent, type Layout, type Place, placeAt, revealed, rowAt } from './layout'
+import { cellSize, cellTarget, extent, type Layout, type Place, placeAt, revealed, rowAt } from './layout'
 import { useHeatMap, useWidth } from './use-heat-map'
 
 interface Props {

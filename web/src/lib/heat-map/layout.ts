@@ -24,18 +24,18 @@ export interface Window {
 }
 
 /** Visible rows and columns: the first, and one past the last. */
-export interface Visible {
+interface Visible {
   firstRow: number
   lastRow: number
   firstColumn: number
   lastColumn: number
 }
 
-export const SMALLEST = 2
+const SMALLEST = 2
 const LARGEST = 40
 
 /** By how much the cells grow from one step of the zoom to the next. */
-export const ZOOM_STEP = 1.5
+const ZOOM_STEP = 1.5
 export const MOST_ZOOM = 6
 
 /**
@@ -91,4 +91,43 @@ export function revealed(layout: Layout, seen: Window, { row, column }: Place): 
 export function labelStep(width: number, digits: number): number {
   const room = 8 * digits + 10
   return [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => step * width >= room) ?? 2000
+}
+
+const PAGE = 10
+
+/** The cell that a key leads to: arrows move by one, with Ctrl or Page keys by ten, Home and End along the row. */
+export function cellTarget(
+  key: string,
+  whole: boolean,
+  { row, column }: Place,
+  { rows, columns }: { rows: number; columns: number },
+): Place | undefined {
+  const step = whole ? PAGE : 1
+  switch (key) {
+    case 'ArrowLeft':
+      return within({ row, column: column - step })
+    case 'ArrowRight':
+      return within({ row, column: column + step })
+    case 'ArrowUp':
+      return within({ row: row - step, column })
+    case 'ArrowDown':
+      return within({ row: row + step, column })
+    case 'PageUp':
+      return within({ row: row - PAGE, column })
+    case 'PageDown':
+      return within({ row: row + PAGE, column })
+    case 'Home':
+      return within({ row: whole ? 0 : row, column: 0 })
+    case 'End':
+      return within({ row: whole ? rows - 1 : row, column: columns - 1 })
+    default:
+      return undefined
+  }
+
+  function within(to: Place): Place {
+    return {
+      row: Math.min(rows - 1, Math.max(0, to.row)),
+      column: Math.min(columns - 1, Math.max(0, to.column)),
+    }
+  }
 }

@@ -3,7 +3,7 @@ import { canShare, share } from './tab-shared-stream'
 
 export type { StreamStatus } from './connection'
 
-export interface StreamOptions {
+interface StreamOptions {
   url: string
   /** The last event that is known already; the stream starts behind it. */
   after: number

@@ -1,5 +1,5 @@
 // Human colour vision, for tests of colours that carry meaning.
-export type Linear = [number, number, number]
+type Linear = [number, number, number]
 
 /** Vision without one kind of cone, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1). */
 export const SIGHT: Record<string, [Linear, Linear, Linear]> = {

@@ -1,7 +1,7 @@
 import { type ReactNode, type SubmitEvent, useId, useRef } from 'react'
 import { createPortal } from 'react-dom'
 
-import { type Problem, ProblemNotice } from './problem-notice'
+import { type Problem, ProblemNotice } from './notice'
 
 interface Props {
   label: string

@@ -1,7 +1,5 @@
 import { type ReactNode, useId, useRef } from 'react'
 
-import { placeBelow } from './popover-place'
-
 /** A menu of rare actions behind a button with three dots. */
 export function MoreMenu({ label, children }: { label: string; children: ReactNode }) {
   const menu = useRef<HTMLDivElement>(null)
@@ -34,4 +32,13 @@ export function MoreMenu({ label, children }: { label: string; children: ReactNo
       </div>
     </div>
   )
+}
+
+const GAP = 6
+
+/** Puts a popover below its button, right edges in line, and never out of the window. */
+export function placeBelow(button: HTMLElement, popover: HTMLElement): void {
+  const { bottom, right } = button.getBoundingClientRect()
+  popover.style.top = `${bottom + GAP}px`
+  popover.style.left = `${Math.max(GAP, right - popover.offsetWidth)}px`
 }

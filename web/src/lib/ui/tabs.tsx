@@ -2,7 +2,7 @@ import './tabs.css'
 
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef } from 'react'
 
-import { keyTarget } from './roving-focus'
+import { keyTarget } from '@/lib/keyboard'
 
 interface Props<T extends string> {
   label: string

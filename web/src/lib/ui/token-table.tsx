@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 
 import { ActionDialog } from './action-dialog'
-import type { Problem } from './problem-notice'
+import type { Problem } from './notice'
 import { RelativeTime } from './relative-time'
 import { TableHead } from './table-head'
 

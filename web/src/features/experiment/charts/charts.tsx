@@ -4,14 +4,15 @@ import { useMemo } from 'react'
 import { metricsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { useZoomed } from '@/api/use-zoomed'
-import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
-import { DownsampledNote } from '@/lib/charts/downsampled-note'
+import { type ChangeExperimentUrl, type ExperimentUrlState, OTHER_AXES } from '@/features/experiment/url-state'
+import { type Smoothing, SMOOTHINGS, type XAxis } from '@/lib/charts/chart-data'
+import { DownsampledNote } from '@/lib/charts/chart-foot'
 import { LineChart } from '@/lib/charts/line-chart'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
+import { oneOf } from '@/lib/search-params'
+import { Toggles } from '@/lib/ui/toggles'
 
-import { chartDataFromSeries } from './chart-data-from-series'
-import type { ChartDefinition } from './chart-definitions'
-import { ChartToolbar } from './chart-toolbar'
+import { chartDataFromSeries, type ChartDefinition } from './chart-definitions'
 
 interface Props {
   title: string
@@ -81,5 +82,79 @@ function NothingMeasured({ experiment: { state } }: { experiment: Experiment }) 
           : 'The first point is the base model, before round 1. It appears here automatically.'}
       </p>
     </section>
+  )
+}
+
+const AXES: [XAxis, string][] = [
+  ['round', 'Round'],
+  ['time', 'Elapsed'],
+  ['clock', 'Clock'],
+  ['bytes', 'Bytes sent'],
+]
+
+const SMOOTH: ['none' | Smoothing, string][] = [
+  ['none', 'None'],
+  ['light', 'Light'],
+  ['medium', 'Medium'],
+  ['strong', 'Strong'],
+]
+
+const SCALES: ['log' | 'linear', string][] = [
+  ['log', 'Log'],
+  ['linear', 'Linear'],
+]
+
+interface ChartToolbarProps {
+  /** True if one of the charts can be logarithmic. */
+  scaled: boolean
+  view: ExperimentUrlState
+  onView: ChangeExperimentUrl
+}
+
+/** Options for all charts. */
+function ChartToolbar({ scaled, view, onView }: ChartToolbarProps) {
+  return (
+    <div className="chart-toolbar">
+      {view.span !== undefined && (
+        <button
+          type="button"
+          className="button quiet"
+          onClick={() => {
+            onView({ span: undefined })
+          }}
+        >
+          Reset zoom
+        </button>
+      )}
+      {scaled && (
+        <Toggles
+          label="Loss"
+          shown
+          options={SCALES}
+          chosen={view.y ?? 'log'}
+          onChoose={(scale) => {
+            onView({ y: oneOf(['linear'], scale) })
+          }}
+        />
+      )}
+      <Toggles
+        label="Smoothing"
+        shown
+        options={SMOOTH}
+        chosen={view.smooth ?? 'none'}
+        onChoose={(smoothing) => {
+          onView({ smooth: oneOf(SMOOTHINGS, smoothing) })
+        }}
+      />
+      <Toggles
+        label="Over"
+        shown
+        options={AXES}
+        chosen={view.x ?? 'round'}
+        onChoose={(axis) => {
+          onView({ x: oneOf(OTHER_AXES, axis), span: undefined })
+        }}
+      />
+    </div>
   )
 }

@@ -3,10 +3,9 @@ import { useQuery } from '@tanstack/react-query'
 import { artifactsQuery } from '@/api/queries'
 import type { Artifact, Experiment } from '@/api/types'
 import { formatBytes } from '@/lib/format'
-import { Command } from '@/lib/ui/command'
-import { ShortDigest } from '@/lib/ui/short-digest'
+import { Command, ShortDigest } from '@/lib/ui/copy-button'
 
-import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
+import { checkpoints, exportCommand, isBest, LOAD_SNIPPET } from './checkpoint'
 
 /** The newest checkpoint and how to use it; those before it behind their rounds. */
 export function CheckpointSection({ id, better }: { id: string; better: Experiment['better'] }) {
@@ -71,10 +70,6 @@ export function CheckpointSection({ id, better }: { id: string; better: Experime
       )}
     </section>
   )
-}
-
-function isBest(files: Artifact[]): boolean {
-  return files.some((file) => file.best)
 }
 
 function named(round: number): string {

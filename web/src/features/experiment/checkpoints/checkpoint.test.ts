@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import type { Artifact } from '@/api/types'
 
-import { checkpoints, exportCommand, LOAD_SNIPPET } from './checkpoint'
+import { type Checkpoint, checkpoints, exportCommand, firstChoice, LOAD_SNIPPET, modelName } from './checkpoint'
 
 function file(round: number, name: string, kind = 'checkpoint') {
   return { id: `${round}/${name}`, round, name, kind } as Artifact
@@ -28,4 +28,23 @@ test('no files, no checkpoint', () => {
 test('the snippet loads the folder that the command writes', () => {
   const folder = exportCommand('exp_1').split(' ').at(-1)
   expect(LOAD_SNIPPET).toContain(`AutoModelForCausalLM.from_pretrained("${folder ?? ''}")`)
+})
+
+function models(rounds: number[], best?: number): Checkpoint[] {
+  return rounds.map((round) => ({ round, files: [{ best: round === best }] as Artifact[] }))
+}
+
+test('the best model comes first, or the newest', () => {
+  expect(firstChoice(models([4, 2, 0], 2))).toBe(2)
+  expect(firstChoice(models([4, 2, 0]))).toBe(4)
+  expect(firstChoice([])).toBeUndefined()
+})
+
+test('a model is named by its round, and by why one would choose it', () => {
+  const named = (best: number) => {
+    const all = models([4, 2, 0], best)
+    return all.map((model) => modelName(model, all))
+  }
+  expect(named(2)).toEqual(['Round 4 (newest)', 'Round 2 (best)', 'Base model'])
+  expect(named(4)).toEqual(['Round 4 (best, newest)', 'Round 2', 'Base model'])
 })

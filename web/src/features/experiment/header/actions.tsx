@@ -1,14 +1,24 @@
-import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 
-import { archiveExperiment, pauseExperiment, resumeExperiment, unarchiveExperiment } from '@/api/actions'
-import { meQuery, onlyReads } from '@/api/people'
+import { meQuery, onlyReads } from '@/api/account'
+import {
+  archiveExperiment,
+  cancelExperiment,
+  deleteExperiment,
+  extendExperiment,
+  pauseExperiment,
+  resumeExperiment,
+  unarchiveExperiment,
+} from '@/api/actions'
+import { type ApiProblem, toProblem } from '@/api/problem'
+import { experimentKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
+import { useLifecycleAction } from '@/api/use-action'
+import { ActionDialog } from '@/lib/ui/action-dialog'
+import { Field } from '@/lib/ui/field'
 import { MoreMenu } from '@/lib/ui/more-menu'
-
-import { ExtendButton } from './extend-button'
-import { CancelButton, DeleteButton } from './finish-buttons'
-import { useLifecycleAction } from './use-lifecycle-action'
 
 interface Props {
   experiment: Experiment
@@ -84,5 +94,88 @@ function LifecycleButton({ id, label, move, primary = false }: LifecycleButtonPr
     >
       {label}
     </button>
+  )
+}
+
+function ExtendButton({ experiment, primary = false }: { experiment: Experiment; primary?: boolean }) {
+  const extend = useLifecycleAction(experiment.id, (rounds: number) => extendExperiment(experiment, rounds))
+  return (
+    <ActionDialog
+      label="Extend"
+      primary={primary}
+      title={`Add rounds to “${experiment.name}”`}
+      dismiss="Close"
+      pending={extend.pending}
+      problem={extend.problem}
+      onSubmit={(form) => extend.run(Number(form.get('rounds')))}
+    >
+      <p>
+        {experiment.stopped
+          ? `It stopped early after round ${experiment.round} of ${experiment.rounds}. It continues from there with new patience.`
+          : `It has ${experiment.rounds} rounds now.`}
+        {experiment.state === 'completed' && ' It runs again, starting from its last model.'}
+      </p>
+      <Field label="Rounds to add">
+        <input name="rounds" type="number" min={1} step={1} defaultValue={experiment.rounds} required />
+      </Field>
+    </ActionDialog>
+  )
+}
+
+interface CancelButtonProps {
+  experiment: Experiment
+}
+
+function CancelButton({ experiment }: CancelButtonProps) {
+  const cancel = useLifecycleAction(experiment.id, () => cancelExperiment(experiment))
+  return (
+    <ActionDialog
+      label="Cancel"
+      confirm="Cancel it"
+      title={`Cancel “${experiment.name}”?`}
+      dismiss="Keep it"
+      danger
+      pending={cancel.pending}
+      problem={cancel.problem}
+      onSubmit={() => cancel.run()}
+    >
+      <p>
+        The open round ends without a result and no further round starts. Committed rounds and their checkpoints stay.
+        This cannot be undone.
+      </p>
+    </ActionDialog>
+  )
+}
+
+function DeleteButton({ experiment }: CancelButtonProps) {
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  const [problem, setProblem] = useState<ApiProblem>()
+  const remove = async () => {
+    try {
+      await deleteExperiment(experiment)
+    } catch (error) {
+      setProblem(toProblem(error))
+      return false
+    }
+    await navigate({ to: '/' })
+    queryClient.removeQueries({ queryKey: experimentKey(experiment.id) })
+    return true
+  }
+  return (
+    <ActionDialog
+      label="Delete"
+      title={`Delete “${experiment.name}”?`}
+      dismiss="Keep it"
+      danger
+      pending={false}
+      problem={problem}
+      onSubmit={remove}
+    >
+      <p>
+        Its rounds, curves, ledger and checkpoints are deleted permanently. This cannot be undone. To hide the
+        experiment instead, archive it.
+      </p>
+    </ActionDialog>
   )
 }

@@ -1,13 +1,11 @@
-import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 
 import { applyEvent, EVENT_TYPES, parseEvent, staleParts } from '@/api/events'
-import { experimentKey, experimentQuery } from '@/api/queries'
+import { experimentKey, experimentQuery, type Part, partKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { formatClock } from '@/lib/format'
 import { openEventStream, type StreamStatus } from '@/lib/stream/event-stream'
-
-import { debouncedInvalidation } from './debounced-invalidation'
 
 export type LiveStatus = StreamStatus | 'finished' | `stale since ${string}`
 
@@ -69,4 +67,39 @@ function useRefreshWithoutStream({ id, last_event_seq: seq }: Experiment, live: 
     const others = ({ queryKey }: { queryKey: QueryKey }) => queryKey.at(-1) !== 'show'
     void queryClient.invalidateQueries({ queryKey: experimentKey(id), predicate: others })
   }, [queryClient, id, seq, live])
+}
+
+/** Events come in bursts (a round commits, writes its checkpoint, opens the next): one refetch answers a burst. */
+const BURST_MILLISECONDS = 200
+
+/** Refetches the parts that events made stale. A running fetch is not cancelled: later changes are fetched after it. */
+export function debouncedInvalidation(queryClient: QueryClient, id: string) {
+  const stale = new Set<Part>()
+  const busy = new Set<Part>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  const refresh = async (part: Part) => {
+    stale.delete(part)
+    busy.add(part)
+    await queryClient.invalidateQueries({ queryKey: partKey(id, part) })
+    busy.delete(part)
+    if (stale.has(part)) wait()
+  }
+  const wait = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      for (const part of [...stale]) if (!busy.has(part)) void refresh(part)
+    }, BURST_MILLISECONDS)
+  }
+  return {
+    mark: (parts: readonly Part[]) => {
+      for (const part of parts) stale.add(part)
+      wait()
+    },
+    /** Ends the debouncing and refetches at once. */
+    end: () => {
+      clearTimeout(timer)
+      for (const part of [...stale]) void refresh(part)
+    },
+  }
 }

@@ -40,7 +40,7 @@ const DARK: Record<PartState, Rgb> = {
 }
 const NOT_A_NUMBER: Record<'light' | 'dark', Rgb> = { light: [168, 70, 155], dark: [238, 159, 212] }
 
-export const SIGNS: Partial<Record<PartState, Sign>> = { rejected: 'cross', expired: 'line', leased: 'dot' }
+const SIGNS: Partial<Record<PartState, Sign>> = { rejected: 'cross', expired: 'line', leased: 'dot' }
 
 /** Colours after the shades of a scale: no value reported, rejected, not a number. */
 export const [UNTOLD, REJECTED, NO_NUMBER] = [SHADES, SHADES + 1, SHADES + 2]
@@ -53,7 +53,7 @@ export function notANumberColour(dark: boolean): Rgb {
   return NOT_A_NUMBER[dark ? 'dark' : 'light']
 }
 
-export interface Coloured {
+interface Coloured {
   cells: Cells
   /** The domain of a numeric metric; undefined without any value. */
   domain: Domain | undefined

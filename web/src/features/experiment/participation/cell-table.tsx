@@ -5,8 +5,7 @@ import { SiteName } from '@/lib/ui/site-name'
 import { TableHead } from '@/lib/ui/table-head'
 import { VirtualTable } from '@/lib/ui/virtual-table'
 
-import { cellText } from './cell-text'
-import { csvOf, partsOf } from './cells-csv'
+import { cellText, csvOf, partsOf } from './cell-text'
 import type { Matrix } from './participation-matrix'
 
 const COLUMNS = ['Participant', 'Round', 'State', 'Sent', 'Trained', 'Train loss', 'Refused for']

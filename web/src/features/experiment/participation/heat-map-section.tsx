@@ -4,15 +4,24 @@ import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experim
 import { formatCount } from '@/lib/format'
 import { HeatMap } from '@/lib/heat-map/heat-map'
 import { MOST_ZOOM, type Place } from '@/lib/heat-map/layout'
+import { type Domain, shades } from '@/lib/heat-map/scale'
 import { oneOf } from '@/lib/search-params'
 import { onThemeChange } from '@/lib/theme'
 import { Toggles } from '@/lib/ui/toggles'
 
-import { CELL_METRICS, coloured, NUMERIC_CELL_METRICS } from './cell-metrics'
+import {
+  CELL_METRICS,
+  type CellMetric,
+  coloured,
+  css,
+  FIGURES,
+  notANumberColour,
+  NUMERIC_CELL_METRICS,
+  stateColours,
+} from './cell-metrics'
 import { CellTable } from './cell-table'
 import { cellText, spoken } from './cell-text'
-import { Legend } from './legend'
-import type { Matrix } from './participation-matrix'
+import { type Matrix, STATE_LABELS, STATES } from './participation-matrix'
 
 interface Props {
   id: string
@@ -159,4 +168,67 @@ function Readout({ matrix, cursor, otherwise }: { matrix: Matrix; cursor: Place 
 
 function useDark(): boolean {
   return useSyncExternalStore(onThemeChange, () => document.documentElement.dataset.theme === 'dark')
+}
+
+interface LegendProps {
+  metric: CellMetric
+  domain: Domain | undefined
+  dark: boolean
+}
+
+const MARKS = { accepted: '', leased: '•', pending: '', expired: '−', rejected: '×' }
+
+/** The meaning of the colours. */
+function Legend({ metric, domain, dark }: LegendProps) {
+  const colours = stateColours(dark)
+  if (metric === 'state') {
+    return (
+      <ul className="legend" aria-label="Legend">
+        {STATES.map((state) => (
+          <Entry key={state} colour={css(colours[state])} mark={MARKS[state]} text={STATE_LABELS[state]} />
+        ))}
+        <Entry colour="transparent" mark="" text="not selected" />
+      </ul>
+    )
+  }
+  const { title, format } = FIGURES[metric]
+  return (
+    <ul className="legend" aria-label="Legend">
+      <li>
+        {title}
+        {domain === undefined ? ': no values' : <Ramp domain={domain} dark={dark} format={format} />}
+      </li>
+      <Entry colour={css(colours.pending)} mark="" text="not reported" />
+      <Entry colour={css(colours.rejected)} mark="×" text="rejected" />
+      {metric === 'loss' && <Entry colour={css(notANumberColour(dark))} mark="−" text="not a number" />}
+    </ul>
+  )
+}
+
+function Entry({ colour, mark, text }: { colour: string; mark: string; text: string }) {
+  return (
+    <li>
+      <span className="legend-swatch" style={{ background: colour }} aria-hidden>
+        {mark}
+      </span>
+      {text}
+    </li>
+  )
+}
+
+function Ramp({ domain, dark, format }: { domain: Domain; dark: boolean; format: (value: number) => string }) {
+  const { low, high, log } = domain
+  if (low === high) return <span className="legend-ramp-ends">{format(low)}</span>
+  return (
+    <>
+      <span className="legend-ramp-ends">≤ {format(low)}</span>
+      <span
+        className="legend-ramp"
+        style={{ background: `linear-gradient(to right, ${shades(dark).map(css).join(', ')})` }}
+        aria-hidden
+      />
+      <span className="legend-ramp-ends">≥ {format(high)}</span>
+      {log && <span className="muted">logarithmic</span>}
+    </>
+  )
 }

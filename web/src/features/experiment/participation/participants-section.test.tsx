@@ -10,13 +10,11 @@ import { ParticipantsSection } from './participants-section'
 import { matrixOf } from './participation-matrix'
 
 // jsdom lays nothing out, so that no row would be in sight.
-vi.mock('@/lib/ui/use-virtual-rows', () => ({
-  useVirtualRows: (count: number) => ({
-    scroller: { current: null },
-    indexes: Array.from({ length: count }, (_, index) => index),
-    before: 0,
-    after: 0,
-    measure: undefined,
+vi.mock('@tanstack/react-virtual', () => ({
+  useVirtualizer: ({ count }: { count: number }) => ({
+    getVirtualItems: () => Array.from({ length: count }, (_, index) => ({ index, start: 0, end: 0 })),
+    getTotalSize: () => 0,
+    measureElement: undefined,
   }),
 }))
 

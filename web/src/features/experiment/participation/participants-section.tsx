@@ -1,19 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 
-import { meQuery, onlyReads } from '@/api/people'
+import { meQuery, onlyReads } from '@/api/account'
 import type { Experiment, Participant } from '@/api/types'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { formatCount } from '@/lib/format'
+import { useNow } from '@/lib/ui/relative-time'
 import { VirtualTable } from '@/lib/ui/virtual-table'
-import { useNow } from '@/lib/use-now'
 
-import { ParticipantHead } from './participant-head'
 import { ParticipantRow } from './participant-row'
 import {
+  type Column,
   COLUMNS,
   type Filter,
   FILTERS,
+  type Order,
   participantSummaries,
   type ParticipantSummary,
   passes,
@@ -142,5 +143,64 @@ function Filters({ everyone, chosen, onView }: FiltersProps) {
         </button>
       ))}
     </div>
+  )
+}
+
+const TITLES: Record<Column, string> = {
+  name: 'Participant',
+  last: 'Last round',
+  accepted: 'Accepted',
+  rejected: 'Rejected',
+  missed: 'Missed',
+  bytes: 'Sent',
+  duration: 'Trained, mean',
+  loss: 'Train loss',
+  seen: 'Last seen',
+}
+
+const NUMBERS: readonly Column[] = ['last', 'accepted', 'rejected', 'missed', 'bytes', 'duration', 'loss']
+
+interface ParticipantHeadProps {
+  order: Order
+  onOrder: (order: Order) => void
+}
+
+/** Column names that sort: numbers from the largest, names from the first; once more the other way. */
+function ParticipantHead({ order, onOrder }: ParticipantHeadProps) {
+  const [name, ...others] = COLUMNS
+  const cell = (column: Column) => <Head key={column} column={column} order={order} onOrder={onOrder} />
+  return (
+    <thead>
+      <tr>
+        {cell(name)}
+        <th scope="col">State</th>
+        {others.map(cell)}
+      </tr>
+    </thead>
+  )
+}
+
+function Head({ column, order, onOrder }: ParticipantHeadProps & { column: Column }) {
+  const usual: Order = column === 'name' ? column : `-${column}`
+  const other: Order = column === 'name' ? `-${column}` : column
+  const chosen = order === usual || order === other
+  const descending = order.startsWith('-')
+  return (
+    <th
+      scope="col"
+      className={NUMBERS.includes(column) ? 'number' : undefined}
+      aria-sort={chosen ? (descending ? 'descending' : 'ascending') : undefined}
+    >
+      <button
+        type="button"
+        className="sort-button"
+        onClick={() => {
+          onOrder(order === usual ? other : usual)
+        }}
+      >
+        {TITLES[column]}
+        <span aria-hidden>{chosen ? (descending ? ' ↓' : ' ↑') : ''}</span>
+      </button>
+    </th>
   )
 }

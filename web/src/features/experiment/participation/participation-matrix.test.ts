@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 
 import { NOTHING } from '@/lib/heat-map/draw'
 
-import { cellText, spoken } from './cell-text'
-import { csvOf, partsOf } from './cells-csv'
+import { cellText, csvOf, partsOf, spoken } from './cell-text'
 import { ARABIC, TWO_ROUNDS } from './matrix.fixture'
 import { firstRound, matrixOf, STATES, windowOf } from './participation-matrix'
 

@@ -1,20 +1,21 @@
 import './playground.css'
 
-import { useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type SubmitEvent, useRef, useState } from 'react'
 
+import { meQuery, onlyReads } from '@/api/account'
+import { drawExample } from '@/api/playground'
+import { toProblem } from '@/api/problem'
 import { artifactsQuery } from '@/api/queries'
 import type { Experiment, HeldOutExample } from '@/api/types'
-import { checkpoints } from '@/features/experiment/checkpoints/checkpoint'
+import { checkpoints, firstChoice, modelName } from '@/features/experiment/checkpoints/checkpoint'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { Field } from '@/lib/ui/field'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
-import { AnswerCards } from './answer-cards'
-import { ExampleButton } from './example-button'
-import { firstChoice, modelName } from './models'
+import { AnswerCards, useAnswers } from './answers'
 import { Options, TOKENS } from './options'
-import { useAnswers } from './use-answers'
 
 interface Props {
   experiment: Experiment
@@ -138,5 +139,36 @@ function Reference({ example }: { example: HeldOutExample }) {
         </p>
       ))}
     </section>
+  )
+}
+
+const ACTION = 'Drawing an example'
+const SEEDS = 2 ** 31
+
+/** Draws a random held-out example, for users who may read the service's data. */
+function ExampleButton({ id, onDrawn }: { id: string; onDrawn: (example: HeldOutExample) => void }) {
+  const { data: me } = useQuery(meQuery)
+  const draw = useMutation({
+    mutationFn: () => drawExample(id, Math.floor(Math.random() * SEEDS)),
+    onError: (failure) => {
+      toastFailure(ACTION, toProblem(failure))
+    },
+    onSuccess: (example) => {
+      dismissToast(ACTION)
+      onDrawn(example)
+    },
+  })
+  if (onlyReads(me) !== false) return null
+  return (
+    <button
+      type="button"
+      className="button"
+      disabled={draw.isPending}
+      onClick={() => {
+        draw.mutate()
+      }}
+    >
+      {draw.isPending ? 'Drawing…' : 'Draw a held-out example'}
+    </button>
   )
 }

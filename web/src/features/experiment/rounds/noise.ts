@@ -5,7 +5,7 @@ const PREFIX = 'projection_noise/'
 /** Blocks shown: a large model has hundreds, and the worst decide. */
 const SHOWN = 12
 
-export interface BlockNoise {
+interface BlockNoise {
   block: string
   expected: string
   measured: string

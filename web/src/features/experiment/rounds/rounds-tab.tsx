@@ -2,17 +2,17 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 
 import { toProblem } from '@/api/problem'
-import { roundsQuery } from '@/api/queries'
+import { metricsQuery, roundsQuery } from '@/api/queries'
 import type { Round } from '@/api/types'
 import { formatBytes, formatSeconds, secondsBetween } from '@/lib/format'
 import { formatMetric } from '@/lib/metrics'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
-import { ShortDigest } from '@/lib/ui/short-digest'
+import { ShortDigest } from '@/lib/ui/copy-button'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 import { type RowPlace, VirtualTable } from '@/lib/ui/virtual-table'
 
-import { NoiseSection } from './noise-section'
+import { noisiestBlocks } from './noise'
 import { ParticipantsTable } from './participants-table'
 
 interface Props {
@@ -153,5 +153,36 @@ function RoundRow({ id, round, place, selected }: RowProps) {
         <ShortDigest value={round.digest} />
       </td>
     </tr>
+  )
+}
+
+const NOISE_COLUMNS = ['Block', 'Expected before round 1', 'Measured in round 1']
+
+/** The projection noise relative to the weights, for algorithms that project updates. */
+function NoiseSection({ id }: { id: string }) {
+  const metrics = useQuery(metricsQuery(id))
+  const blocks = noisiestBlocks(metrics.data?.series ?? [])
+  if (blocks.length === 0) return null
+  return (
+    <section aria-labelledby="noise" data-testid="noise">
+      <header className="section-header">
+        <h2 id="noise">Projection noise</h2>
+        <span className="muted small">In percent of the block's weights (RMS); the worst blocks first</span>
+      </header>
+      <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Projection noise">
+        <table>
+          <TableHead columns={NOISE_COLUMNS} numbers={NOISE_COLUMNS.slice(1)} />
+          <tbody>
+            {blocks.map(({ block, expected, measured }) => (
+              <tr key={block}>
+                <th scope="row">{block}</th>
+                <td className="number">{expected}</td>
+                <td className="number">{measured}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
   )
 }

@@ -1,14 +1,13 @@
-import type { Agreement } from '@/api/update-statistics'
+import type { UpdateAgreement } from '@/api/types'
 import { download } from '@/lib/download'
 
-import { cosinePairs } from './cosine-pairs'
 import { agreementOf, cosineText } from './noise-assessment'
 
 /** With more participants, cells show a colour alone; the tooltip and screen readers give the number. */
 const WRITTEN = 8
 
 interface Props {
-  agreement: Agreement
+  agreement: UpdateAgreement
   file: string
 }
 
@@ -84,4 +83,31 @@ export function CosineMatrix({ agreement, file }: Props) {
 function tint(cosine: number | null): string {
   const depth = Math.round(35 * Math.min(1, Math.abs(cosine ?? 0)))
   return `color-mix(in srgb, var(${(cosine ?? 0) < 0 ? '--second' : '--accent'}) ${depth}%, transparent)`
+}
+
+interface Pair {
+  cosine: number | null
+  error: number | null
+}
+
+/** The cosines of pairs, which the server lists row by row above the diagonal. */
+export function cosinePairs({ participants, cosines, errors }: UpdateAgreement) {
+  const count = participants.length
+  const cosineOf = (one: number, other: number): Pair => {
+    const [row, column] = one < other ? [one, other] : [other, one]
+    const place = (row * (2 * count - row - 1)) / 2 + column - row - 1
+    return { cosine: cosines[place] ?? null, error: errors[place] ?? null }
+  }
+  const csv = () => {
+    const rows = participants.flatMap((first, row) =>
+      participants.slice(row + 1).map((second, after) => {
+        const { cosine, error } = cosineOf(row, row + 1 + after)
+        return [first, second, String(cosine ?? ''), String(error ?? '')]
+      }),
+    )
+    return [['participant', 'other', 'cosine', 'standard_error'], ...rows]
+      .map((cells) => `${cells.join(',')}\r\n`)
+      .join('')
+  }
+  return { cosineOf, csv }
 }

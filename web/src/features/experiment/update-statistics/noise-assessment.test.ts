@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 
-import type { RoundUpdate } from '@/api/update-statistics'
+import type { RoundUpdate } from '@/api/types'
 
 import { agreementOf, assessNoise, cosineText, errorOf } from './noise-assessment'
 

@@ -1,7 +1,7 @@
-import type { Agreement, RoundUpdate } from '@/api/update-statistics'
+import type { UpdateAgreement, RoundUpdate } from '@/api/types'
 
 /** A plain answer to whether K is large enough. */
-export interface NoiseAssessment {
+interface NoiseAssessment {
   suffices: boolean
   answer: string
   /** Alternative changes; empty if nothing needs to change. */
@@ -39,7 +39,7 @@ export function errorOf({ error }: RoundUpdate): string | null {
 }
 
 /** The mean cosine over pairs with its error, and the number of pairs that cannot be distinguished from 0. */
-export function agreementOf({ cosines, errors }: Agreement): string | null {
+export function agreementOf({ cosines, errors }: UpdateAgreement): string | null {
   const told = cosines.flatMap((cosine, pair) => (cosine === null ? [] : [{ cosine, error: errors[pair] ?? 0 }]))
   if (told.length === 0) return null
   const mean = told.reduce((sum, { cosine }) => sum + cosine, 0) / told.length
@@ -59,7 +59,7 @@ export function cosineText(cosine: number | null, error: number | null): string 
   return error ? `${cosine.toFixed(2)} ± ${digits(error)}` : cosine.toFixed(2)
 }
 
-export function digits(value: number): string {
+function digits(value: number): string {
   return String(Number(value.toPrecision(2)))
 }
 

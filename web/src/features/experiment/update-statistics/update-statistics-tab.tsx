@@ -3,17 +3,15 @@ import './update-statistics.css'
 import { useQuery } from '@tanstack/react-query'
 
 import { toProblem } from '@/api/problem'
-import type { Experiment } from '@/api/types'
-import { type RoundUpdate, updateStatisticsQuery } from '@/api/update-statistics'
+import { updateStatisticsQuery } from '@/api/queries'
+import type { Experiment, RoundUpdate } from '@/api/types'
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
 import { formatCount } from '@/lib/format'
-import { ProblemNotice } from '@/lib/ui/problem-notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 
-import { BlockChart } from './block-chart'
-import type { BlockLine } from './block-options'
+import { BlockChart, type BlockLine } from './block-chart'
 import { CosineMatrix } from './cosine-matrix'
 import { assessNoise, errorOf } from './noise-assessment'
-import { RoundChooser } from './round-chooser'
 
 interface Props {
   experiment: Experiment
@@ -122,4 +120,56 @@ function short(value: number): string {
   return value === 0 || (value >= 0.001 && value < 10_000)
     ? String(Number(value.toPrecision(3)))
     : value.toExponential(1)
+}
+
+interface RoundChooserProps {
+  round: number
+  newest: number
+  onChoose: (round: number) => void
+}
+
+/** A committed round. */
+function RoundChooser({ round, newest, onChoose }: RoundChooserProps) {
+  const choose = (wanted: number) => {
+    if (Number.isInteger(wanted)) onChoose(Math.min(Math.max(wanted, 1), newest))
+  }
+  return (
+    <div className="round-chooser">
+      <button
+        type="button"
+        className="button"
+        aria-label="Previous round"
+        disabled={round <= 1}
+        onClick={() => {
+          choose(round - 1)
+        }}
+      >
+        ‹
+      </button>
+      <label>
+        Round{' '}
+        <input
+          type="number"
+          min={1}
+          max={newest}
+          value={round}
+          onChange={(event) => {
+            choose(event.target.valueAsNumber)
+          }}
+        />
+      </label>
+      <span className="muted">of {newest}</span>
+      <button
+        type="button"
+        className="button"
+        aria-label="Next round"
+        disabled={round >= newest}
+        onClick={() => {
+          choose(round + 1)
+        }}
+      >
+        ›
+      </button>
+    </div>
+  )
 }

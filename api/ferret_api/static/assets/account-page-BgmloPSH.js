@@ -1,1 +1,0 @@
-export{i as AccountPage}from"./operate-0HS3Xq9n.js";

@@ -1,0 +1,1 @@
+export{i as AccountPage}from"./operate-BpnURVa2.js";

@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-CfZoQwl2.js";

@@ -1,1 +1,0 @@
-function e(n,r=``){return typeof n!=`object`||!n||Array.isArray(n)?[[r,t(n)]]:Object.entries(n).flatMap(([t,n])=>e(n,r===``?t:`${r}.${t}`))}function t(e){return e==null?`unset`:typeof e==`string`?e:JSON.stringify(e)}export{e as t};

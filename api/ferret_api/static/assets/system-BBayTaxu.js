@@ -1,1 +1,0 @@
-import{On as e,Rn as t,in as n,kn as r,vn as i}from"./start-DB5b2h5G.js";var a=t({queryKey:[`system`],queryFn:({signal:t})=>e(r.GET(`/api/v1/system`,{signal:t})),refetchInterval:({state:e})=>i(e,n)});export{a as t};

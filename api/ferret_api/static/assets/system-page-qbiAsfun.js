@@ -1,1 +1,0 @@
-export{t as SystemPage}from"./operate-0HS3Xq9n.js";

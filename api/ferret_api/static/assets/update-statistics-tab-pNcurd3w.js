@@ -1,1 +1,0 @@
-import{t as e}from"./tabs-DloLUjCb.js";import{On as t,Rn as n,kn as r,on as i}from"./start-DB5b2h5G.js";function a(e,a){return n({queryKey:[...i(e),`update`,a],queryFn:({signal:n})=>{let i={path:{experiment_id:e,number:a}};return t(r.GET(`/api/v1/experiments/{experiment_id}/rounds/{number}/update`,{params:i,signal:n}))},staleTime:1/0})}export{e as default,a as t};

@@ -1,7 +1,0 @@
-import { expect, test } from 'vitest'
-
-import { roleOf } from './roles'
-
-test('a form without a role requests the read-only one', () => {
-  expect([roleOf('admin'), roleOf('king'), roleOf(null)]).toEqual(['admin', 'viewer', 'viewer'])
-})
