@@ -36,10 +36,7 @@ def test_who_moves_nothing_agrees_with_nobody_and_a_single_one_has_no_others() -
 def test_who_points_elsewhere_is_rejected_with_the_reason() -> None:
     found = find_outliers(SPEC, [0.5, 0.4, -0.3, 0.6, 0.04, 0.5, 0.7], SIZE)
     assert sorted(found) == [2, 4]
-    assert (
-        found[2]
-        == "it agrees with the others by -0.3, less than robust.min_cosine_share = 0.1 times the round's median of 0.5"
-    )
+    assert "-0.3, less than robust.min_cosine_share = 0.1 times the round's median of 0.5" in found[2]
 
 
 def test_nobody_is_rejected_where_directions_say_nothing() -> None:

@@ -69,7 +69,7 @@ def test_what_a_participant_makes_up_never_spoils_a_round() -> None:
 
 @pytest.mark.heavy
 def test_a_local_update_is_measured_with_its_own_peak() -> None:
-    sent = LocalUpdate({}, {"sequences": 40})
+    sent = LocalUpdate({}, {"trained_sequences": 40})
 
     def working_with(megabytes: int) -> Callable[[], LocalUpdate]:
         def work() -> LocalUpdate:

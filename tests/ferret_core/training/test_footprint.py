@@ -24,10 +24,7 @@ def test_what_fits_is_let_through() -> None:
     [
         (80 * GB, r'optimizer = "normalized" needs 56\.0 GB'),
         (40 * GB, r'optimizer = "normalized" with optimizer_in_backward = true needs 28\.5 GB'),
-        (
-            20 * GB,
-            r'"normalized" with optimizer_in_backward = true and precision = "pure_bfloat16" .* needs 16\.3 GB',
-        ),
+        (20 * GB, r'.* optimizer_in_backward = true and precision = "pure_bfloat16" .* needs 16\.3 GB'),
         (16 * GB, "use a smaller model, an algorithm that trains adapters, or a larger GPU"),
     ],
 )
