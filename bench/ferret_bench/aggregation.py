@@ -39,7 +39,7 @@ from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
 from ferret_bench.measure.sampler import sampled
-from ferret_bench.paper.reruns.shapes import model_of
+from ferret_bench.reproduce.reruns.shapes import model_of
 from ferret_core import catalog
 from ferret_core.models.load import load
 from ferret_core.models.save import save_base

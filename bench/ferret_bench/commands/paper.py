@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ferret_bench.paper.reruns import studies
+from ferret_bench.reproduce.reruns import studies
 from ferret_cli import options
 
 app = typer.Typer(
@@ -78,7 +78,7 @@ def reconstruction(
 
     import torch
 
-    from ferret_bench.paper.reconstruction import draw, plots
+    from ferret_bench.reproduce.reconstruction import draw, plots
     from ferret_cli.files import writable
 
     torch.set_num_threads(1)  # vectors are small here, and sums of losses keep their bits
@@ -132,8 +132,8 @@ def _rerun(kind: studies.Kind, doc: str) -> Callable[..., None]:
         if not (simulate or url):
             require_server()
 
-        from ferret_bench.paper.reruns import command
-        from ferret_bench.paper.reruns.grid import Asked
+        from ferret_bench.reproduce.reruns import command
+        from ferret_bench.reproduce.reruns.grid import Asked
 
         asked = Asked(
             models=tuple(model or ()),
@@ -202,8 +202,8 @@ def tune(
 
     require_training()
 
-    from ferret_bench.paper.reruns import command
-    from ferret_bench.paper.reruns.grid import Asked
+    from ferret_bench.reproduce.reruns import command
+    from ferret_bench.reproduce.reruns.grid import Asked
 
     asked = Asked(
         models=tuple(model or ()),
@@ -229,6 +229,6 @@ def page(
 
     require_drawing()
 
-    from ferret_bench.paper.reruns import command
+    from ferret_bench.reproduce.reruns import command
 
     command.rewrite(name, out, command.Over(settings, ()), json=json)
