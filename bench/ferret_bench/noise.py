@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, final
 
 from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench.measure.machine import machine
-from ferret_bench.reproduce.reruns.interval import interval
+from ferret_bench.measure.statistics import interval
 from ferret_cli.demo import setup
 from ferret_core import catalog
 from ferret_core.catalog import ResolvedExperiment

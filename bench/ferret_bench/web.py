@@ -27,7 +27,7 @@ from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
-from ferret_bench.measure.percentiles import spread
+from ferret_bench.measure.statistics import spread
 from ferret_cli.requirements_check import require_modules
 
 BOUNDS = {

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferret_bench._api.participants import WEIGHTS, Cohort, Member
-from ferret_bench.measure.percentiles import spread
+from ferret_bench.measure.statistics import spread
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.wire import FORMAT_VERSION, Contribution, ContributionMeta
 

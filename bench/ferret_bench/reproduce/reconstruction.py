@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+from matplotlib.figure import Figure
 
 from ferret_bench.reproduce.figures import cosine_d, cosine_k, cosine_l, cosine_t, error_per_byte, rho, seeds
-from ferret_bench.reproduce.figures._base import Plot
 from ferret_cli import plot_style
-from ferret_cli.files import to_csv, write
+from ferret_cli.files import Row, to_csv, write
+
+
+class Plot(Protocol):
+    """The defaults of the fields are the paper's set-up; seeds are fixed, so that only times differ between runs."""
+
+    def measure(self) -> list[Row]:
+        """Returns one row per point."""
+        ...
+
+    def numbers(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Returns the figure's summary in a few numbers."""
+        ...
+
+    def draw(self, rows: Sequence[Row]) -> Figure: ...
+
 
 FIGURES = (rho, cosine_k, cosine_t, cosine_d, cosine_l, error_per_byte, seeds)
 

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from ferret_bench.reproduce import theory
-from ferret_bench.reproduce.estimate import equal_blocks, receive, send
-from ferret_bench.reproduce.functions import SQUARES, point
+from ferret_bench.reproduce.estimates import SQUARES, equal_blocks, point, receive, send
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 

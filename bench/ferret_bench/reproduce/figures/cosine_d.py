@@ -11,11 +11,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from ferret_bench.reproduce import look, theory
-from ferret_bench.reproduce.estimate import cosine, error, reconstruct
-from ferret_bench.reproduce.functions import SINES, point
-from ferret_bench.reproduce.look import FAMILY, NAMES, OTHERS
-from ferret_bench.reproduce.table import only, slope, spread, values
-from ferret_bench.reproduce.zeroth_order import estimate
+from ferret_bench.reproduce.estimates import SINES, cosine, error, point, reconstruct, zeroth_order
+from ferret_bench.reproduce.look import FAMILY, NAMES, OTHERS, only, slope, spread, values
 from ferret_cli import plot_style
 from ferret_cli.files import Row
 
@@ -56,7 +53,7 @@ class Plot:
     def _estimate(self, method: str, d: int, seed: int) -> Tensor:
         x = point(d, seed)
         if method == ZEROTH:
-            return estimate(SINES, x, self.K, self.epsilon, seed)
+            return zeroth_order(SINES, x, self.K, self.epsilon, seed)
         return reconstruct(SINES.gradient(x), method, self.K, seed)
 
     def numbers(self, rows: Sequence[Row]) -> dict[str, float]:

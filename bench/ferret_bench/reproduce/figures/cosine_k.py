@@ -11,11 +11,8 @@ import torch
 from matplotlib.figure import Figure
 
 from ferret_bench.reproduce import look, theory
-from ferret_bench.reproduce.estimate import cosine, reconstruct
-from ferret_bench.reproduce.functions import SQUARES, point
-from ferret_bench.reproduce.look import FAMILY, NAMES, OTHERS
-from ferret_bench.reproduce.table import only, slope, spread, values
-from ferret_bench.reproduce.zeroth_order import directions, scalars
+from ferret_bench.reproduce.estimates import SQUARES, cosine, directions, point, reconstruct, scalars
+from ferret_bench.reproduce.look import FAMILY, NAMES, OTHERS, only, slope, spread, values
 from ferret_cli import plot_style
 from ferret_cli.files import Row
 

@@ -11,10 +11,8 @@ from typing import final
 from matplotlib.figure import Figure
 
 from ferret_bench.reproduce import look, theory
-from ferret_bench.reproduce.estimate import cosine, equal_blocks, receive, send
-from ferret_bench.reproduce.functions import SINES, point
-from ferret_bench.reproduce.look import FAMILY, NAMES
-from ferret_bench.reproduce.table import only, spread, values
+from ferret_bench.reproduce.estimates import SINES, cosine, equal_blocks, point, receive, send
+from ferret_bench.reproduce.look import FAMILY, NAMES, only, spread, values
 from ferret_cli.files import Row
 
 FAMILIES = "TG"

@@ -16,11 +16,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from ferret_bench.reproduce import look, theory
-from ferret_bench.reproduce.estimate import cosine, reconstruct
-from ferret_bench.reproduce.functions import SINES, point
-from ferret_bench.reproduce.look import FAMILY, NAMES, OTHERS
-from ferret_bench.reproduce.table import only, spread, values
-from ferret_bench.reproduce.zeroth_order import directions, estimate, scalars
+from ferret_bench.reproduce.estimates import SINES, cosine, directions, point, reconstruct, scalars, zeroth_order
+from ferret_bench.reproduce.look import FAMILY, NAMES, OTHERS, only, spread, values
 from ferret_cli.files import Row
 from ferret_core.projection.bases import basis
 
@@ -76,7 +73,7 @@ class Plot:
 
     def _unbiased(self, x: Tensor, seed: int) -> Tensor:
         """The zeroth-order estimate of the gradient at x, over ρ."""
-        return estimate(SINES, x, self.K, self.epsilon, seed) / basis("T").moments(self.d).rho
+        return zeroth_order(SINES, x, self.K, self.epsilon, seed) / basis("T").moments(self.d).rho
 
     def numbers(self, rows: Sequence[Row]) -> dict[str, float]:
         return {

@@ -12,10 +12,8 @@ from matplotlib.lines import Line2D
 from torch import Tensor
 
 from ferret_bench.reproduce import look, theory
-from ferret_bench.reproduce.estimate import cosine, equal_blocks, error, receive, send
-from ferret_bench.reproduce.functions import point
-from ferret_bench.reproduce.look import FAMILY, NAMES, Style
-from ferret_bench.reproduce.table import only, spread, values
+from ferret_bench.reproduce.estimates import cosine, equal_blocks, error, point, receive, send
+from ferret_bench.reproduce.look import FAMILY, NAMES, Style, only, spread, values
 from ferret_cli import plot_style
 from ferret_cli.files import Row
 from ferret_core.projection.byte_budget import coordinates_within, cost

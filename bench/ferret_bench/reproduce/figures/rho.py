@@ -11,8 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ferret_bench.reproduce import look
-from ferret_bench.reproduce.look import Style
-from ferret_bench.reproduce.table import only, values
+from ferret_bench.reproduce.look import Style, only, values
 from ferret_cli import plot_style
 from ferret_cli.files import Row
 from ferret_core.projection.bases import basis

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from ferret_bench.reproduce import look, theory
-from ferret_bench.reproduce.estimate import equal_blocks, receive, send
-from ferret_bench.reproduce.look import FAMILY, Style
-from ferret_bench.reproduce.table import only, spread, values
+from ferret_bench.reproduce.estimates import equal_blocks, receive, send
+from ferret_bench.reproduce.look import FAMILY, Style, only, spread, values
 from ferret_cli import plot_style
 from ferret_cli.files import Row
 

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ferret_bench.reproduce.reruns.record import Record
+from ferret_bench.reproduce.reruns.records import Record
 from ferret_bench.reproduce.reruns.settings import Row, Settings, variants_of
 from ferret_bench.reproduce.reruns.study import Study
 from ferret_core import catalog

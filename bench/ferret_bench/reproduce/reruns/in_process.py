@@ -8,7 +8,7 @@ from typing import Any
 
 from ferret_bench.measure.machine import machine
 from ferret_bench.reproduce.reruns.grid import Cell
-from ferret_bench.reproduce.reruns.record import Record, RoundRecord
+from ferret_bench.reproduce.reruns.records import Record, RoundRecord
 from ferret_cli.error_output import of_exception
 from ferret_cli.output import say
 from ferret_cli.round_progress import HEADER

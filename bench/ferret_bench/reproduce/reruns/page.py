@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ferret_bench.reproduce.reruns import tables, trials
+from ferret_bench._markdown import plain, table
+from ferret_bench.reproduce.reruns import tables
 from ferret_bench.reproduce.reruns.grid import Cell
-from ferret_bench.reproduce.reruns.markdown import plain, table
 from ferret_bench.reproduce.reruns.results import Line, Printed, Results
 from ferret_bench.reproduce.reruns.study import Study
-from ferret_bench.reproduce.reruns.verdicts import verdicts
 from ferret_core.protocol.formatting import size
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -77,14 +76,14 @@ class Page:
             lines = [line for line in found if line.model == column.model]
             yield tables.compared(lines, self.study.quantities, reference)
             score = next(quantity for quantity in self.study.quantities if quantity.better)
-            yield _list(verdicts(self.results, column, score, reference))
+            yield _list(tables.verdicts(self.results, column, score, reference))
 
     def _search(self) -> Iterable[str]:
         for place in dict.fromkeys((run.dataset, run.model) for run in self.results.trials):
             found = [run for run in self.results.trials if (run.dataset, run.model) == place]
             titles = {column.dataset: column.title for column in self.results.grid.columns}
             yield f"## The search on {titles.get(place[0], place[0])}, {place[1]}"
-            yield from trials.tables(self.results.grid.rows, found)
+            yield from tables.trial_tables(self.results.grid.rows, found)
 
 
 def _alert(results: Results) -> str:

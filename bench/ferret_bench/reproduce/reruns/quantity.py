@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal
 
-from ferret_bench.reproduce.reruns.record import Record, RoundRecord
+from ferret_bench.reproduce.reruns.records import Record, RoundRecord
 from ferret_core.protocol.formatting import size
 from ferret_core.protocol.metrics import METRICS
 

@@ -1,14 +1,21 @@
-"""A study's figures as Markdown, one table per dataset: each model's rows here, then the paper's."""
+"""A study's results as Markdown: a table per dataset, each model's rows here and then the paper's; conclusions from the
+intervals as sentences; and the trials of a search on the validation split.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from statistics import fmean
 
-from ferret_bench.reproduce.reruns import markdown
-from ferret_bench.reproduce.reruns.interval import Interval
-from ferret_bench.reproduce.reruns.quantity import BYTES_BOTH, BYTES_UP, Quantity
-from ferret_bench.reproduce.reruns.results import Line, Spread
+from ferret_bench import _markdown as markdown
+from ferret_bench.measure.statistics import Interval
+from ferret_bench.reproduce.reruns.grid import Column
+from ferret_bench.reproduce.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, Quantity
+from ferret_bench.reproduce.reruns.records import Record
+from ferret_bench.reproduce.reruns.results import Line, Results, Spread
+from ferret_bench.reproduce.reruns.settings import OURS, Row
 
 EMPTY = "–"
 BEST, SECOND = "**", "*"
@@ -122,3 +129,87 @@ def _deviation(value: Spread, quantity: Quantity) -> str:
         return ""
     unseen = quantity.better is None and quantity.show(value.mean + value.std) == quantity.show(value.mean)
     return "" if unseen else quantity.show(value.std)
+
+
+Losses = Mapping[str, float]
+"""By candidate: the mean loss of its runs after the last round, infinite where one failed."""
+
+
+def trial_tables(rows: Sequence[Row], runs: Iterable[Record]) -> Iterator[str]:
+    """One table for rows with the same candidates; the candidates' order is that of the runs."""
+    labels = {row.name: row.label for row in rows}
+    by_row: dict[str, dict[str, list[float]]] = {}
+    for run in runs:
+        if run.row in labels:
+            by_row.setdefault(run.row, {}).setdefault(_candidate(run), []).append(validation_loss(run))
+    by_candidates: dict[tuple[str, ...], dict[str, Losses]] = {}
+    for row in (row for row in labels if row in by_row):
+        losses = {candidate: fmean(found) for candidate, found in by_row[row].items()}
+        by_candidates.setdefault(tuple(losses), {})[row] = losses
+    for candidates, found in by_candidates.items():
+        lines = [[labels[row], *_cells(losses)] for row, losses in found.items()]
+        yield markdown.table(["Loss on the validation split", *candidates], lines, left=1)
+
+
+def validation_loss(run: Record) -> float:
+    """Returns the loss after the last round, infinite if the run failed."""
+    loss = EVAL_LOSS.of(run) if run.error is None else None
+    return math.inf if loss is None or not math.isfinite(loss) else loss
+
+
+def _candidate(run: Record) -> str:
+    """Returns ``adam 0.0001``, with momentum and options if set; rate and distance if losses are compared."""
+    local = run.spec["algorithm"]["local"]
+    rate = f"{local['learning_rate']:g}"
+    if "optimizer" not in local:
+        return f"{rate}, ε = {local['epsilon']:g}"
+    more = {**({"momentum": local["momentum"]} if local.get("momentum") else {}), **(local.get("options") or {})}
+    return ", ".join([f"{local['optimizer']} {rate}", *(f"{name} {value}" for name, value in more.items())])
+
+
+def _cells(losses: Losses) -> list[str]:
+    best = min(losses.values())
+    shown = ("failed" if math.isinf(loss) else EVAL_LOSS.show(loss) for loss in losses.values())
+    return [f"**{text}**" if loss == best else text for text, loss in zip(shown, losses.values(), strict=True)]
+
+
+BESIDE = ("lower:", "higher:", "undecided:")
+OVER_RIVALS = ("ends lower than", "higher than", "undecided against")
+
+
+def verdicts(results: Results, column: Column, quantity: Quantity, reference: str) -> Iterator[str]:
+    """Yields a sentence on all rows relative to the reference, and one on each of our rows and its rivals that send no
+    less.
+    """
+    rows = [row for row in results.grid.rows if results.runs(row, column)]
+    for beside in rows:
+        if beside.name == reference:
+            gaps = [(row, results.difference(row, beside, column, quantity)) for row in rows if row is not beside]
+            if said := _said(gaps, BESIDE):
+                yield f"Against {beside.label} {said}."
+    for ours in rows:
+        if ours.group == OURS:
+            rivals = _sending_no_less(results, ours, rows, column)
+            gaps = [(row, results.difference(ours, row, column, quantity)) for row in rivals]
+            if said := _said(gaps, OVER_RIVALS):
+                yield f"{ours.label}, of the rivals that send no less, {said}."
+
+
+def _sending_no_less(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:
+    """Returns the rivals with participants that send at least as many bytes as ours."""
+    sent = {row.name: value.mean for row in rows if (value := results.value(row, column, BYTES_UP))}
+    return [row for row in rows if row.group != OURS and sent.get(row.name, 0) >= sent.get(ours.name, math.inf)]
+
+
+def _said(found: Sequence[tuple[Row, Interval | None]], words: tuple[str, str, str]) -> str:
+    gaps = [(row, gap) for row, gap in found if gap is not None]
+    sorts = (
+        [_named(row, gap) for row, gap in gaps if gap.decided and gap.mean < 0],
+        [_named(row, gap) for row, gap in gaps if gap.decided and gap.mean > 0],
+        [_named(row, gap) for row, gap in gaps if not gap.decided],
+    )
+    return "; ".join(f"{word} {', '.join(named)}" for word, named in zip(words, sorts, strict=True) if named)
+
+
+def _named(row: Row, gap: Interval) -> str:
+    return f"{row.label} ({gap.mean:+.1f} ± {gap.half:.1f} %)"

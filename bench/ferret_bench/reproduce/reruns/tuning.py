@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from ferret_bench.reproduce.reruns.grid import Asked, Cell, Column, Grid, grid
+from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, layered, shipped
-from ferret_bench.reproduce.reruns.store import Store
 from ferret_bench.reproduce.reruns.study import Study
-from ferret_bench.reproduce.reruns.trials import validation_loss
+from ferret_bench.reproduce.reruns.tables import validation_loss
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec_file import Tree
 

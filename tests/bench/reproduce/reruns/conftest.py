@@ -11,7 +11,7 @@ import pytest
 from ferret_bench.reproduce.reruns import settings
 from ferret_bench.reproduce.reruns.grid import Asked, Grid, grid
 from ferret_bench.reproduce.reruns.quantity import BYTES_UP, EVAL_LOSS, ROUGE_L, TRAIN_LOSS
-from ferret_bench.reproduce.reruns.record import Record, RoundRecord
+from ferret_bench.reproduce.reruns.records import Record, RoundRecord
 from ferret_bench.reproduce.reruns.study import Panel, Study
 
 QUICK = [

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_bench.reproduce.reruns.command import Over, rewrite
-from ferret_bench.reproduce.reruns.rerun import REMARKS
+from ferret_bench.reproduce.reruns.rerun import REMARKS, Over, rewrite
 
 ROOT = Path(__file__).parents[4]
 PAGES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ferret_bench.reproduce.reruns.panels import draw
+from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.results import collect
-from ferret_bench.reproduce.reruns.store import Store
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from ferret_bench.reproduce.reruns.quantity import (
     PARAMETERS,
     scientific,
 )
-from ferret_bench.reproduce.reruns.record import RoundRecord
+from ferret_bench.reproduce.reruns.records import RoundRecord
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from matplotlib import image
 
 from ferret_bench.reproduce.reruns.in_process import simulated
+from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.rerun import finish, open_cells, write_all
 from ferret_bench.reproduce.reruns.results import collect
-from ferret_bench.reproduce.reruns.store import Store
 from ferret_core.simulate import simulate
 
 pytestmark = pytest.mark.xdist_group("rerun")  # what is run is run once

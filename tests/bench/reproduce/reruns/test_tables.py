@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from ferret_bench._markdown import plain
 from ferret_bench.reproduce.reruns import studies
-from ferret_bench.reproduce.reruns.markdown import plain
 from ferret_bench.reproduce.reruns.quantity import ROUGE_L
+from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.results import collect, csv_rows, curve_rows, lines, printed
 from ferret_bench.reproduce.reruns.settings import shipped
-from ferret_bench.reproduce.reruns.store import Store
 from ferret_bench.reproduce.reruns.tables import table
 from ferret_cli.files import to_csv
 

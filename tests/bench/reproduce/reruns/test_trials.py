@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ferret_bench.reproduce.reruns import recorded, settings
+from ferret_bench.reproduce.reruns import settings
+from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.rerun import write_all
-from ferret_bench.reproduce.reruns.store import Store
-from ferret_bench.reproduce.reruns.trials import tables
+from ferret_bench.reproduce.reruns.results import recorded
+from ferret_bench.reproduce.reruns.tables import trial_tables
 
 
 @pytest.fixture
@@ -23,11 +24,11 @@ def searched(toy_grid, study, ended, tmp_path):
             store.add(ended(cell, losses, {"code": "training.non_finite", "detail": "no number"} if failed else None))
     for cell in toy_grid(studied=compared).cells:
         store.add(ended(cell, [5.0, 3.0]))
-    return recorded.results(compared, settings.read(None, [], study, absolute_paths=False), store)
+    return recorded(compared, settings.read(None, [], study, absolute_paths=False), store)
 
 
 def test_the_best_of_each_row_is_bold(searched):
-    found = "\n".join(tables(searched.grid.rows, searched.trials))
+    found = "\n".join(trial_tables(searched.grid.rows, searched.trials))
     assert "0.01 |" in found.splitlines()[0]
     assert "| Ferret | **2.000** | failed |" in found
     assert "| FedAvg | 2.000 | **1.000** |" in found
@@ -49,7 +50,7 @@ def test_candidates_of_the_same_rate_are_told_apart(toy_grid, study, ended, tmp_
             store.add(ended(cell, [5.0, loss]))
     for cell in toy_grid(studied=compared).cells:
         store.add(ended(cell, [5.0, 3.0]))
-    found = recorded.results(compared, settings.read(None, [], study, absolute_paths=False), store)
-    (table,) = tables(found.grid.rows, found.trials)
+    found = recorded(compared, settings.read(None, [], study, absolute_paths=False), store)
+    (table,) = trial_tables(found.grid.rows, found.trials)
     assert "| normalized 0.15 | normalized 0.15, momentum 0.5, per column |" in table
     assert "| FedAvg | 2.000 | **1.000** |" in table

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from ferret_bench.reproduce.curves.frontier import STUDY
-from ferret_bench.reproduce.reruns import settings, tuning
-from ferret_bench.reproduce.reruns.record import RoundRecord
-from ferret_bench.reproduce.reruns.store import Store
+from ferret_bench.reproduce.reruns import settings, studies, tuning
+from ferret_bench.reproduce.reruns.records import RoundRecord, Store
+
+STUDY = studies.study("figure", "frontier")
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS
+from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.results import collect
-from ferret_bench.reproduce.reruns.store import Store
 from ferret_bench.reproduce.reruns.study import Variant
-from ferret_bench.reproduce.reruns.verdicts import verdicts
+from ferret_bench.reproduce.reruns.tables import verdicts
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ferret_bench.reproduce.functions import SINES, SQUARES, Function, point
-from ferret_bench.reproduce.zeroth_order import directions, estimate, scalars
+from ferret_bench.reproduce.estimates import SINES, SQUARES, Function, directions, point, scalars, zeroth_order
 from ferret_core.projection.bases import basis
 
 D, K = 500, 40
@@ -61,7 +60,7 @@ def test_theorem_3_is_about_forward_differences_and_these_are(epsilon: float):
 def test_theorem_3_the_estimate_is_off_by_what_the_curvature_gives(epsilon: float):
     """‖V·g/K − V·Vᵀ∇F/K‖ ≤ β·ε/2, and for Σ xᵢ² it is ε·‖Σ ‖v‖²·v‖/K, on the side of x + ε·v."""
     V, x = drawn(), X.float()
-    off = estimate(SQUARES, x, K, epsilon, 3) - SQUARES.gradient(x) @ V.T @ V / K
+    off = zeroth_order(SQUARES, x, K, epsilon, 3) - SQUARES.gradient(x) @ V.T @ V / K
     expected = epsilon * V.square().sum(1) @ V / K
     assert float((off - expected).norm()) < 0.02 * float(expected.norm())
     assert float(off.norm()) <= SQUARES.smoothness * epsilon / 2
@@ -76,6 +75,6 @@ def test_gradients_are_those_of_the_functions(F: Function):
 
 def test_the_estimate_is_the_gradient_times_rho_in_the_mean():
     x = point(50, 7)
-    mean = torch.stack([estimate(SQUARES, x, 50, 0.01, seed) for seed in range(100)]).mean(0)
+    mean = torch.stack([zeroth_order(SQUARES, x, 50, 0.01, seed) for seed in range(100)]).mean(0)
     expected = basis("T").moments(50).rho * SQUARES.gradient(x)
     assert float((mean - expected).norm() / expected.norm()) < 0.2

@@ -1,11 +1,19 @@
-"""Confidence intervals from a few seeds: a mean with the interval that holds the true one 19 times out of 20."""
+"""Percentiles of measured values, and confidence intervals from a few seeds."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Sequence
+from statistics import median
 from typing import NamedTuple
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Returns median, 99th percentile by nearest rank, and maximum."""
+    ordered = sorted(values)
+    return {"p50": median(ordered), "p99": ordered[-(-99 * len(ordered) // 100) - 1], "max": ordered[-1]}
+
 
 STUDENT = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),

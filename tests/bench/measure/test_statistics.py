@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ferret_bench.reproduce.reruns.interval import STUDENT, Interval, interval
+from ferret_bench.measure.statistics import STUDENT, Interval, interval
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 8, 21, 40])

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ferret_bench.reproduce.table import slope, spread
+from ferret_bench.reproduce.look import slope, spread
 
 
 def test_a_single_value_has_a_mean_and_no_spread():

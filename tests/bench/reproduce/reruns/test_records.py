@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ferret_bench.reproduce.reruns.store import Store
+from ferret_bench.reproduce.reruns.records import Store
 
 
 def test_a_run_is_found_again_with_all_its_rounds(tmp_path, toy_grid, ended):
