@@ -36,16 +36,15 @@ from statistics import linear_regression
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._api.fake_workers import turning
-from ferret_bench._api.participants import Cohort, enrol
+from ferret_bench._api.load import slow_connections
+from ferret_bench._api.participants import Cohort, enrol, turning
 from ferret_bench._api.service import Service, serving
-from ferret_bench._api.slow import slow_connections
 from ferret_bench._base import Document, Say, Table
 from ferret_bench._control import databases
 from ferret_bench.measure import bound
+from ferret_bench.measure.background import sampled
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
-from ferret_bench.measure.sampler import sampled
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_runtime import file_descriptors
@@ -169,8 +168,8 @@ def _measured(service: Service, cohorts: Sequence[Cohort], size: Size, dripping:
         **found,
         "server_errors": sum(_errors(found[kind]["statuses"]) for kind in ("polls", "uploads")),
         "cpu": cpu,
-        "resident_bytes": resident[1:],
-        "growth_bytes_per_minute": _growth(resident[1:]),
+        "resident_bytes": resident[1:-1],
+        "growth_bytes_per_minute": _growth(resident[1:-1]),
     }
 
 

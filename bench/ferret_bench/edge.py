@@ -22,9 +22,8 @@ from time import perf_counter
 from typing import Any, final
 
 from ferret_bench._base import Document, Say, Table
-from ferret_bench._edge import catch_up, links, scenario
-from ferret_bench._edge.testbed import inhabited
-from ferret_bench._edge.waiting import Deadline
+from ferret_bench._edge import links, scenarios
+from ferret_bench._edge.testbed import Deadline, inhabited
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
@@ -82,13 +81,13 @@ def _played(way: str, say: Say, deadline: Deadline) -> dict[str, Any]:
         return {"missing": reason}
     say(f"{way}: five sites")
     with links.WAYS[way]() as place, inhabited(place) as world:
-        return scenario.play(world, say, deadline)
+        return scenarios.play(world, say, deadline)
 
 
 def _caught_up(missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
     say(f"a site that is away for {missed} rounds")
     with links.direct() as place, inhabited(place) as world:
-        return catch_up.measure(world, missed, say, deadline)
+        return scenarios.catch_up(world, missed, say, deadline)
 
 
 def _bounded(found: list[dict[str, Any]]) -> dict[str, float | None]:

@@ -17,20 +17,135 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any, final
 
+import numpy as np
+
 from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._poisoners.attacks import ATTACKS, Participate, a_little, absent, poisoned
 from ferret_bench.measure.bound import Bound, against, table
 from ferret_bench.measure.machine import machine
 from ferret_core import sample
+from ferret_core.algorithms._base import Client
+from ferret_core.client.local_round import LocalRound, contribute
+from ferret_core.contribution import open_contribution
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.wire import Array, Contribution
+from ferret_core.replica.replica import Replica
 from ferret_core.sample import tasks
 from ferret_core.simulate import simulate
+
+Attack = Callable[[Contribution], Contribution]
+Participate = Callable[[Replica, Client], LocalRound]
+
+DEVIATIONS = 1.5
+SIGNS = "coordinates"
+
+
+def sign_flip(sent: Contribution) -> Contribution:
+    """Returns the update with its sign flipped, at the same length."""
+    return _changed(sent, lambda values: -values, flipped=True)
+
+
+def scaled(doublings: int) -> Attack:
+    """Multiplies the update by 2ⁿ."""
+    return lambda sent: _changed(sent, lambda values: np.ldexp(values, doublings), doublings=doublings)
+
+
+def flipped_and_scaled(doublings: int) -> Attack:
+    """Multiplies the update by −2ⁿ."""
+    return lambda sent: scaled(doublings)(sign_flip(sent))
+
+
+def noise(sent: Contribution) -> Contribution:
+    """Returns random numbers with the update's scales, different for each participant and round."""
+    draws = np.random.default_rng([sent.meta.round, *sent.meta.participant.encode()])
+    arrays = dict(sent.arrays)
+    for name, array in sent.arrays.items():
+        if array.dtype == np.float32:
+            arrays[name] = draws.normal(0, array.std(), array.shape).astype(np.float32)
+    if arrays.get(SIGNS, np.zeros(0)).dtype == np.uint8:
+        bits = draws.integers(0, 2, sum(sent.meta.K or ()), dtype=np.uint8)
+        arrays[SIGNS] = np.packbits(bits)
+    return Contribution(sent.meta, arrays)
+
+
+ATTACKS: dict[str, Attack] = {
+    "sign flip": sign_flip,
+    "sign flip × 8": flipped_and_scaled(3),
+    "scale × 8192": scaled(13),
+    "noise": noise,
+}
+
+
+def absent(names: Collection[str]) -> Participate:
+    """Removes the contributions of ``names``."""
+
+    def participate(replica: Replica, client: Client) -> LocalRound:
+        if client.task.participant in names:
+            raise FerretError("training.non_finite", f"{client.task.participant} does not take part")
+        return contribute(replica, client)
+
+    return participate
+
+
+def poisoned(names: Collection[str], attack: Attack) -> Participate:
+    """Applies ``attack`` to the contributions of ``names``."""
+
+    def participate(replica: Replica, client: Client) -> LocalRound:
+        part = contribute(replica, client)
+        return _resealed(replica, client, part, attack) if client.task.participant in names else part
+
+    return participate
+
+
+def a_little(names: Collection[str]) -> Participate:
+    """Sends the same update from all colluders, who know all other contributions of the previous round: their mean
+    minus ``DEVIATIONS`` standard deviations, in every coordinate. Only whole updates are comparable by coordinate.
+
+    Baruch et al., "A Little Is Enough: Circumventing Defenses For Distributed Learning", NeurIPS 2019,
+    https://arxiv.org/abs/1902.06156.
+    """
+    before: list[Array] = []
+    now: list[Array] = []
+    current = 0
+
+    def participate(replica: Replica, client: Client) -> LocalRound:
+        nonlocal current, before, now
+        if client.task.round != current:
+            current, before, now = client.task.round, now, []
+        part = contribute(replica, client)
+        if client.task.participant not in names:
+            now.append(part.sealed.contribution.arrays["update"])
+            return part
+        if not before:
+            return part
+        others = np.stack(before)
+        crafted = others.mean(axis=0) - DEVIATIONS * others.std(axis=0)
+        return _resealed(replica, client, part, lambda sent: Contribution(sent.meta, {"update": crafted}))
+
+    return participate
+
+
+def _resealed(replica: Replica, client: Client, part: LocalRound, attack: Attack) -> LocalRound:
+    blob = attack(part.sealed.contribution).encode()
+    return part._replace(sealed=open_contribution(blob, replica.experiment, client.task, replica.shapes))
+
+
+def _changed(
+    sent: Contribution, change: Callable[[Array], Array], *, flipped: bool = False, doublings: int = 0
+) -> Contribution:
+    """Applies ``change`` to fp32 numbers, or to the bits and the scales' exponents of one-bit coordinates."""
+    arrays = {name: change(array) if array.dtype == np.float32 else array for name, array in sent.arrays.items()}
+    if SIGNS in arrays and arrays[SIGNS].dtype == np.uint8 and flipped:
+        arrays[SIGNS] = np.packbits(1 - np.unpackbits(arrays[SIGNS], count=sum(sent.meta.K or ())))
+    if "exponent" in arrays:
+        arrays["exponent"] = arrays["exponent"] + np.int32(doublings)
+    return Contribution(sent.meta, arrays)
+
 
 CLIENTS = 10
 HOSTILE = frozenset({"client-003", "client-007"})

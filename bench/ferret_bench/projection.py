@@ -17,20 +17,59 @@ and ``measured``, the times behind them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any, final
 
 import torch
 
-from ferret_bench._base import Document, Say, Table
+from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench._projection import bounds as bounded
 from ferret_bench._projection import grid
 from ferret_bench._projection.costs import costs
 from ferret_bench._projection.llama import SEVEN_BILLION, SMALL, THREE_BILLION
-from ferret_bench._projection.tables import tables
+from ferret_bench.measure import bound
 from ferret_bench.measure.clock import Turns
 from ferret_bench.measure.machine import machine
+
+CELL = {
+    "way": "way",
+    "kernel": "kernel",
+    "operation": "operation",
+    "d": "d",
+    "K": "K",
+    "N": "N",
+    "ns_per_element": "ns/element",
+    "ns_per_entry": "ns/entry",
+    "gb_per_s": "GB/s",
+    "times_copy": "× copy",
+    "speedup": "speedup",
+    "extra_memory_mb": "extra MB",
+}
+"""A cell's fields, and what heads their columns."""
+COSTS = ("method", "local_update_s", "aggregation_s", "overall_s")
+
+
+def _cells(found: Mapping[str, Any]) -> Table:
+    title = f"{found['device']}: {len(found['cells'])} cells, {len(found['skipped'])} skipped"
+    return Table(title, list(CELL.values()), [_row(cell, CELL) for cell in found["cells"]])
+
+
+def _gpu_tables(gpu: Mapping[str, Any]) -> list[Table]:
+    if gpu["device"] is None:
+        return [Table(f"GPU: {gpu['reason']}", [], [])]
+    return [_costs(model, gpu["device"]) for model in gpu["models"]]
+
+
+def _costs(model: Mapping[str, Any], device: str) -> Table:
+    if "skipped" in model:
+        return Table(f"{model['model']}: {model['skipped']}", [], [])
+    return Table(f"{model['model']} on {device}", COSTS, [_row(method, COSTS) for method in model["methods"]])
+
+
+def _row(values: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    return [shown(values[name]) for name in names]
+
 
 QUICK_GRID = grid.Sizes(elements=(20_000,), K=(16,), contributions=(1, 10), turns=Turns(3, 3))
 QUICK_BOUNDS = bounded.Sizes(t_elements=2**16, elements=2**18, K=2**10, few_K=2**6, many_K=2**14, memory_elements=2**18)
@@ -57,7 +96,8 @@ class Benchmark:
         return document | {"seconds": perf_counter() - begin}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
-        return tables(document)
+        measured = [bound.table(document)] if "bounds" in document else [_cells(found) for found in document["grid"]]
+        return measured + _gpu_tables(document["gpu"])
 
 
 def _bounds(say: Say, quick: bool, max_seconds: float) -> Document:

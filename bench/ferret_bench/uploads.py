@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,19 +32,125 @@ from pathlib import Path
 from statistics import median
 from threading import Timer
 from time import perf_counter
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
-from ferret_bench._api.alone import Api, serving
+import numpy as np
+
+from ferret_bench._api.service import Api, alone
 from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._uploads import pending_upload
-from ferret_bench._uploads.broken_link import Link
-from ferret_bench._uploads.pending_upload import Opened
+from ferret_bench._edge.relay import Relay
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.machine import machine
 from ferret_bench.measure.memory import most_resident_bytes
+from ferret_core.contribution import SealedContribution
+from ferret_core.protocol.digest import digest_pieces
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.participant.spool import Upload
+from ferret_core.protocol.resources.participants import Lease
+from ferret_core.protocol.signatures import new_key
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.states import ParticipantKind
+from ferret_core.protocol.wire import FORMAT_VERSION, Contribution, ContributionMeta
+from ferret_core.rounds import sampling
+from ferret_db.database import Database
+from ferret_db.engine import lifecycle, rounds
+from ferret_db.repositories import contributions, participants
+from ferret_sdk.http.answers import read
+from ferret_sdk.http.transport import Transport
+from ferret_sdk.participant.spool import Spool, Upload
+
+
+@final
+class Link(Relay):
+    """Ends all connections when ``after`` bytes have gone up. ``outage_seconds`` count from then until the next
+    connection; None before it.
+    """
+
+    def __init__(self, target: tuple[str, int], after: int) -> None:
+        super().__init__("127.0.0.1", target)
+        self.outage_seconds: float | None = None
+        self._after = after
+        self._cut_at: float | None = None
+
+    def _hold(self, site: socket.socket, server: socket.socket) -> bool:
+        if self._cut_at is not None and self.outage_seconds is None:
+            self.outage_seconds = perf_counter() - self._cut_at
+        return super()._hold(site, server)
+
+    def _count(self, count: int, up: bool) -> None:
+        super()._count(count, up)
+        if self._cut_at is None and self.bytes.up >= self._after:
+            self._cut_at = perf_counter()
+            self.cut()
+
+
+WEIGHT_BYTES = 4
+ROUND_SECONDS = 24 * 3600.0
+BASE_DIGEST = "ba" * 32
+PATTERN = 1_000_003
+"""Weights until they repeat: a prime, so that no two parts are equal."""
+SPEC = ExperimentSpec.model_validate(
+    {
+        "name": "large",
+        "rounds": 1,
+        "model": {"source": "/nowhere"},
+        "dataset": {"name": "jsonl", "train": "/nowhere"},
+        "participants": {"simulated": 1, "edge": 1},
+        "algorithm": {"name": "fedavg"},
+    }
+)
+
+
+class Opened(NamedTuple):
+    """A round that waits for the site with this token, and for another, so that it stays open."""
+
+    token: str
+    round_id: str
+
+
+def open_round(database: Database, weights: int) -> Opened:
+    """Opens the first round of an experiment with contributions of ``weights`` weights."""
+    with database.begin() as s:
+        experiment = lifecycle.submit(s, SPEC)[0].id
+        lifecycle.start(s, experiment, BASE_DIGEST, {"weight": (weights,)}, ())
+        code = participants.create_enrolment(s, experiment, ROUND_SECONDS)[1]
+        site, token = participants.enrol(s, code, "site-a")
+        names = ["client-001", site.name]
+        tasks = sampling.round_tasks(SPEC, experiment, 1, names, BASE_DIGEST, population=2)
+        asked = [(tasks[0], ParticipantKind.SIMULATED, None), (tasks[1], ParticipantKind.EDGE, site.id)]
+        return Opened(token, rounds.open_round(s, experiment, 1, asked, ROUND_SECONDS, bytes_down_each=0).id)
+
+
+def spool_upload(url: str, token: str, weights: int, folder: Path) -> Upload:
+    """Stores the upload in the spool in ``folder``, under a lease of the server at ``url``."""
+    lease = read(Lease, Transport(url, token).get("/participant/assignment")["assignment"])
+    sealed = _sealed(lease.task, weights)
+    upload = Upload.of(lease, sealed, 1.0, new_key())
+    Spool(folder).keep(upload, sealed.pieces)
+    return upload
+
+
+def accepted_digests(database: Database, round_id: str) -> Sequence[str]:
+    """Returns the digests of the round's contributions."""
+    with database.read() as s:
+        return [row.digest for row in contributions.of_round(s, round_id)]
+
+
+def _sealed(task: RoundTask, weights: int) -> SealedContribution:
+    meta = ContributionMeta(
+        format=FORMAT_VERSION,
+        experiment=task.experiment,
+        round=task.round,
+        participant=task.participant,
+        base_digest=task.base_digest,
+        algorithm=SPEC.algorithm.name,
+        examples=1,
+    )
+    update = np.resize(np.linspace(-1, 1, PATTERN, dtype=np.float32), weights)
+    contribution = Contribution(meta, {"update": update})
+    pieces = contribution.pieces()
+    return SealedContribution(pieces, digest_pieces(pieces), contribution)
+
 
 MEBIBYTE = 1 << 20
 PART = 8 * MEBIBYTE
@@ -114,11 +221,11 @@ def _case(home: Path, mebibytes: int, max_seconds: float) -> dict[str, Any]:
     free, needed = shutil.disk_usage(home.parent).free, FILES * mebibytes * MEBIBYTE
     if free < needed:
         return {"missing": f"{home.parent} has {free >> 20} MiB free, and {needed >> 20} are needed"}
-    weights = mebibytes * MEBIBYTE // pending_upload.WEIGHT_BYTES
-    settings = {"FERRET_PART_BYTES": str(PART), "FERRET_LEASE_SECONDS": str(pending_upload.ROUND_SECONDS)}
-    with serving(home, **settings) as api:
-        opened = pending_upload.opened(api.database, weights)
-        upload = pending_upload.kept(f"http://127.0.0.1:{api.port}", opened.token, weights, home / "site")
+    weights = mebibytes * MEBIBYTE // WEIGHT_BYTES
+    settings = {"FERRET_PART_BYTES": str(PART), "FERRET_LEASE_SECONDS": str(ROUND_SECONDS)}
+    with alone(home, **settings) as api:
+        opened = open_round(api.database, weights)
+        upload = spool_upload(f"http://127.0.0.1:{api.port}", opened.token, weights, home / "site")
         copied = median(_copy_seconds(home / "site/contribution", home / "copy") for _ in range(COPIES))
         found = {"missing": None, **_sent(api, opened, upload, home / "site", max_seconds)}
     shutil.rmtree(home)
@@ -135,7 +242,7 @@ def _sent(api: Api, opened: Opened, upload: Upload, folder: Path, max_seconds: f
     return {
         "size": upload.size,
         "part_bytes": upload.part_bytes,
-        "accepted": pending_upload.accepted(api.database, opened.round_id) == [upload.digest],
+        "accepted": accepted_digests(api.database, opened.round_id) == [upload.digest],
         "resent_bytes": said["sent"] - upload.size,
         "seconds": said["seconds"],
         "outage_seconds": outage,
@@ -148,7 +255,7 @@ def _sent(api: Api, opened: Opened, upload: Upload, folder: Path, max_seconds: f
 
 def _site(url: str, token: str, folder: Path, max_seconds: float) -> dict[str, Any]:
     """Returns the site's output, and its peak of resident memory."""
-    command = [sys.executable, "-P", "-m", "ferret_bench._uploads.site", url, token, str(folder)]
+    command = [sys.executable, "-P", "-m", "ferret_bench._upload_site", url, token, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as site:
         late = Timer(max_seconds, site.kill)
         late.start()

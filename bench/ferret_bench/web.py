@@ -22,7 +22,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._api.alone import serving
+from ferret_bench._api.service import alone
 from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
@@ -62,28 +62,28 @@ class Benchmark:
     def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
         require_modules(["playwright"], "pip install playwright")
 
-        from ferret_bench._web import assets, browser, curve, flood, redraw
+        from ferret_bench import _web
 
         begin, load, sizes = perf_counter(), os.getloadavg(), QUICK if quick else Sizes()
         with (
             tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder,
-            serving(Path(folder) / "home") as api,
-            browser.started() as chromium,
+            alone(Path(folder) / "home") as api,
+            _web.started() as chromium,
         ):
-            curve.measured_rounds(api, sizes.rounds)
+            _web.measured_rounds(api, sizes.rounds)
             say("javascript")
-            javascript = assets.measured(api.port, curve.scripts_loaded(chromium, api))
+            javascript = _web.javascript_sizes(api.port, _web.scripts_loaded(chromium, api))
             say("first curve")
-            curves = [curve.first_curve_seconds(chromium, api) for _ in range(sizes.visits)]
+            curves = [_web.first_curve_seconds(chromium, api) for _ in range(sizes.visits)]
             say("redraws")
-            lines = redraw.milliseconds(chromium, "lines", sizes.lines, sizes.redraws)
-            cells = redraw.milliseconds(chromium, "cells", sizes.cells, sizes.redraws)
+            lines = _web.redraw_milliseconds(chromium, "lines", sizes.lines, sizes.redraws)
+            cells = _web.redraw_milliseconds(chromium, "cells", sizes.cells, sizes.redraws)
             left = (max_seconds - (perf_counter() - begin)) / len(TABS)
             seconds = max(1.0, min(sizes.flood_seconds, left))
             memory = list[dict[str, Any]]()
             for tab in TABS:
-                say(f"{flood.EVENTS_PER_MINUTE} events a minute for {seconds:.0f} s, tab {tab}")
-                memory.append(flood.heaps(chromium, api, tab, seconds) | {"seconds": seconds})
+                say(f"{_web.EVENTS_PER_MINUTE} events a minute for {seconds:.0f} s, tab {tab}")
+                memory.append(_web.heaps(chromium, api, tab, seconds) | {"seconds": seconds})
         document: Document = {
             "benchmark": "web",
             "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},

@@ -14,8 +14,7 @@ from torch.nn.functional import cosine_similarity
 
 from ferret_bench._base import shown
 from ferret_bench._projection import bounds, costs, grid
-from ferret_bench._projection.cell import Cell, Vectors
-from ferret_bench._projection.implementations import Contribution, Family, Naive, one_block
+from ferret_bench._projection.implementations import Cell, Contribution, Family, Naive, Vectors, one_block
 from ferret_bench._projection.llama import SMALL, TOY, random_llama
 from ferret_bench._projection.projection_share import largest
 from ferret_bench.measure.bound import Bound, against

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_bench._poisoners.attacks import a_little, absent, noise, poisoned, sign_flip
+from ferret_bench.poisoners import a_little, absent, noise, poisoned, sign_flip
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution, ContributionMeta, encode

@@ -11,13 +11,16 @@ g_k_flat               time with K = 4 Mi over that with K = 4 Ki, less 1, d = 6
 g_apply10_vs_average   G's apply of 10 contributions with separate seeds, K = 64 Ki each, over averaging 10 vectors
                        and moving the weights by the mean, d = 64 Mi: the faster way that takes updates as they come.
                        Also measured: a way that reads less, but needs all whole updates in memory (see ``_averages``)
-projection_share       see ``share.py``
+projection_share       see :func:`ferret_bench._projection.projection_share.projection_share`
 extra_memory_mb        G's project or apply, the larger, d = 256 Mi, K = 64 Ki, in 10⁶ bytes: peak of anonymous memory
                        in a fresh process, less vectors and result
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -25,14 +28,35 @@ import torch
 from torch import Tensor
 
 from ferret_bench._base import Say
-from ferret_bench._projection import extra_memory
-from ferret_bench._projection.cell import WEIGHT_BYTES, Cell, Vectors
-from ferret_bench._projection.implementations import Family, Naive, Way
+from ferret_bench._projection.implementations import WEIGHT_BYTES, Cell, Family, Naive, Vectors, Way
 from ferret_bench._projection.llama import Shape
 from ferret_bench._projection.projection_share import projection_share
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Timings, Turns, in_turns
-from ferret_bench.measure.memory import short_of
+from ferret_bench.measure.memory import extra_bytes, short_of
+
+OPERATIONS = ("project", "apply")
+WARM_UP = 1 << 16
+
+
+def memory_peaks(elements: int, K: int) -> dict[str, int] | None:
+    """Returns the peaks by operation, or None if the system does not report them."""
+    command = [sys.executable, "-m", __name__, str(elements), str(K), str(torch.get_num_threads())]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return None if None in found.values() else found
+
+
+def peaks(elements: int, K: int) -> dict[str, int | None]:
+    """Returns the peaks without the existing vectors and coefficients and the result. Code is compiled beforehand."""
+    device, family = torch.device("cpu"), Family("G")
+    small, large = Vectors.random(WARM_UP, device), Vectors.random(elements, device)
+    found: dict[str, int | None] = {}
+    for operation in OPERATIONS:
+        small.action(Cell(family, operation, WARM_UP, min(K, WARM_UP), 1))()
+        action = large.action(Cell(family, operation, elements, K, 1))
+        found[operation] = extra_bytes(action, device)
+    return found
+
 
 Found = dict[str, Any]
 
@@ -150,7 +174,7 @@ def g_apply10_vs_average(sizes: Sizes) -> Found:
 
 
 def extra_memory_mb(sizes: Sizes) -> Found:
-    peaks = extra_memory.in_a_fresh_process(sizes.memory_elements, sizes.K)
+    peaks = memory_peaks(sizes.memory_elements, sizes.K)
     if peaks is None:
         return {"value": None, "reason": "this system does not report how much memory a single process has"}
     return {"value": max(peaks.values()) / 1e6, "kernel": Family("G").kernel(CPU), "peak_bytes": peaks}
@@ -190,3 +214,8 @@ def _averages(weights: Tensor, updates: Sequence[Tensor]) -> dict[str, Action]:
 def _found(value: float, timings: Timings, way: Family | None = None) -> Found:
     kernel = (way or Family("G")).kernel(CPU)
     return {"value": value, "kernel": kernel, **timings.to_json()}
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(int(sys.argv[3]))
+    print(json.dumps(peaks(int(sys.argv[1]), int(sys.argv[2]))))

@@ -11,8 +11,7 @@ import torch
 from ferret_bench._base import Table
 from ferret_bench._projection.costs import costs
 from ferret_bench._projection.llama import SEVEN_BILLION, THREE_BILLION, TOY, Shape
-from ferret_bench.gpu.part import Done, Found, Step
-from ferret_bench.gpu.setup import Setup
+from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_bench.measure.bound import HOLDS
 from ferret_bench.measure.clock import Turns
 from ferret_cli.output import say

@@ -7,9 +7,8 @@ from functools import partial
 from typing import final
 
 from ferret_bench._base import Table
-from ferret_bench.gpu.part import Done, Found, Step
+from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_bench.gpu.reruns import Asked, rerun, table
-from ferret_bench.gpu.setup import Setup
 from ferret_bench.reproduce.reruns.quantity import PEAK_DEVICE, PEAK_MEMORY
 from ferret_bench.reproduce.reruns.shapes import model_of
 from ferret_bench.reproduce.reruns.studies import study

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean
 
-from ferret_bench import _markdown as markdown
+from ferret_bench import _markdown
 from ferret_bench.measure.statistics import Interval
 from ferret_bench.reproduce.reruns.grid import Column
 from ferret_bench.reproduce.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, Quantity
@@ -52,7 +52,7 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
             if beside is not None:
                 cells.append(_difference(line.differences.get(quantity.name)))
         rows.append([line.row.label, *cells, str(line.seeds)])
-    return markdown.table([*heads, "Runs"], rows, left=1)
+    return _markdown.table([*heads, "Runs"], rows, left=1)
 
 
 def _shown(value: Spread | None, quantity: Quantity) -> str:
@@ -88,7 +88,7 @@ def table(lines: Sequence[Line], quantities: Sequence[Quantity]) -> str:
     shown = shown or list(quantities[:1])
     heads = ["Algorithm", "Model", *(quantity.label for quantity in shown), "Runs"]
     parts = [list(part) for _, part in groupby(lines, key=lambda line: (line.source, line.model))]
-    return markdown.table(heads, [row for part in parts for row in _part(part, shown)], left=2)
+    return _markdown.table(heads, [row for part in parts for row in _part(part, shown)], left=2)
 
 
 def _part(lines: Sequence[Line], quantities: Sequence[Quantity]) -> list[list[str]]:
@@ -97,7 +97,7 @@ def _part(lines: Sequence[Line], quantities: Sequence[Quantity]) -> list[list[st
     return [
         [
             line.row.label,
-            markdown.plain(line.model) + (", paper" if line.source == "paper" else ""),
+            _markdown.plain(line.model) + (", paper" if line.source == "paper" else ""),
             *(column[place] for column in columns),
             EMPTY if line.seeds is None else str(line.seeds),
         ]
@@ -148,7 +148,7 @@ def trial_tables(rows: Sequence[Row], runs: Iterable[Record]) -> Iterator[str]:
         by_candidates.setdefault(tuple(losses), {})[row] = losses
     for candidates, found in by_candidates.items():
         lines = [[labels[row], *_cells(losses)] for row, losses in found.items()]
-        yield markdown.table(["Loss on the validation split", *candidates], lines, left=1)
+        yield _markdown.table(["Loss on the validation split", *candidates], lines, left=1)
 
 
 def validation_loss(run: Record) -> float:

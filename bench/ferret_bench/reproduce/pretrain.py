@@ -1,6 +1,6 @@
 """Small models of a given size, trained from scratch on instruction data, for the study over size.
 
-    python -m ferret_bench._size.pretrain 15M --data DIR --tokenizer FOLDER --out FOLDER --minutes 25
+    python -m ferret_bench.reproduce.pretrain 15M --data DIR --tokenizer FOLDER --out FOLDER --minutes 25
 
 The text is Natural Instructions, CodeAlpaca and Dolly, prompts and answers one after the other, cut into windows. GSM8K
 is left out: it is what the study tunes on. Products are taken in bfloat16. Nothing but the time limits the training, so

@@ -1,4 +1,4 @@
-"""A site that sends the upload in its spool, in a separate process: ``python -m ferret_bench._uploads.site``.
+"""A site that sends the upload in its spool, in a separate process: ``python -m ferret_bench._upload_site``.
 
 Its arguments are the server's address, its token and its folder. When the contribution has arrived it prints the
 seconds and the bytes of bodies, as JSON, and stays alive for inspection until it is killed.
