@@ -50,11 +50,6 @@ def resident_bytes(pid: int) -> int:
     return _kilobytes(Path(f"/proc/{pid}/status"), "VmRSS")
 
 
-def most_resident_bytes(pid: int) -> int:
-    """Returns the peak of :func:`resident_bytes` so far."""
-    return _kilobytes(Path(f"/proc/{pid}/status"), "VmHWM")
-
-
 def extra_bytes(action: Callable[[], Result], device: torch.device) -> int | None:
     """Returns the peak memory during one call, minus the memory before it and its result; None if unknown.
 
