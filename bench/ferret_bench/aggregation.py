@@ -35,11 +35,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.background import sampled
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
 from ferret_bench.measure.memory import anonymous_bytes
 from ferret_bench.reproduce.reruns.shapes import model_of
 from ferret_core import catalog
@@ -112,17 +112,16 @@ class Turn(NamedTuple):
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench aggregation``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        size = QUICK if quick else FULL
+    def measure(self, say: Say, asked: Asked) -> Document:
+        size = QUICK if asked.quick else FULL
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as scratch:
             folder = Path(scratch)
             ways: dict[str, Any] = {}
             stored: dict[str, Any] = {}
-            for case, (dtype, seeds) in list(CASES.items())[: 1 if bounds else None]:
+            for case, (dtype, seeds) in list(CASES.items())[: 1 if asked.bounds else None]:
                 base = _base(folder, size.shapes[dtype], dtype)
                 spec = _spec(folder, base, dtype, seeds)
                 if dtype not in stored:
@@ -136,14 +135,10 @@ class Benchmark:
                 say(f"{case}, in {MEMORY}")
                 ways[f"{case}, {MEMORY}"] = _way(Replica.load(spec, base), base, size, [])
         return {
-            "benchmark": "aggregation",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "contributions": size.contributions,
             "ways": ways,
             "base": stored,
             "bounds": against(BOUNDS, _bounded(ways)),
-            "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:

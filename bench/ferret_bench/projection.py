@@ -18,19 +18,18 @@ and ``measured``, the times behind them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from time import perf_counter
 from typing import Any, final
 
 import torch
 
-from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench._projection import bounds as bounded
 from ferret_bench._projection import grid
 from ferret_bench._projection.costs import costs
 from ferret_bench._projection.llama import SEVEN_BILLION, SMALL, THREE_BILLION
 from ferret_bench.measure import bound
 from ferret_bench.measure.clock import Turns
-from ferret_bench.measure.machine import machine
 
 CELL = {
     "way": "way",
@@ -78,22 +77,12 @@ TRAINING_SHARE = 0.5
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench projection``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        asked = {"bounds": bounds, "quick": quick, "max_seconds": max_seconds}
-        measured = _bounds(say, quick, max_seconds) if bounds else _grid(say, quick, max_seconds)
-        document = {
-            "benchmark": "projection",
-            "asked": asked,
-            "machine": machine(),
-            "threads": torch.get_num_threads(),
-            **measured,
-            "gpu": _gpu(say, quick),
-        }
-        return document | {"seconds": perf_counter() - begin}
+    def measure(self, say: Say, asked: Asked) -> Document:
+        measured = (_bounds if asked.bounds else _grid)(say, asked.quick, asked.max_seconds)
+        return {"threads": torch.get_num_threads(), **measured, "gpu": _gpu(say, asked.quick)}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         measured = [bound.table(document)] if "bounds" in document else [_cells(found) for found in document["grid"]]

@@ -31,12 +31,12 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import nn
 
-from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench._projection.llama import THREE_BILLION, TOY, Shape, random_batches, random_llama
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Turns, in_turns
-from ferret_bench.measure.machine import machine
 from ferret_bench.measure.memory import extra_bytes, short_of
 from ferret_core.models.parameters import working_copy
 from ferret_core.training.config import LocalConfig
@@ -136,22 +136,17 @@ MEMORY_SHARE = 0.6
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench training``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        names = BOUNDED if bounds else tuple(WAYS)
+    def measure(self, say: Say, asked: Asked) -> Document:
+        names = BOUNDED if asked.bounds else tuple(WAYS)
         devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-        runs = [_run(device, names, quick, max_seconds / len(devices), say) for device in devices]
+        runs = [_run(device, names, asked.quick, asked.max_seconds / len(devices), say) for device in devices]
         return {
-            "benchmark": "training",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "threads": torch.get_num_threads(),
             "runs": runs,
             "bounds": against(BOUNDS, _ratios(runs[0]["ways"])),
-            "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:

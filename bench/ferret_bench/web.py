@@ -22,11 +22,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
+from ferret_bench import _base
 from ferret_bench._api.service import alone
-from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
 from ferret_bench.measure.statistics import spread
 from ferret_cli.requirements_check import require_modules
 
@@ -56,15 +56,15 @@ QUICK = Sizes(visits=2, rounds=20, redraws=3, lines=(4, 2000), cells=(100, 20), 
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench web``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+    def measure(self, say: Say, asked: Asked) -> Document:
         require_modules(["playwright"], "pip install playwright")
 
         from ferret_bench import _web
 
-        begin, load, sizes = perf_counter(), os.getloadavg(), QUICK if quick else Sizes()
+        begin, load, sizes = perf_counter(), os.getloadavg(), QUICK if asked.quick else Sizes()
         with (
             tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder,
             alone(Path(folder) / "home") as api,
@@ -78,16 +78,13 @@ class Benchmark:
             say("redraws")
             lines = _web.redraw_milliseconds(chromium, "lines", sizes.lines, sizes.redraws)
             cells = _web.redraw_milliseconds(chromium, "cells", sizes.cells, sizes.redraws)
-            left = (max_seconds - (perf_counter() - begin)) / len(TABS)
+            left = (asked.max_seconds - (perf_counter() - begin)) / len(TABS)
             seconds = max(1.0, min(sizes.flood_seconds, left))
             memory = list[dict[str, Any]]()
             for tab in TABS:
                 say(f"{_web.EVENTS_PER_MINUTE} events a minute for {seconds:.0f} s, tab {tab}")
                 memory.append(_web.heaps(chromium, api, tab, seconds) | {"seconds": seconds})
         document: Document = {
-            "benchmark": "web",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "load": {"before": load, "after": os.getloadavg()},
             "javascript": javascript,
             "first_curve": spread(curves),
@@ -95,7 +92,7 @@ class Benchmark:
             "heat_map_ms": spread(cells),
             "memory": memory,
         }
-        return document | {"bounds": against(BOUNDS, _bounded(document)), "seconds": perf_counter() - begin}
+        return document | {"bounds": against(BOUNDS, _bounded(document))}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         columns = ["p50", "p99", "max"]

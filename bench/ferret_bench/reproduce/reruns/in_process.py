@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ferret_bench.measure.machine import machine
+from ferret_bench._machine import machine
 from ferret_bench.reproduce.reruns.grid import Cell
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord
 from ferret_cli.error_output import of_exception

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ferret_bench.measure.machine import machine
+from ferret_bench._machine import machine
 from ferret_bench.reproduce.reruns.grid import Cell
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord, Store
 from ferret_cli.demo.setup import own_environment
