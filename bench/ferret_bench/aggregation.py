@@ -122,7 +122,7 @@ class Benchmark(_base.Benchmark):
             ways: dict[str, Any] = {}
             stored: dict[str, Any] = {}
             for case, (dtype, seeds) in list(CASES.items())[: 1 if asked.bounds else None]:
-                base = _base(folder, size.shapes[dtype], dtype)
+                base = _base_model(folder, size.shapes[dtype], dtype)
                 spec = _spec(folder, base, dtype, seeds)
                 if dtype not in stored:
                     say(f"{dtype}: storing the base model")
@@ -159,7 +159,7 @@ class Benchmark(_base.Benchmark):
         return [rounds, _storing(document["base"]), bound.table(document)]
 
 
-def _base(folder: Path, shape: str, dtype: str) -> Path:
+def _base_model(folder: Path, shape: str, dtype: str) -> Path:
     """The base model's folder as the service stores it."""
     base = folder / dtype
     if not base.exists():
