@@ -84,9 +84,9 @@ def main() -> None:
     parser.add_argument("--service", action="store_true", help="only the service, not editable, as in the image")
     arguments = parser.parse_args()
     if arguments.service:
-        name, projects = lock.RUNTIME, ["./participant", "."]
+        name, projects = lock.RUNTIME, ["./packaging", "."]
     else:
-        name, projects = lock.DEVELOPMENT, ["--editable=./participant", "--editable=.", "--editable=./bench"]
+        name, projects = lock.DEVELOPMENT, ["--editable=./packaging", "--editable=.", "--editable=./bench"]
     try:
         set_up(arguments.venv.resolve(), arguments.torch, name, projects)
     except Refusal as refusal:

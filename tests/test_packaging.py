@@ -21,7 +21,7 @@ from ferret_core import __version__
 pytestmark = pytest.mark.heavy
 ROOT = Path(__file__).parents[1]
 LIBRARIES = Path(typer.__file__).parents[1]
-PARTICIPANT, SERVER, BENCH = "participant", ".", "bench"
+PARTICIPANT, SERVER, BENCH = "packaging", ".", "bench"
 """The folders of the distributions."""
 
 CONTENTS = {
@@ -54,7 +54,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def installed(wheels: dict[str, Path], tmp_path: Path) -> Callable[..., Run]:
-    """``installed("participant")`` is a Python that has these distributions, and the libraries, and no others."""
+    """``installed(PARTICIPANT)`` is a Python that has these distributions, and the libraries, and no others."""
     # -S leaves out the links of the development install; the libraries are found all the same.
     environment = os.environ | {
         "PYTHONPATH": f"{tmp_path}{os.pathsep}{LIBRARIES}",
