@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from scripts import lock, setup
+from scripts import Refusal, lock, setup
 from scripts.environment import Environment
-from scripts.refusal import Refusal
 
 
 class Usage(NamedTuple):

@@ -1,4 +1,4 @@
-"""What sites go through: five of one experiment, four of them with trouble on the way, and one that was away for many
+"""The scenarios: five sites of one experiment, four of them with trouble on the way, and one that was away for many
 rounds.
 """
 

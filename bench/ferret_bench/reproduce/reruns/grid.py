@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ferret_bench.reproduce.reruns.records import Record
 from ferret_bench.reproduce.reruns.settings import Row, Settings, variants_of
-from ferret_bench.reproduce.reruns.study import Study
+from ferret_bench.reproduce.reruns.studies import Study
 from ferret_core import catalog
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError

@@ -11,7 +11,7 @@ from ferret_bench._markdown import plain, table
 from ferret_bench.reproduce.reruns import tables
 from ferret_bench.reproduce.reruns.grid import Cell
 from ferret_bench.reproduce.reruns.results import Line, Printed, Results
-from ferret_bench.reproduce.reruns.study import Study
+from ferret_bench.reproduce.reruns.studies import Study
 from ferret_core.protocol.formatting import size
 from ferret_core.protocol.spec import ExperimentSpec
 

@@ -16,7 +16,7 @@ from ferret_bench.reproduce.reruns.grid import Column
 from ferret_bench.reproduce.reruns.quantity import Quantity
 from ferret_bench.reproduce.reruns.results import Results
 from ferret_bench.reproduce.reruns.settings import OURS, Row
-from ferret_bench.reproduce.reruns.study import Panel, Study
+from ferret_bench.reproduce.reruns.studies import Panel, Study
 from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
 
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, GREY)

@@ -20,8 +20,7 @@ from ferret_bench.reproduce.reruns.places import Runner
 from ferret_bench.reproduce.reruns.records import Record, Store
 from ferret_bench.reproduce.reruns.results import Results, collect, csv_rows, curve_rows, lines, printed, recorded
 from ferret_bench.reproduce.reruns.shapes import model_of
-from ferret_bench.reproduce.reruns.studies import Kind
-from ferret_bench.reproduce.reruns.study import Study
+from ferret_bench.reproduce.reruns.studies import Kind, Study
 from ferret_cli import plot_style
 from ferret_cli.files import to_csv, writable, write
 from ferret_cli.output import emit, say

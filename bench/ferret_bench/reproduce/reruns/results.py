@@ -12,7 +12,7 @@ from ferret_bench.reproduce.reruns.grid import Cell, Column, Grid, rows_of, shor
 from ferret_bench.reproduce.reruns.quantity import Quantity
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord, Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, shipped
-from ferret_bench.reproduce.reruns.study import Study
+from ferret_bench.reproduce.reruns.studies import Study
 from ferret_cli.files import Row as CsvRow
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec

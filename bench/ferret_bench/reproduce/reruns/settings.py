@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from ferret_bench.reproduce.reruns.study import Study, Variant
+from ferret_bench.reproduce.reruns.studies import Study, Variant
 from ferret_cli import spec_input
 from ferret_core import catalog
 from ferret_core.protocol import spec_file

@@ -16,7 +16,7 @@ import tomli_w
 from ferret_bench.reproduce.reruns.grid import Asked, Cell, Column, Grid, grid
 from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, layered, shipped
-from ferret_bench.reproduce.reruns.study import Study
+from ferret_bench.reproduce.reruns.studies import Study
 from ferret_bench.reproduce.reruns.tables import validation_loss
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec_file import Tree

@@ -12,7 +12,7 @@ from ferret_bench.reproduce.reruns import settings
 from ferret_bench.reproduce.reruns.grid import Asked, Grid, grid
 from ferret_bench.reproduce.reruns.quantity import BYTES_UP, EVAL_LOSS, ROUGE_L, TRAIN_LOSS
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord
-from ferret_bench.reproduce.reruns.study import Panel, Study
+from ferret_bench.reproduce.reruns.studies import Panel, Study
 
 QUICK = [
     "rounds=2",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ferret_bench.reproduce.reruns import settings
 from ferret_bench.reproduce.reruns.settings import layered
-from ferret_bench.reproduce.reruns.study import Variant
+from ferret_bench.reproduce.reruns.studies import Variant
 from tests.refusals import refused
 
 

@@ -9,7 +9,7 @@ import pytest
 from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS
 from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.results import collect
-from ferret_bench.reproduce.reruns.study import Variant
+from ferret_bench.reproduce.reruns.studies import Variant
 from ferret_bench.reproduce.reruns.tables import verdicts
 
 
