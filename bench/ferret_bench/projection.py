@@ -1,7 +1,7 @@
 """Projection and reconstruction: the paper's published code compared with the families T, R, G and H.
 
-The document holds ``machine``, ``threads`` (torch's) and ``gpu``. Without ``bounds`` it holds ``grid``, one
-entry per device, with ``copy``, ``cells`` and ``skipped``; a cell is an operation of a way at d, K and N:
+The document holds ``machine`` and ``threads`` (torch's). Without ``bounds`` it holds ``grid``, one entry per
+device, with ``copy``, ``cells`` and ``skipped``; a cell is an operation of a way at d, K and N:
 
     seconds             median over the repetitions, after a warm-up
     ns_per_element      seconds / d
@@ -17,7 +17,7 @@ and ``measured``, the times behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, final
 
 import torch
@@ -26,8 +26,7 @@ from ferret_bench import _base
 from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench._projection import bounds as bounded
 from ferret_bench._projection import grid
-from ferret_bench._projection.costs import costs
-from ferret_bench._projection.llama import SEVEN_BILLION, SMALL, THREE_BILLION
+from ferret_bench._projection.llama import SMALL
 from ferret_bench.measure import bound
 from ferret_bench.measure.clock import Turns
 
@@ -46,28 +45,11 @@ CELL = {
     "extra_memory_mb": "extra MB",
 }
 """A cell's fields, and what heads their columns."""
-COSTS = ("method", "local_update_s", "aggregation_s", "overall_s")
 
 
 def _cells(found: Mapping[str, Any]) -> Table:
     title = f"{found['device']}: {len(found['cells'])} cells, {len(found['skipped'])} skipped"
-    return Table(title, list(CELL.values()), [_row(cell, CELL) for cell in found["cells"]])
-
-
-def _gpu_tables(gpu: Mapping[str, Any]) -> list[Table]:
-    if gpu["device"] is None:
-        return [Table(f"GPU: {gpu['reason']}", [], [])]
-    return [_costs(model, gpu["device"]) for model in gpu["models"]]
-
-
-def _costs(model: Mapping[str, Any], device: str) -> Table:
-    if "skipped" in model:
-        return Table(f"{model['model']}: {model['skipped']}", [], [])
-    return Table(f"{model['model']} on {device}", COSTS, [_row(method, COSTS) for method in model["methods"]])
-
-
-def _row(values: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
-    return [shown(values[name]) for name in names]
+    return Table(title, list(CELL.values()), [[shown(cell[name]) for name in CELL] for cell in found["cells"]])
 
 
 QUICK_GRID = grid.Sizes(elements=(20_000,), K=(16,), contributions=(1, 10), turns=Turns(3, 3))
@@ -82,11 +64,10 @@ class Benchmark(_base.Benchmark):
 
     def measure(self, say: Say, asked: Asked) -> Document:
         measured = (_bounds if asked.bounds else _grid)(say, asked.quick, asked.max_seconds)
-        return {"threads": torch.get_num_threads(), **measured, "gpu": _gpu(say, asked.quick)}
+        return {"threads": torch.get_num_threads(), **measured}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
-        measured = [bound.table(document)] if "bounds" in document else [_cells(found) for found in document["grid"]]
-        return measured + _gpu_tables(document["gpu"])
+        return [bound.table(document)] if "bounds" in document else [_cells(found) for found in document["grid"]]
 
 
 def _bounds(say: Say, quick: bool, max_seconds: float) -> Document:
@@ -99,13 +80,3 @@ def _grid(say: Say, quick: bool, max_seconds: float) -> Document:
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     share = max_seconds / len(devices)
     return {"grid": [grid.measure(sizes, torch.device(device), share, say) for device in devices]}
-
-
-def _gpu(say: Say, quick: bool) -> dict[str, Any]:
-    """Measures the paper's tables of cost on a GPU, if there is one."""
-    if not torch.cuda.is_available():
-        return {"device": None, "reason": "no CUDA device"}
-    device = torch.device("cuda")
-    shapes = SMALL[:1] if quick else (THREE_BILLION, SEVEN_BILLION)
-    models = [costs(shape, device, torch.bfloat16, say) for shape in shapes]
-    return {"device": torch.cuda.get_device_name(device), "models": models}
