@@ -6,7 +6,7 @@ WORKDIR /src
 COPY pyproject.toml README.md requirements.txt ./
 COPY bench/pyproject.toml ./bench/
 COPY scripts ./scripts
-COPY participant ./participant
+COPY packaging ./packaging
 COPY ferret_core ./ferret_core
 COPY ferret_sdk ./ferret_sdk
 COPY ferret_cli ./ferret_cli

@@ -9,9 +9,9 @@ from ferret_core.protocol.errors import FerretError
 
 SERVER_MODULES = ("ferret_db", "ferret_api", "ferret_worker")
 INSTALL_SERVER = "pip install . (in a checkout of Ferret)"
-INSTALL_TRAINING = "pip install './participant[train]' (in a checkout of Ferret)"
-INSTALL_TUNING = "pip install './participant[train,tune]' (in a checkout of Ferret)"
-INSTALL_DRAWING = "pip install './participant[train,draw]' (in a checkout of Ferret)"
+INSTALL_TRAINING = "pip install './packaging[train]' (in a checkout of Ferret)"
+INSTALL_TUNING = "pip install './packaging[train,tune]' (in a checkout of Ferret)"
+INSTALL_DRAWING = "pip install './packaging[train,draw]' (in a checkout of Ferret)"
 
 
 def missing(modules: Iterable[str]) -> list[str]:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from scripts import lock
-from scripts.refusal import Refusal
+from scripts import Refusal, lock
 
 FOLDER = lock.ROOT / ".gpu-wheels"
 MOST = 60 << 20

@@ -25,7 +25,7 @@ SOURCES = (
     "api",
     "worker",
     "bench",
-    "participant",
+    "packaging",
     "scripts",
     "docs/generator",
     "examples",

@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[1]
 RUNTIME, DEVELOPMENT = "requirements.txt", "requirements-dev.txt"
 BUILD = ["hatchling", "editables", "setuptools"]  # of Ferret, and of rouge-score, which is published as source only
 SOURCES = {
-    RUNTIME: ["./participant[train,hub]", ".[s3,tracing]", *BUILD],
+    RUNTIME: ["./packaging[train,hub]", ".[s3,tracing]", *BUILD],
     DEVELOPMENT: [
-        "./participant[train,hub,mlflow,notebook,privacy,tensorboard,tune,wandb]",
+        "./packaging[train,hub,mlflow,notebook,privacy,tensorboard,tune,wandb]",
         ".[dev]",
         "./bench",
         *BUILD,
@@ -41,7 +41,7 @@ OPTIONS = [
     "--no-annotate",
     "--no-header",
 ]
-PROJECTS = ["pyproject.toml", "participant/pyproject.toml", "bench/pyproject.toml"]
+PROJECTS = ["pyproject.toml", "packaging/pyproject.toml", "bench/pyproject.toml"]
 RENEW = "run `make lock` and commit requirements*.txt"
 
 

@@ -13,9 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts import lock, torch_build
+from scripts import Refusal, lock, torch_build
 from scripts.environment import Environment
-from scripts.refusal import Refusal
 
 SIZES = {"cpu": (0.8, 3.4), "cuda": (3.1, 6.7)}
 """GB downloaded and GB installed by each build: Linux x86_64, Python 3.11, an empty cache, 2026-11-25."""
@@ -84,9 +83,9 @@ def main() -> None:
     parser.add_argument("--service", action="store_true", help="only the service, not editable, as in the image")
     arguments = parser.parse_args()
     if arguments.service:
-        name, projects = lock.RUNTIME, ["./participant", "."]
+        name, projects = lock.RUNTIME, ["./packaging", "."]
     else:
-        name, projects = lock.DEVELOPMENT, ["--editable=./participant", "--editable=.", "--editable=./bench"]
+        name, projects = lock.DEVELOPMENT, ["--editable=./packaging", "--editable=.", "--editable=./bench"]
     try:
         set_up(arguments.venv.resolve(), arguments.torch, name, projects)
     except Refusal as refusal:

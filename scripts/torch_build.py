@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.refusal import Refusal
+from scripts import Refusal
 
 NAME_INDEX = "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make setup TORCH=cpu"
 

@@ -21,7 +21,7 @@ from ferret_core import __version__
 pytestmark = pytest.mark.heavy
 ROOT = Path(__file__).parents[1]
 LIBRARIES = Path(typer.__file__).parents[1]
-PARTICIPANT, SERVER, BENCH = "participant", ".", "bench"
+PARTICIPANT, SERVER, BENCH = "packaging", ".", "bench"
 """The folders of the distributions."""
 
 CONTENTS = {
@@ -37,7 +37,7 @@ DATA = {
         "ferret_db/migrations/script.py.mako",
         "ferret_db/migrations/versions/0001_initial.py",
     },
-    BENCH: {f"ferret_bench/paper/reruns/{name}.toml" for name in ("rows", "datasets", "printed")},
+    BENCH: {f"ferret_bench/reproduce/reruns/{name}.toml" for name in ("rows", "datasets", "printed")},
 }
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -54,7 +54,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def installed(wheels: dict[str, Path], tmp_path: Path) -> Callable[..., Run]:
-    """``installed("participant")`` is a Python that has these distributions, and the libraries, and no others."""
+    """``installed(PARTICIPANT)`` is a Python that has these distributions, and the libraries, and no others."""
     # -S leaves out the links of the development install; the libraries are found all the same.
     environment = os.environ | {
         "PYTHONPATH": f"{tmp_path}{os.pathsep}{LIBRARIES}",
@@ -99,7 +99,9 @@ def test_each_wheel_holds_its_packages_and_no_other(wheels: dict[str, Path], fol
 @pytest.mark.parametrize("folder", [PARTICIPANT, SERVER])
 def test_participants_and_servers_get_neither_benchmarks_nor_reruns(wheels: dict[str, Path], folder: str) -> None:
     files = (Path(name) for name in names(wheels[folder]))
-    assert [str(file) for file in files if {"bench", "paper"} & {part.split(".")[0] for part in file.parts}] == []
+    assert [
+        str(file) for file in files if {"bench", "paper", "reproduce"} & {part.split(".")[0] for part in file.parts}
+    ] == []
 
 
 def test_all_wheels_have_one_version_and_need_each_other_at_it(wheels: dict[str, Path]) -> None:

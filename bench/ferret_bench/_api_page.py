@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ferret_bench import _markdown
 from ferret_bench._base import Table
 from ferret_bench.api import Benchmark
 
@@ -62,12 +63,9 @@ def page(document: Mapping[str, Any]) -> str:
 
 
 def _section(table: Table) -> str:
-    return f"## {table.title[0].upper()}{table.title[1:]}\n\n{_markdown(table)}"
-
-
-def _markdown(table: Table) -> str:
-    rows = [table.columns, ["---"] * len(table.columns), *table.rows]
-    return "\n".join(f"| {' | '.join('–' if cell is None else str(cell) for cell in row)} |" for row in rows)
+    rows = (["–" if cell is None else str(cell) for cell in row] for row in table.rows)
+    written = _markdown.table(table.columns, rows, left=len(table.columns))
+    return f"## {table.title[0].upper()}{table.title[1:]}\n\n{written}"
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
 """The interface of a benchmark: a file with one final class ``Benchmark``. A complete toy::
 
-class Benchmark:
-    def run(self, say, *, bounds=False, quick=False, max_seconds=600.0):
+class Benchmark(_base.Benchmark):
+    def measure(self, say, asked):
         say("adding")
-        return {"machine": machine(), "seconds": seconds(lambda: sum(range(1000)), torch.device("cpu"))}
+        return {"sum_seconds": seconds(lambda: sum(range(1000)), torch.device("cpu"))}
 
     def tables(self, document):
-        return [Table("a sum", ["seconds"], [[document["seconds"]]])]
+        return [Table("a sum", ["seconds"], [[document["sum_seconds"]]])]
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from ferret_bench._machine import machine
 
 Say = Callable[[str], None]
 Document = dict[str, Any]
@@ -31,19 +35,36 @@ def shown(value: Any) -> Any:
     return f"{value:.4g}" if isinstance(value, float) else value
 
 
-class Benchmark(Protocol):
+class Asked(NamedTuple):
+    """``bounds``: only what has a bound; ``quick``: small sizes; ``max_seconds``: the approximate time limit."""
+
+    bounds: bool
+    quick: bool
+    max_seconds: float
+
+
+class Benchmark(ABC):
     """The interface of ``ferret_bench/<name>.py``'s class ``Benchmark``.
 
     One that can measure an experiment of the user's takes it as ``experiment`` when it is made.
     """
 
-    def run(self, say: Say, *, bounds: bool, quick: bool, max_seconds: float) -> Document:
-        """Measures, and returns a JSON document. ``say`` receives a line for each step.
+    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+        """Measures, and returns a JSON document. ``say`` receives a line for each step."""
+        begin, asked = perf_counter(), Asked(bounds, quick, max_seconds)
+        found = self.measure(say, asked)
+        return {
+            "benchmark": type(self).__module__.rpartition(".")[2],
+            "asked": asked._asdict(),
+            "machine": machine(),
+            **found,
+            "seconds": perf_counter() - begin,
+        }
 
-        ``bounds``: only measurements with a bound; ``quick``: small sizes; ``max_seconds``: the approximate time limit.
-        """
-        ...
+    @abstractmethod
+    def measure(self, say: Say, asked: Asked) -> Document:
+        """Returns what the document has of this benchmark alone, ``bounds`` among it if there are any."""
 
+    @abstractmethod
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         """The same document as tables."""
-        ...

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from ferret_bench import _markdown
 from ferret_cli import plot_style
 from ferret_core.protocol.formatting import size
 
@@ -53,22 +54,18 @@ def page(runs: Mapping[str, Run]) -> str:
         "```console\nferret bench noise experiment.toml --json > docs/results/noise/NAME.json\n"
         "python -m ferret_bench._noise_page docs/results/noise\n```"
     )
-    rows = [_line(heads), _line(["---", *["---:"] * (len(heads) - 1)]), *map(_row, runs, runs.values())]
-    parts = ["# How many bytes a model needs", about, "![D against the number of weights](noise.png)", "\n".join(rows)]
+    table = _markdown.table(heads, map(_row, runs, runs.values()), left=1)
+    parts = ["# How many bytes a model needs", about, "![D against the number of weights](noise.png)", table]
     return "\n\n".join([*parts, again]) + "\n"
 
 
-def _row(name: str, run: Run) -> str:
+def _row(name: str, run: Run) -> list[str]:
     found = f"{run['dimension']:,.0f}"
     if run["dimension_half"] is not None:
         found += f" ± {run['dimension_half']:,.0f}"
     share = f"1/{run['parameters'] / run['dimension']:,.0f}"
     needed = [size(round(TIMES * run["dimension"] / count / 8)) for count in CROWDS]
-    return _line([f"[{name}]({name}.json)", f"{run['parameters']:,}", found, share, f"{run['clean']:.2f}", *needed])
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return [f"[{name}]({name}.json)", f"{run['parameters']:,}", found, share, f"{run['clean']:.2f}", *needed]
 
 
 def picture(runs: Mapping[str, Run]) -> Figure:

@@ -23,6 +23,7 @@ take 16 random bits each for rounding, fp32 weights none. ``memory`` is the same
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -32,23 +33,49 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._aggregation.memory import anonymous_bytes
-from ferret_bench._aggregation.updates import update
-from ferret_bench._base import Document, Say, Table, shown
+import numpy as np
+
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
+from ferret_bench.measure.background import sampled
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
-from ferret_bench.measure.sampler import sampled
-from ferret_bench.paper.reruns.shapes import model_of
+from ferret_bench.measure.memory import anonymous_bytes
+from ferret_bench.reproduce.reruns.shapes import model_of
 from ferret_core import catalog
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.load import load
 from ferret_core.models.save import save_base
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.protocol.wire import encode
 from ferret_core.replica.mapped.replica import MappedReplica
 from ferret_core.replica.replica import Replica
 from ferret_core.sample import tasks
 from ferret_core.storage import open_storage
 from ferret_worker.checkpoints import store_base
+
+SMALL = 1e-4
+"""Size of a coordinate: the step is far shorter than the weights."""
+
+
+def update(spec: ExperimentSpec, shapes: Mapping[str, tuple[int, ...]], contributions: int) -> bytes:
+    """Returns the blob of a round with this number of contributions, in fp32. Under a shared seed they are summed."""
+    projection = ResolvedExperiment.of(spec).traits.projection
+    assert projection is not None
+    blocks = projection.cut(shapes)
+    K = projection.allocate([1.0] * len(blocks), blocks)
+    senders = 1 if projection.seeds == "shared" else contributions
+    drawn = np.random.default_rng(1).standard_normal(senders * sum(K), dtype=np.float32)
+    arrays = {
+        "seeds": np.arange(senders, dtype=np.uint64),
+        "K": np.array([K] * senders, np.int32),
+        "weights": np.ones(senders, np.float32),
+        "rounding": np.array([1], np.uint64),
+        "coordinates": np.float32(SMALL) * drawn,
+        "coordinates.lengths": np.full(senders, sum(K), np.int32),
+    }
+    return encode(arrays, {"round": 1})
+
 
 PERIOD = 0.005
 WARM = 2
@@ -85,18 +112,17 @@ class Turn(NamedTuple):
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench aggregation``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        size = QUICK if quick else FULL
+    def measure(self, say: Say, asked: Asked) -> Document:
+        size = QUICK if asked.quick else FULL
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as scratch:
             folder = Path(scratch)
             ways: dict[str, Any] = {}
             stored: dict[str, Any] = {}
-            for case, (dtype, seeds) in list(CASES.items())[: 1 if bounds else None]:
-                base = _base(folder, size.shapes[dtype], dtype)
+            for case, (dtype, seeds) in list(CASES.items())[: 1 if asked.bounds else None]:
+                base = _base_model(folder, size.shapes[dtype], dtype)
                 spec = _spec(folder, base, dtype, seeds)
                 if dtype not in stored:
                     say(f"{dtype}: storing the base model")
@@ -109,14 +135,10 @@ class Benchmark:
                 say(f"{case}, in {MEMORY}")
                 ways[f"{case}, {MEMORY}"] = _way(Replica.load(spec, base), base, size, [])
         return {
-            "benchmark": "aggregation",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "contributions": size.contributions,
             "ways": ways,
             "base": stored,
             "bounds": against(BOUNDS, _bounded(ways)),
-            "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
@@ -137,7 +159,7 @@ class Benchmark:
         return [rounds, _storing(document["base"]), bound.table(document)]
 
 
-def _base(folder: Path, shape: str, dtype: str) -> Path:
+def _base_model(folder: Path, shape: str, dtype: str) -> Path:
     """The base model's folder as the service stores it."""
     base = folder / dtype
     if not base.exists():
@@ -169,13 +191,12 @@ def _spec(folder: Path, base: Path, dtype: str, seeds: str) -> ExperimentSpec:
 
 def _stored(spec: ExperimentSpec, root: Path) -> dict[str, Any]:
     """Returns the measurements of storing the base model of ``spec``."""
-    before = anonymous_bytes([])
-    with sampled(lambda: anonymous_bytes([]), PERIOD) as peaks:
+    with sampled(lambda: anonymous_bytes(os.getpid()), PERIOD) as levels:
         begin = perf_counter()
         store_base(open_storage(root.as_uri()), spec, "e-aggregation")
         seconds = perf_counter() - begin
     shutil.rmtree(root)
-    return {"seconds": seconds, "extra_bytes": max(0, max(peaks) - before)}
+    return {"seconds": seconds, "extra_bytes": max(levels) - levels[0]}
 
 
 def _storing(base: Mapping[str, Any]) -> Table:
@@ -206,8 +227,7 @@ def _turn(replica: Replica, base: Path, blob: bytes, children: list[int]) -> Tur
     subprocess.run(["cp", "-r", str(base), str(copy)], check=True)
     copied = perf_counter() - begin
     shutil.rmtree(copy)
-    before = anonymous_bytes(children)
-    with sampled(lambda: anonymous_bytes(children), PERIOD) as peaks:
+    with sampled(lambda: anonymous_bytes(os.getpid(), *children), PERIOD) as levels:
         begin = perf_counter()
         state = replica.snapshot()
         replica.apply(blob)
@@ -215,7 +235,7 @@ def _turn(replica: Replica, base: Path, blob: bytes, children: list[int]) -> Tur
         replica.update_digest()
         end = perf_counter()
     del state
-    return Turn(copied, moved - begin, end - moved, max(0, max(peaks) - before))
+    return Turn(copied, moved - begin, end - moved, max(levels) - levels[0])
 
 
 def _bounded(ways: Mapping[str, Any]) -> dict[str, float | None]:

@@ -36,16 +36,15 @@ from statistics import linear_regression
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._api.fake_workers import turning
-from ferret_bench._api.participants import Cohort, enrol
+from ferret_bench import _base
+from ferret_bench._api.load import slow_connections
+from ferret_bench._api.participants import Cohort, enrol, turning
 from ferret_bench._api.service import Service, serving
-from ferret_bench._api.slow import slow_connections
-from ferret_bench._base import Document, Say, Table
+from ferret_bench._base import Asked, Document, Say, Table
 from ferret_bench._control import databases
 from ferret_bench.measure import bound
+from ferret_bench.measure.background import sampled
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
-from ferret_bench.measure.sampler import sampled
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_runtime import file_descriptors
@@ -76,26 +75,22 @@ QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, case_seconds=
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench api``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin, load = perf_counter(), os.getloadavg()
+    def measure(self, say: Say, asked: Asked) -> Document:
+        load = os.getloadavg()
         file_descriptors.raise_limit()  # for this process, which holds the slow connections
-        size = QUICK if quick else FULL
+        size = QUICK if asked.quick else FULL
         name = "sqlite" if databases.missing("postgresql") else "postgresql"
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:
-            cases = _cases(Path(folder), name, size, max_seconds, say)
+            cases = _cases(Path(folder), name, size, asked.max_seconds, say)
         return {
-            "benchmark": "api",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "load": {"before": load, "after": os.getloadavg()},
             "database": name,
             **size._asdict(),
             "cases": cases,
             "bounds": against(BOUNDS, _bounded(cases)),
-            "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
@@ -169,8 +164,8 @@ def _measured(service: Service, cohorts: Sequence[Cohort], size: Size, dripping:
         **found,
         "server_errors": sum(_errors(found[kind]["statuses"]) for kind in ("polls", "uploads")),
         "cpu": cpu,
-        "resident_bytes": resident[1:],
-        "growth_bytes_per_minute": _growth(resident[1:]),
+        "resident_bytes": resident[1:-1],
+        "growth_bytes_per_minute": _growth(resident[1:-1]),
     }
 
 

@@ -25,12 +25,12 @@ from typing import Any, NamedTuple, final
 
 import torch
 
-from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench._control import databases, rounds, stack
 from ferret_bench._control.workload import Workload
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
 
@@ -51,13 +51,12 @@ QUICK = Size(clients=300, rounds=3)
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench clients``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        names = databases.NAMES[:1] if bounds else databases.NAMES
-        size = QUICK if quick else FULL
+    def measure(self, say: Say, asked: Asked) -> Document:
+        names = databases.NAMES[:1] if asked.bounds else databases.NAMES
+        size = QUICK if asked.quick else FULL
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as scratch:
             folder = Path(scratch)
             spec = _spec(folder, size)
@@ -65,17 +64,14 @@ class Benchmark:
             with _threads(stack.THREADS):
                 expected = simulate(spec).digest
             found = {
-                name: _database(name, folder / name, spec, expected, max_seconds / len(names), say) for name in names
+                name: _database(name, folder / name, spec, expected, asked.max_seconds / len(names), say)
+                for name in names
             }
         return {
-            "benchmark": "clients",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "clients": size.clients,
             "asked_per_round": round(FRACTION * size.clients),
             "databases": found,
             "bounds": against(BOUNDS, _bounded(found)),
-            "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:

@@ -21,14 +21,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._base import Document, Say, Table
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table
 from ferret_bench._control import databases, rounds, wide
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
 
 EMBEDDED = "sqlite"
 BOUNDS = {"control_p50_ms": Bound("<=", 50), "control_p99_ms": Bound("<=", 200)}
@@ -47,26 +46,18 @@ QUICK = Size(clients=2, rounds=3, assignments=10)
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench control``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        names = [EMBEDDED] if bounds else list(databases.NAMES)
-        size = QUICK if quick else FULL
+    def measure(self, say: Say, asked: Asked) -> Document:
+        names = [EMBEDDED] if asked.bounds else list(databases.NAMES)
+        size = QUICK if asked.quick else FULL
         with tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder:
             found = {
-                name: _database(name, Path(folder) / name, size, bounds, max_seconds / len(names), say)
+                name: _database(name, Path(folder) / name, size, asked.bounds, asked.max_seconds / len(names), say)
                 for name in names
             }
-        return {
-            "benchmark": "control",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
-            "databases": found,
-            "bounds": against(BOUNDS, _bounded(found[EMBEDDED]["rounds"])),
-            "seconds": perf_counter() - begin,
-        }
+        return {"databases": found, "bounds": against(BOUNDS, _bounded(found[EMBEDDED]["rounds"]))}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         found = document["databases"]

@@ -18,16 +18,14 @@ and ``catch_up``: bytes and seconds of a site that missed 100 rounds. Bytes are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Any, final
 
-from ferret_bench._base import Document, Say, Table
-from ferret_bench._edge import catch_up, links, scenario
-from ferret_bench._edge.testbed import inhabited
-from ferret_bench._edge.waiting import Deadline
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table
+from ferret_bench._edge import links, scenarios
+from ferret_bench._edge.testbed import Deadline, inhabited
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
 
 BOUNDS = {
     "completed": Bound(">=", 1),
@@ -52,21 +50,19 @@ COLUMNS = (
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench edge``; with ``--bounds`` the direct way alone."""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin, deadline = perf_counter(), Deadline.after(max_seconds)
-        taken = {way: _played(way, say, deadline) for way in (["direct"] if bounds or quick else links.WAYS)}
-        missed = None if bounds else _caught_up(QUICK_MISSED if quick else MISSED, say, deadline)
+    def measure(self, say: Say, asked: Asked) -> Document:
+        deadline = Deadline.after(asked.max_seconds)
+        taken = {
+            way: _played(way, say, deadline) for way in (["direct"] if asked.bounds or asked.quick else links.WAYS)
+        }
+        missed = None if asked.bounds else _caught_up(QUICK_MISSED if asked.quick else MISSED, say, deadline)
         return {
-            "benchmark": "edge",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "ways": taken,
             "catch_up": missed,
             "bounds": against(BOUNDS, _bounded([found for found in taken.values() if "missing" not in found])),
-            "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
@@ -82,13 +78,13 @@ def _played(way: str, say: Say, deadline: Deadline) -> dict[str, Any]:
         return {"missing": reason}
     say(f"{way}: five sites")
     with links.WAYS[way]() as place, inhabited(place) as world:
-        return scenario.play(world, say, deadline)
+        return scenarios.play(world, say, deadline)
 
 
 def _caught_up(missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
     say(f"a site that is away for {missed} rounds")
     with links.direct() as place, inhabited(place) as world:
-        return catch_up.measure(world, missed, say, deadline)
+        return scenarios.catch_up(world, missed, say, deadline)
 
 
 def _bounded(found: list[dict[str, Any]]) -> dict[str, float | None]:

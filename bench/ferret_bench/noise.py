@@ -26,9 +26,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench.measure.machine import machine
-from ferret_bench.paper.reruns.interval import interval
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench.measure.statistics import interval
 from ferret_cli.demo import setup
 from ferret_core import catalog
 from ferret_core.catalog import ResolvedExperiment
@@ -65,25 +65,17 @@ class Points(NamedTuple):
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench noise [FILE]``: measures the demo's experiment by default."""
 
     def __init__(self, experiment: ExperimentSpec | None = None) -> None:
         self._experiment = experiment
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
+    def measure(self, say: Say, asked: Asked) -> Document:
         with TemporaryDirectory(prefix="ferret-noise-") as folder:
             spec = one_round(self._experiment or setup.spec(setup.data(Path(folder))))
-            found = _measured(spec, 2 if quick else SEEDS, begin + max_seconds, say)
-        return {
-            "benchmark": "noise",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
-            **found,
-            "bounds": {},
-            "seconds": perf_counter() - begin,
-        }
+            seeds, end = 2 if asked.quick else SEEDS, perf_counter() + asked.max_seconds
+            return {**_measured(spec, seeds, end, say), "bounds": {}}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         points = [[shown(point[name]) for name in POINT] for point in document["points"]]

@@ -1,7 +1,7 @@
 """Projection and reconstruction: the paper's published code compared with the families T, R, G and H.
 
-The document holds ``machine``, ``threads`` (torch's) and ``gpu``. Without ``bounds`` it holds ``grid``, one
-entry per device, with ``copy``, ``cells`` and ``skipped``; a cell is an operation of a way at d, K and N:
+The document holds ``machine`` and ``threads`` (torch's). Without ``bounds`` it holds ``grid``, one entry per
+device, with ``copy``, ``cells`` and ``skipped``; a cell is an operation of a way at d, K and N:
 
     seconds             median over the repetitions, after a warm-up
     ns_per_element      seconds / d
@@ -18,19 +18,39 @@ and ``measured``, the times behind them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Any, final
 
 import torch
 
-from ferret_bench._base import Document, Say, Table
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench._projection import bounds as bounded
 from ferret_bench._projection import grid
-from ferret_bench._projection.costs import costs
-from ferret_bench._projection.llama import SEVEN_BILLION, SMALL, THREE_BILLION
-from ferret_bench._projection.tables import tables
+from ferret_bench._projection.llama import SMALL
+from ferret_bench.measure import bound
 from ferret_bench.measure.clock import Turns
-from ferret_bench.measure.machine import machine
+
+CELL = {
+    "way": "way",
+    "kernel": "kernel",
+    "operation": "operation",
+    "d": "d",
+    "K": "K",
+    "N": "N",
+    "ns_per_element": "ns/element",
+    "ns_per_entry": "ns/entry",
+    "gb_per_s": "GB/s",
+    "times_copy": "× copy",
+    "speedup": "speedup",
+    "extra_memory_mb": "extra MB",
+}
+"""A cell's fields, and what heads their columns."""
+
+
+def _cells(found: Mapping[str, Any]) -> Table:
+    title = f"{found['device']}: {len(found['cells'])} cells, {len(found['skipped'])} skipped"
+    return Table(title, list(CELL.values()), [[shown(cell[name]) for name in CELL] for cell in found["cells"]])
+
 
 QUICK_GRID = grid.Sizes(elements=(20_000,), K=(16,), contributions=(1, 10), turns=Turns(3, 3))
 QUICK_BOUNDS = bounded.Sizes(t_elements=2**16, elements=2**18, K=2**10, few_K=2**6, many_K=2**14, memory_elements=2**18)
@@ -39,25 +59,15 @@ TRAINING_SHARE = 0.5
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench projection``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        asked = {"bounds": bounds, "quick": quick, "max_seconds": max_seconds}
-        measured = _bounds(say, quick, max_seconds) if bounds else _grid(say, quick, max_seconds)
-        document = {
-            "benchmark": "projection",
-            "asked": asked,
-            "machine": machine(),
-            "threads": torch.get_num_threads(),
-            **measured,
-            "gpu": _gpu(say, quick),
-        }
-        return document | {"seconds": perf_counter() - begin}
+    def measure(self, say: Say, asked: Asked) -> Document:
+        measured = (_bounds if asked.bounds else _grid)(say, asked.quick, asked.max_seconds)
+        return {"threads": torch.get_num_threads(), **measured}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
-        return tables(document)
+        return [bound.table(document)] if "bounds" in document else [_cells(found) for found in document["grid"]]
 
 
 def _bounds(say: Say, quick: bool, max_seconds: float) -> Document:
@@ -70,13 +80,3 @@ def _grid(say: Say, quick: bool, max_seconds: float) -> Document:
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     share = max_seconds / len(devices)
     return {"grid": [grid.measure(sizes, torch.device(device), share, say) for device in devices]}
-
-
-def _gpu(say: Say, quick: bool) -> dict[str, Any]:
-    """Measures the paper's tables of cost on a GPU, if there is one."""
-    if not torch.cuda.is_available():
-        return {"device": None, "reason": "no CUDA device"}
-    device = torch.device("cuda")
-    shapes = SMALL[:1] if quick else (THREE_BILLION, SEVEN_BILLION)
-    models = [costs(shape, device, torch.bfloat16, say) for shape in shapes]
-    return {"device": torch.cuda.get_device_name(device), "models": models}

@@ -1,7 +1,7 @@
 """Local training: peak memory and time per step of optimizers, activation checkpointing and steps in backward.
 
 The document holds ``machine``, ``threads`` (torch's) and ``runs``, one per device: ``device``, ``model``,
-``parameters``, ``tokens`` per step, and ``ways``. For each way of ``ferret_bench/_training/ways.py``:
+``parameters``, ``tokens`` per step, and ``ways``. For each of ``WAYS``:
 
     peak_bytes            of one local update, all memory of the training device in that time
     times_weights         over the bytes of the global model's weights: fp32, and bf16 for pure bf16. A CPU holds the
@@ -20,22 +20,109 @@ or ``skipped``, with the reason. ``bounds`` holds, for the first device:
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
+from torch import nn
 
-from ferret_bench._base import Document, Say, Table, shown
-from ferret_bench._projection.llama import THREE_BILLION, TOY, random_batches, random_llama
-from ferret_bench._training.configurations import MOST_COPIES, SMALL, WAYS
-from ferret_bench._training.footprint import AS_IS, GIVEN_BACK, STEPS, Arguments, in_a_fresh_process, peak_bytes
+from ferret_bench import _base
+from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench._projection.llama import THREE_BILLION, TOY, Shape, random_batches, random_llama
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Turns, in_turns
-from ferret_bench.measure.machine import machine
-from ferret_bench.measure.memory import short_of
+from ferret_bench.measure.memory import extra_bytes, short_of
+from ferret_core.models.parameters import working_copy
+from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
+
+SGD = {"optimizer": "sgd", "learning_rate": 1e-6}
+NORMALIZED = {"optimizer": "normalized", "learning_rate": 1e-6}
+IN_BACKWARD = {"optimizer_in_backward": True}
+CHECKPOINTED = {"activation_checkpointing": True}
+PURE = {"precision": "pure_bfloat16"}
+
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "adam": {"optimizer": "adam"},
+    "adam, checkpointed": {"optimizer": "adam", **CHECKPOINTED},
+    "adafactor": {"optimizer": "adafactor"},
+    "sgd": SGD,
+    "sgd, checkpointed": {**SGD, **CHECKPOINTED},
+    "sgd in backward": {**SGD, **IN_BACKWARD},
+    "sgd in backward, checkpointed": {**SGD, **IN_BACKWARD, **CHECKPOINTED},
+    "normalized": NORMALIZED,
+    "normalized in backward": {**NORMALIZED, **IN_BACKWARD},
+    "normalized in backward, checkpointed": {**NORMALIZED, **IN_BACKWARD, **CHECKPOINTED},
+    "normalized in backward, checkpointed, pure bf16": {**NORMALIZED, **IN_BACKWARD, **CHECKPOINTED, **PURE},
+}
+"""Ways to train all parameters, by name: options of ``LocalConfig``, from the largest memory to the smallest."""
+MOST_COPIES = 5
+"""Weights, gradients, Adam's two moments, and on the CPU the originals."""
+
+SMALL = Shape("LLaMA-91M", 768, 12, 12, 2048, 4096)
+"""A model for a CPU. Its vocabulary is small, so that embedding and output have the same share as in LLaMA-3B."""
+
+
+STEPS = 2
+"""An optimizer creates its state in the first step, and has it together with the gradients in the second."""
+AS_IS: Mapping[str, str] = {}
+GIVEN_BACK = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
+"""Makes the GNU C library return every larger block when it is freed: it begins so, but soon keeps some."""
+
+
+class Arguments(NamedTuple):
+    """``options`` are the ``LocalConfig``'s; every step trains on one sequence of ``tokens`` tokens."""
+
+    shape: Shape
+    options: Mapping[str, Any]
+    tokens: int
+    device: str
+    threads: int
+
+    @property
+    def config(self) -> LocalConfig:
+        return LocalConfig.model_validate({"steps": STEPS, "accumulation": 1, **self.options})
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the global model."""
+        return torch.bfloat16 if self.config.pure else torch.float32
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.dtype.itemsize * self.shape.elements
+
+
+def in_a_fresh_process(arguments: Arguments, environment: Mapping[str, str]) -> int | None:
+    """Returns ``peak_bytes`` with these variables set.
+
+    In a shared process, one way's freed heap would be room for the next.
+    """
+    command = [sys.executable, "-m", __name__, json.dumps(arguments)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **environment})
+    return json.loads(done.stdout)
+
+
+def peak_bytes(arguments: Arguments) -> int | None:
+    """Returns the peak memory of the training device during one local update, with the model; None if unknown."""
+    device = torch.device(arguments.device)
+    # The first step of a process imports and allocates things unrelated to the model.
+    _update(arguments, TOY, random_llama(TOY, device, arguments.dtype))
+    model = random_llama(arguments.shape, device, arguments.dtype)
+    extra = extra_bytes(lambda: _update(arguments, arguments.shape, model), device)
+    return None if extra is None else arguments.weight_bytes + extra
+
+
+def _update(arguments: Arguments, shape: Shape, model: nn.Module) -> None:
+    with working_copy(model, arguments.config.pure):
+        train(model, random_batches(shape, 1, arguments.tokens), arguments.config)
+
 
 Ways = dict[str, dict[str, Any]]
 
@@ -49,22 +136,17 @@ MEMORY_SHARE = 0.6
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench training``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
-        begin = perf_counter()
-        names = BOUNDED if bounds else tuple(WAYS)
+    def measure(self, say: Say, asked: Asked) -> Document:
+        names = BOUNDED if asked.bounds else tuple(WAYS)
         devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-        runs = [_run(device, names, quick, max_seconds / len(devices), say) for device in devices]
+        runs = [_run(device, names, asked.quick, asked.max_seconds / len(devices), say) for device in devices]
         return {
-            "benchmark": "training",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "threads": torch.get_num_threads(),
             "runs": runs,
             "bounds": against(BOUNDS, _ratios(runs[0]["ways"])),
-            "seconds": perf_counter() - begin,
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
@@ -155,3 +237,10 @@ def _ways(run: Mapping[str, Any]) -> Table:
 
 def _name(name: str, way: Mapping[str, Any]) -> str:
     return f"{name}: {way['skipped']}" if "skipped" in way else name
+
+
+if __name__ == "__main__":
+    shape, *others = json.loads(sys.argv[1])
+    given = Arguments(Shape(*shape), *others)
+    torch.set_num_threads(given.threads)
+    print(json.dumps(peak_bytes(given)))

@@ -22,12 +22,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench._api.alone import serving
-from ferret_bench._base import Document, Say, Table, shown
+from ferret_bench import _base
+from ferret_bench._api.service import alone
+from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
-from ferret_bench.measure.machine import machine
-from ferret_bench.measure.percentiles import spread
+from ferret_bench.measure.statistics import spread
 from ferret_cli.requirements_check import require_modules
 
 BOUNDS = {
@@ -56,38 +56,35 @@ QUICK = Sizes(visits=2, rounds=20, redraws=3, lines=(4, 2000), cells=(100, 20), 
 
 
 @final
-class Benchmark:
+class Benchmark(_base.Benchmark):
     """``ferret bench web``"""
 
-    def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
+    def measure(self, say: Say, asked: Asked) -> Document:
         require_modules(["playwright"], "pip install playwright")
 
-        from ferret_bench._web import assets, browser, curve, flood, redraw
+        from ferret_bench import _web
 
-        begin, load, sizes = perf_counter(), os.getloadavg(), QUICK if quick else Sizes()
+        begin, load, sizes = perf_counter(), os.getloadavg(), QUICK if asked.quick else Sizes()
         with (
             tempfile.TemporaryDirectory(prefix="ferret-bench-") as folder,
-            serving(Path(folder) / "home") as api,
-            browser.started() as chromium,
+            alone(Path(folder) / "home") as api,
+            _web.started() as chromium,
         ):
-            curve.measured_rounds(api, sizes.rounds)
+            _web.measured_rounds(api, sizes.rounds)
             say("javascript")
-            javascript = assets.measured(api.port, curve.scripts_loaded(chromium, api))
+            javascript = _web.javascript_sizes(api.port, _web.scripts_loaded(chromium, api))
             say("first curve")
-            curves = [curve.first_curve_seconds(chromium, api) for _ in range(sizes.visits)]
+            curves = [_web.first_curve_seconds(chromium, api) for _ in range(sizes.visits)]
             say("redraws")
-            lines = redraw.milliseconds(chromium, "lines", sizes.lines, sizes.redraws)
-            cells = redraw.milliseconds(chromium, "cells", sizes.cells, sizes.redraws)
-            left = (max_seconds - (perf_counter() - begin)) / len(TABS)
+            lines = _web.redraw_milliseconds(chromium, "lines", sizes.lines, sizes.redraws)
+            cells = _web.redraw_milliseconds(chromium, "cells", sizes.cells, sizes.redraws)
+            left = (asked.max_seconds - (perf_counter() - begin)) / len(TABS)
             seconds = max(1.0, min(sizes.flood_seconds, left))
             memory = list[dict[str, Any]]()
             for tab in TABS:
-                say(f"{flood.EVENTS_PER_MINUTE} events a minute for {seconds:.0f} s, tab {tab}")
-                memory.append(flood.heaps(chromium, api, tab, seconds) | {"seconds": seconds})
+                say(f"{_web.EVENTS_PER_MINUTE} events a minute for {seconds:.0f} s, tab {tab}")
+                memory.append(_web.heaps(chromium, api, tab, seconds) | {"seconds": seconds})
         document: Document = {
-            "benchmark": "web",
-            "asked": {"bounds": bounds, "quick": quick, "max_seconds": max_seconds},
-            "machine": machine(),
             "load": {"before": load, "after": os.getloadavg()},
             "javascript": javascript,
             "first_curve": spread(curves),
@@ -95,7 +92,7 @@ class Benchmark:
             "heat_map_ms": spread(cells),
             "memory": memory,
         }
-        return document | {"bounds": against(BOUNDS, _bounded(document)), "seconds": perf_counter() - begin}
+        return document | {"bounds": against(BOUNDS, _bounded(document))}
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
         columns = ["p50", "p99", "max"]

@@ -8,7 +8,7 @@ import pytest
 
 from ferret_bench._control import databases, rounds
 from ferret_bench._control.rounds import Sample
-from ferret_bench.measure.percentiles import spread
+from ferret_bench.measure.statistics import spread
 from tests.refusals import refused
 
 

@@ -13,11 +13,11 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from ferret_bench._base import shown
-from ferret_bench._projection import bounds, costs, grid
-from ferret_bench._projection.cell import Cell, Vectors
-from ferret_bench._projection.implementations import Contribution, Family, Naive, one_block
+from ferret_bench._projection import bounds, grid
+from ferret_bench._projection.bounds import largest
+from ferret_bench._projection.implementations import Cell, Contribution, Family, Naive, Vectors, one_block
 from ferret_bench._projection.llama import SMALL, TOY, random_llama
-from ferret_bench._projection.projection_share import largest
+from ferret_bench.gpu.parts import bounds as costs
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Timings, Turns, in_turns
 from ferret_bench.measure.memory import extra_bytes
@@ -41,7 +41,6 @@ KEYS = {
 }
 
 RESULTS = Path(__file__).parents[2] / "docs/results/projection.jsonl"
-NO_GPU = {"device": None, "reason": "no CUDA device"}
 
 
 def silent(line: str) -> None:
@@ -171,7 +170,7 @@ def test_a_cell_says_what_was_measured(measured):
         assert cell["kernel"] == ("torch.nn.init.trunc_normal_" if cell["way"] == "naive" else "reference")
     naive = [cell for cell in measured["cells"] if cell["way"] == "naive"]
     assert {cell["speedup"] for cell in naive} == {1.0}
-    table, _ = Benchmark().tables({"grid": [measured], "gpu": NO_GPU})
+    (table,) = Benchmark().tables({"grid": [measured]})
     assert [row[:1] for row in table.rows] == [[cell["way"]] for cell in measured["cells"]]
 
 
@@ -195,9 +194,8 @@ def test_the_tables_of_cost_add_up(dtype):
     assert rows["FedZO"]["local_update_s"] == 200 * (2 * work["forward"] + 3 * work["direction"])
     assert rows["Ferret, G"]["overall_s"] == 10 * work["step"] + work["norms"] + work["G project"] + work["G apply all"]
     assert set(found["bounds"]) == set(found["ratios"])
-    table = Benchmark().tables({"grid": [], "gpu": {"device": "a GPU", "models": [found]}})[0]
-    assert table.title == "LLaMA-toy on a GPU"
-    assert [row[0] for row in table.rows] == list(rows)
+    _, table = costs.Part().tables({TOY.name: found})
+    assert [row[:2] for row in table.rows] == [[TOY.name, method] for method in rows]
 
 
 def test_a_model_without_room_is_left_out(monkeypatch):
@@ -211,7 +209,7 @@ def test_a_shape_knows_its_size(shape):
 
 
 def test_the_largest_model_is_chosen_that_fits_and_trains_in_time(monkeypatch):
-    monkeypatch.setattr("ferret_bench._projection.projection_share._operations_per_second", lambda: 1e11)
+    monkeypatch.setattr("ferret_bench._projection.bounds._operations_per_second", lambda: 1e11)
     monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 20 * 10**9)
     assert largest(SMALL, 10_000).name == "LLaMA-340M"
     assert largest(SMALL, 100).name == "LLaMA-110M"
@@ -262,11 +260,9 @@ def test_vectors_differ_everywhere():
 
 @pytest.mark.slow
 def test_a_table_for_people(bounded):
-    document = {"asked": {"quick": True}, "gpu": NO_GPU, **bounded}
-    bound, gpu = Benchmark().tables(document)
+    (bound,) = Benchmark().tables({"asked": {"quick": True}, **bounded})
     assert [row[0] for row in bound.rows] == list(KEYS)
     assert "small sizes" in bound.title
-    assert "no CUDA device" in gpu.title
 
 
 def test_the_page_of_results_has_the_ratios_of_the_committed_runs():

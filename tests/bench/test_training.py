@@ -8,10 +8,8 @@ import torch
 from ferret_bench import training
 from ferret_bench._projection.llama import SMALL as SIZES
 from ferret_bench._projection.llama import TOY
-from ferret_bench._training.configurations import WAYS
-from ferret_bench._training.footprint import GIVEN_BACK, Arguments, in_a_fresh_process
 from ferret_bench.measure.clock import Turns
-from ferret_bench.training import Benchmark
+from ferret_bench.training import GIVEN_BACK, WAYS, Arguments, Benchmark, in_a_fresh_process
 from ferret_core.training.config import LocalConfig
 
 FIFTEEN_MILLION = SIZES[1]

@@ -8,9 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from scripts import lock
+from scripts import Refusal, lock
 from scripts.gpu_wheels import CORE, SERVICE, _there, fetch
-from scripts.refusal import Refusal
 
 IMAGE = {
     *("absl-py", "certifi", "click", "cloudpickle", "contourpy", "cycler", "fonttools", "httpcore", "httpx", "joblib"),

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from scripts import lock, setup
+from scripts import Refusal, lock, setup
 from scripts.environment import Environment
-from scripts.refusal import Refusal
 
 
 class Usage(NamedTuple):
@@ -53,7 +52,7 @@ def test_a_stale_lock_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(lock.ROOT / name, tmp_path / name)
     shutil.copytree(lock.ROOT / "scripts", tmp_path / "scripts")
-    project = tmp_path / "participant/pyproject.toml"
+    project = tmp_path / "packaging/pyproject.toml"
     project.write_text(project.read_text().replace("httpx>=0.28,<1", "httpx>=0.29,<1"))
     done = run(tmp_path, "-m", "scripts.setup")
     assert done.returncode == 1

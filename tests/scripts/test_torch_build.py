@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts import torch_build
-from scripts.refusal import Refusal
+from scripts import Refusal, torch_build
 
 
 @pytest.mark.parametrize(

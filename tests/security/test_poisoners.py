@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_bench._poisoners.attacks import a_little, absent, noise, poisoned, sign_flip
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution, ContributionMeta, encode
 from ferret_core.simulate import SimulationResult, simulate
 from tests.refusals import refused
+from tests.security.poison import a_little, absent, noise, poisoned, sign_flip
 
 SpecFactory = Callable[..., ExperimentSpec]
 Attack = Callable[[Array], Array]

@@ -17,7 +17,7 @@ from ferret_bench._base import Say
 from ferret_bench._control import databases
 from ferret_bench._control.stack import Stack, serving
 from ferret_bench._control.workload import Workload
-from ferret_bench.measure.percentiles import spread
+from ferret_bench.measure.statistics import spread
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.database import Database

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ferret_bench.measure.memory import resident_bytes
 from ferret_cli.stack.ports import free_port
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.service.service import Service
@@ -29,7 +30,7 @@ class Stack(NamedTuple):
 
     def resident_bytes(self) -> dict[str, int]:
         """Memory of each process by name; empty without /proc."""
-        return {_name(pid): _resident(pid) for pid in _children(self.pid)}
+        return {_name(pid): resident_bytes(pid) for pid in _children(self.pid)}
 
 
 @contextmanager
@@ -89,8 +90,3 @@ def _name(pid: int) -> str:
     """``ferret_api``, ``ferret_worker train``, ``ferret_worker aggregate``, or the broker's program."""
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode().replace("\0", " ").split()
     return " ".join(arguments[arguments.index("-m") + 1 :]) if "-m" in arguments else Path(arguments[0]).name
-
-
-def _resident(pid: int) -> int:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")

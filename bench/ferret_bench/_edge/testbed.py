@@ -4,21 +4,72 @@ from __future__ import annotations
 
 import random
 import tempfile
+import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
+import trustme
+
 from ferret_bench._control.stack import serving
-from ferret_bench._edge import certificate
 from ferret_bench._edge.relay import Relay
 from ferret_bench._edge.site_process import JOIN, Place, Site
 from ferret_core import sample
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.sample import tasks
 from ferret_sdk.service.run import Run
 from ferret_sdk.service.service import Service
+
+
+class Certificate(NamedTuple):
+    """PEM files: the server's chain and key, and the authority that clients must trust."""
+
+    chain: Path
+    key: Path
+    authority: Path
+
+
+def issue_certificate(folder: Path, hosts: Sequence[str]) -> Certificate:
+    """Issues a certificate for the names and addresses ``hosts``. Only its owner can read the key."""
+    authority = trustme.CA()
+    issued = authority.issue_cert(*hosts)
+    certificate = Certificate(folder / "server.crt", folder / "server.key", folder / "authority.crt")
+    certificate.key.touch(mode=0o600)
+    issued.private_key_pem.write_to_path(certificate.key)
+    certificate.chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    authority.cert_pem.write_to_path(certificate.authority)
+    return certificate
+
+
+LOOK_SECONDS = 0.2
+
+
+class Deadline(NamedTuple):
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        return cls(time.monotonic() + seconds)
+
+    def left(self) -> float:
+        """Returns the remaining seconds. Raises ``experiment.timeout`` after the deadline."""
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise FerretError("experiment.timeout", "there is no time left: raise --max-seconds")
+        return left
+
+
+def await_round(run: Run, number: int, deadline: Deadline) -> None:
+    """Waits until round ``number`` is committed. Raises the error of a run that ends before."""
+    while run.refresh().experiment.round < number:
+        if run.state.finished:
+            run.require_completed()
+        deadline.left()
+        time.sleep(LOOK_SECONDS)
+
 
 LOOPBACK = "127.0.0.1"
 EXAMPLES = 100
@@ -74,7 +125,7 @@ def inhabited(place: Place) -> Generator[World]:
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="ferret-bench-")))
         tasks.write(folder)
-        files = certificate.issue(folder, [place.host, LOOPBACK])
+        files = issue_certificate(folder, [place.host, LOOPBACK])
         options = ("--tls-cert", str(files.chain), "--tls-key", str(files.key))
         trusting = place._replace(settings={**place.settings, "FERRET_CA": str(files.authority)})
         stack = held.enter_context(

@@ -11,28 +11,58 @@ g_k_flat               time with K = 4 Mi over that with K = 4 Ki, less 1, d = 6
 g_apply10_vs_average   G's apply of 10 contributions with separate seeds, K = 64 Ki each, over averaging 10 vectors
                        and moving the weights by the mean, d = 64 Mi: the faster way that takes updates as they come.
                        Also measured: a way that reads less, but needs all whole updates in memory (see ``_averages``)
-projection_share       see ``share.py``
+projection_share       see :func:`projection_share`
 extra_memory_mb        G's project or apply, the larger, d = 256 Mi, K = 64 Ki, in 10⁶ bytes: peak of anonymous memory
                        in a fresh process, less vectors and result
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ferret_bench._base import Say
-from ferret_bench._projection import extra_memory
-from ferret_bench._projection.cell import WEIGHT_BYTES, Cell, Vectors
-from ferret_bench._projection.implementations import Family, Naive, Way
-from ferret_bench._projection.llama import Shape
-from ferret_bench._projection.projection_share import projection_share
+from ferret_bench._projection.implementations import WEIGHT_BYTES, Cell, Family, Naive, Vectors, Way
+from ferret_bench._projection.llama import Shape, random_batches, random_llama, seconds_per_step
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Timings, Turns, in_turns
-from ferret_bench.measure.memory import short_of
+from ferret_bench.measure.memory import extra_bytes, short_of
+from ferret_core.models.parameters import trainable, working_copy
+from ferret_core.projection import quantize
+from ferret_core.projection.allocation import allocate
+from ferret_core.projection.bases import basis
+from ferret_core.projection.blocks import blocks_of
+from ferret_core.projection.project import norms, project
+from ferret_core.training.config import LocalConfig
+
+OPERATIONS = ("project", "apply")
+WARM_UP = 1 << 16
+
+
+def memory_peaks(elements: int, K: int) -> dict[str, int] | None:
+    """Returns the peaks by operation, or None if the system does not report them."""
+    command = [sys.executable, "-m", __name__, str(elements), str(K), str(torch.get_num_threads())]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return None if None in found.values() else found
+
+
+def peaks(elements: int, K: int) -> dict[str, int | None]:
+    """Returns the peaks without the existing vectors and coefficients and the result. Code is compiled beforehand."""
+    device, family = torch.device("cpu"), Family("G")
+    small, large = Vectors.random(WARM_UP, device), Vectors.random(elements, device)
+    found: dict[str, int | None] = {}
+    for operation in OPERATIONS:
+        small.action(Cell(family, operation, WARM_UP, min(K, WARM_UP), 1))()
+        action = large.action(Cell(family, operation, elements, K, 1))
+        found[operation] = extra_bytes(action, device)
+    return found
+
 
 Found = dict[str, Any]
 
@@ -150,7 +180,7 @@ def g_apply10_vs_average(sizes: Sizes) -> Found:
 
 
 def extra_memory_mb(sizes: Sizes) -> Found:
-    peaks = extra_memory.in_a_fresh_process(sizes.memory_elements, sizes.K)
+    peaks = memory_peaks(sizes.memory_elements, sizes.K)
     if peaks is None:
         return {"value": None, "reason": "this system does not report how much memory a single process has"}
     return {"value": max(peaks.values()) / 1e6, "kernel": Family("G").kernel(CPU), "peak_bytes": peaks}
@@ -190,3 +220,72 @@ def _averages(weights: Tensor, updates: Sequence[Tensor]) -> dict[str, Action]:
 def _found(value: float, timings: Timings, way: Family | None = None) -> Found:
     kernel = (way or Family("G")).kernel(CPU)
     return {"value": value, "kernel": kernel, **timings.to_json()}
+
+
+STEPS, SEQUENCES, TOKENS = 10, 4, 256
+MEASURED_STEPS = 3
+SHARE_K = 65_536
+BYTES_PER_ELEMENT = 24
+"""Weights, gradients, Adam's two moments and the previous weights, in fp32, and one more."""
+ACTIVATION_BYTES = 2 * 10**9
+EFFICIENCY = 0.4
+"""Ratio of training's floating-point operations per second to those in one large product of matrices, about."""
+
+
+def projection_share(shapes: Sequence[Shape], max_seconds: float, say: Say) -> dict[str, Any]:
+    """Returns ``value``: seconds of norms, projection (G, K = 65,536) and 1-bit quantisation over the local update's.
+
+    The update is 10 steps of Adam on 4 sequences of 256 tokens each; 3 of them are timed after one that warms up, and
+    scaled to 10.
+    """
+    shape = largest(shapes, max_seconds)
+    say(f"training {shape.name}, {shape.elements:,} parameters, for {1 + MEASURED_STEPS} steps")
+    model = random_llama(shape, CPU)
+    config = LocalConfig(steps=1 + MEASURED_STEPS, batch_size=SEQUENCES, accumulation=1)
+    with working_copy(model) as before:
+        step = seconds_per_step(model, random_batches(shape, SEQUENCES, TOKENS), config)
+        projection = _seconds_of_projection(before, trainable(model))
+    return {
+        "value": projection / (STEPS * step),
+        "model": shape.name,
+        "parameters": shape.elements,
+        "K": SHARE_K,
+        "kernel": Family("G").kernel(CPU),
+        "local_steps": STEPS,
+        "steps_measured": MEASURED_STEPS,
+        "seconds": {"local_update": STEPS * step, "projection": projection},
+    }
+
+
+def largest(shapes: Sequence[Shape], max_seconds: float) -> Shape:
+    """Returns the last of ``shapes`` that fits into memory and trains its steps in ``max_seconds``, or the first."""
+    rate = EFFICIENCY * _operations_per_second()
+
+    def fits(shape: Shape) -> bool:
+        needed = ACTIVATION_BYTES + shape.elements * BYTES_PER_ELEMENT
+        operations = 6 * shape.elements * SEQUENCES * TOKENS * (1 + MEASURED_STEPS)
+        return short_of(needed, CPU) is None and operations / rate <= max_seconds
+
+    return ([shape for shape in shapes if fits(shape)] or [shapes[0]])[-1]
+
+
+def _operations_per_second() -> float:
+    size = 1024
+    matrix = torch.randn(size, size)
+    timings = in_turns({"product": lambda: matrix @ matrix}, CPU, Turns(seconds=0.5))
+    return 2 * size**3 / timings.median("product")
+
+
+def _seconds_of_projection(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> float:
+    blocks = blocks_of(after)
+
+    def contribute() -> None:
+        counts = allocate("norm", SHARE_K, norms(before, after, blocks), [block.size for block in blocks])
+        quantize.quantize(project(before, after, blocks, basis("G"), counts, 1).coordinates, "sign")
+
+    return in_turns({"projection": contribute}, CPU, Turns(least=5)).median("projection")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(int(sys.argv[3]))
+    print(json.dumps(peaks(int(sys.argv[1]), int(sys.argv[2]))))

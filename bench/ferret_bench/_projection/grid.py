@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ferret_bench._base import Say
-from ferret_bench._projection.cell import WEIGHT_BYTES, Cell, Vectors
-from ferret_bench._projection.implementations import Way, ways
+from ferret_bench._projection.implementations import WEIGHT_BYTES, Cell, Vectors, Way, ways
 from ferret_bench.measure.clock import Action, Turns, in_turns
 from ferret_bench.measure.memory import extra_bytes, short_of
 

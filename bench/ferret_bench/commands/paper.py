@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ferret_bench.paper.reruns import studies
+from ferret_bench.reproduce.reruns import studies
 from ferret_cli import options
 
 app = typer.Typer(
@@ -78,7 +78,7 @@ def reconstruction(
 
     import torch
 
-    from ferret_bench.paper.reconstruction import draw, plots
+    from ferret_bench.reproduce.reconstruction import draw, plots
     from ferret_cli.files import writable
 
     torch.set_num_threads(1)  # vectors are small here, and sums of losses keep their bits
@@ -132,8 +132,8 @@ def _rerun(kind: studies.Kind, doc: str) -> Callable[..., None]:
         if not (simulate or url):
             require_server()
 
-        from ferret_bench.paper.reruns import command
-        from ferret_bench.paper.reruns.grid import Asked
+        from ferret_bench.reproduce.reruns import rerun
+        from ferret_bench.reproduce.reruns.grid import Asked
 
         asked = Asked(
             models=tuple(model or ()),
@@ -145,9 +145,9 @@ def _rerun(kind: studies.Kind, doc: str) -> Callable[..., None]:
             examples=examples,
             generate=generate,
         )
-        where = command.Where(simulate=simulate, url=url, token=token, together=together)
-        over = command.Over(settings, tuple(assignments or ()))
-        command.rerun(kind, name, out, asked, where, over, shapes=tuple(shape or ()), retry=retry, json=json)
+        where = rerun.Where(simulate=simulate, url=url, token=token, together=together)
+        over = rerun.Over(settings, tuple(assignments or ()))
+        rerun.rerun(kind, name, out, asked, where, over, shapes=tuple(shape or ()), retry=retry, json=json)
 
     command.__doc__ = doc
     return command
@@ -202,8 +202,8 @@ def tune(
 
     require_training()
 
-    from ferret_bench.paper.reruns import command
-    from ferret_bench.paper.reruns.grid import Asked
+    from ferret_bench.reproduce.reruns import rerun
+    from ferret_bench.reproduce.reruns.grid import Asked
 
     asked = Asked(
         models=tuple(model or ()),
@@ -213,8 +213,8 @@ def tune(
         rounds=rounds,
         examples=examples,
     )
-    over = command.Over(settings, tuple(assignments or ()))
-    command.tune("figure", name, out, asked, over, seeds=seeds, shapes=tuple(shape or ()), json=json)
+    over = rerun.Over(settings, tuple(assignments or ()))
+    rerun.tune("figure", name, out, asked, over, seeds=seeds, shapes=tuple(shape or ()), json=json)
 
 
 @app.command()
@@ -229,6 +229,6 @@ def page(
 
     require_drawing()
 
-    from ferret_bench.paper.reruns import command
+    from ferret_bench.reproduce.reruns import rerun
 
-    command.rewrite(name, out, command.Over(settings, ()), json=json)
+    rerun.rewrite(name, out, rerun.Over(settings, ()), json=json)

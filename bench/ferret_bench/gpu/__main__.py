@@ -15,8 +15,8 @@ import typer
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported
 
-from ferret_bench.gpu import page, runner, step
-from ferret_bench.gpu.setup import Setup
+from ferret_bench.gpu import page, runner
+from ferret_bench.gpu.part import Setup
 from ferret_cli.files import write
 from ferret_cli.output import say
 
@@ -51,7 +51,7 @@ def main(
     scratch.mkdir(parents=True, exist_ok=True)
     setup = Setup(miniature, data, scratch)
     if only is not None and result is not None:
-        step.keep(step.here(runner.part(part).steps(setup)[only], setup), result)
+        runner.keep(runner.here(runner.part(part).steps(setup)[only], setup), result)
         return
     folder, written = _places(out, setup)
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ferret_bench._base import Table
 from ferret_bench.gpu.part import Done, Found
-from ferret_bench.paper.reruns import grid, settings
-from ferret_bench.paper.reruns.in_process import simulated
-from ferret_bench.paper.reruns.quantity import Quantity
-from ferret_bench.paper.reruns.study import Study
+from ferret_bench.reproduce.reruns import grid, settings
+from ferret_bench.reproduce.reruns.in_process import simulated
+from ferret_bench.reproduce.reruns.quantity import Quantity
+from ferret_bench.reproduce.reruns.studies import Study
 from ferret_core.protocol.errors import FerretError
 
 

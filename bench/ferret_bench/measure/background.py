@@ -29,3 +29,17 @@ def repeated(act: Callable[[], None], seconds: float) -> Generator[None]:
     finally:
         over.set()
         thread.join()
+
+
+@contextmanager
+def sampled(look: Callable[[], int], seconds: float) -> Generator[list[int]]:
+    """Calls ``look`` at the start of a ``with`` block, every ``seconds`` during it, and at its end.
+
+    Yields the list of results, which fills.
+    """
+    found = [look()]
+    try:
+        with repeated(lambda: found.append(look()), seconds):
+            yield found
+    finally:
+        found.append(look())

@@ -6,13 +6,13 @@ import ctypes
 import gc
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Event, Thread
 
 import torch
 from torch import Tensor
+
+from ferret_bench.measure.background import sampled
 
 STATUS = Path("/proc/self/status")
 MEMORY = Path("/proc/meminfo")
@@ -40,9 +40,14 @@ def short_of(needed: int, device: torch.device) -> str | None:
     return f"needs {needed / 1e9:.1f} GB of memory; {ROOM:.0%} of the {available / 1e9:.1f} GB available may be used"
 
 
-def most_resident_bytes(pid: int) -> int:
-    """Returns the process's peak resident memory so far, pages of mapped files included."""
-    return _kilobytes(Path(f"/proc/{pid}/status"), "VmHWM")
+def anonymous_bytes(*pids: int) -> int:
+    """Returns the memory of these processes without the pages of files."""
+    return sum(_kilobytes(Path(f"/proc/{pid}/status"), "RssAnon") for pid in pids)
+
+
+def resident_bytes(pid: int) -> int:
+    """Returns the process's resident memory, pages of mapped files included."""
+    return _kilobytes(Path(f"/proc/{pid}/status"), "VmRSS")
 
 
 def extra_bytes(action: Callable[[], Result], device: torch.device) -> int | None:
@@ -56,9 +61,9 @@ def extra_bytes(action: Callable[[], Result], device: torch.device) -> int | Non
     if not STATUS.exists():
         return None
     _give_back()
-    with _watched() as peaks:
+    with sampled(lambda: anonymous_bytes(os.getpid()), PERIOD) as levels:
         result = action()
-    return max(0, max(peaks) - peaks[0] - _size(result))
+    return max(0, max(levels) - levels[0] - _size(result))
 
 
 def _extra_on_gpu(action: Callable[[], Result], device: torch.device) -> int:
@@ -68,29 +73,6 @@ def _extra_on_gpu(action: Callable[[], Result], device: torch.device) -> int:
     result = action()
     torch.cuda.synchronize(device)
     return max(0, torch.cuda.max_memory_allocated(device) - before - _size(result))
-
-
-@contextmanager
-def _watched() -> Generator[list[int]]:
-    """Yields a list that fills with the process's anonymous memory: first the level before, last the one at the end."""
-    seen: list[int] = []
-    started, over = Event(), Event()
-
-    def look() -> None:
-        seen.append(_kilobytes(STATUS, "RssAnon"))
-        started.set()
-        while not over.wait(PERIOD):
-            seen.append(_kilobytes(STATUS, "RssAnon"))
-
-    thread = Thread(target=look)
-    thread.start()
-    started.wait()
-    try:
-        yield seen
-    finally:
-        over.set()
-        thread.join()
-        seen.append(_kilobytes(STATUS, "RssAnon"))
 
 
 def _give_back() -> None:

@@ -18,7 +18,7 @@ import pytest
 from matplotlib import image
 from typer.testing import CliRunner
 
-from ferret_bench.paper.reconstruction import plots
+from ferret_bench.reproduce.reconstruction import plots
 from ferret_cli.main import app
 from ferret_core.protocol.errors import FerretError
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ferret_bench.gpu import page, reruns, runner
+from ferret_bench.gpu.part import GSM8K, Setup
 from ferret_bench.gpu.parts import federation, frontier, tables
-from ferret_bench.gpu.setup import GSM8K, Setup
-from ferret_bench.paper.reruns.grid import Cell
-from ferret_bench.paper.reruns.record import Record
+from ferret_bench.reproduce.reruns.grid import Cell
+from ferret_bench.reproduce.reruns.records import Record
 from ferret_core import sample
 
 

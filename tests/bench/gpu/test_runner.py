@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from ferret_bench._base import Table
-from ferret_bench.gpu import page, runner, step
-from ferret_bench.gpu.part import Done, Found, Step
-from ferret_bench.gpu.setup import Setup
+from ferret_bench.gpu import page, runner
+from ferret_bench.gpu.part import Done, Found, Setup, Step
 
 
 class Part:
@@ -77,7 +76,7 @@ def test_a_part_whose_time_is_over_leaves_its_steps_to_the_next_run(
 @pytest.mark.slow
 def test_a_step_in_a_process_of_its_own_comes_back_through_a_file(tmp_path: Path) -> None:
     setup = Setup(miniature=True, data=None, scratch=tmp_path)
-    ended = step.apart("frontier", "base", setup, 300)
+    ended = runner.apart("frontier", "base", setup, 300)
     assert ended["found"]["tokens"] > 0
     assert (tmp_path / "pretrained-toy" / "config.json").exists()
 
@@ -86,12 +85,12 @@ def test_a_step_that_takes_too_long_or_whose_process_dies_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup = Setup(miniature=True, data=None, scratch=tmp_path)
-    assert "longer than the 0 s" in step.apart("frontier", "base", setup, 0.01)["error"]["detail"]
+    assert "longer than the 0 s" in runner.apart("frontier", "base", setup, 0.01)["error"]["detail"]
     killer = tmp_path / "python"
     killer.write_text(f"#!/bin/sh\nkill -{signal.SIGKILL} $$\n")
     killer.chmod(0o700)
-    monkeypatch.setattr(step.sys, "executable", str(killer))
-    assert "ended with -9" in step.apart("frontier", "base", setup, 60)["error"]["detail"]
+    monkeypatch.setattr(runner.sys, "executable", str(killer))
+    assert "ended with -9" in runner.apart("frontier", "base", setup, 60)["error"]["detail"]
 
 
 def test_without_documents_the_page_says_how_to_make_them(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from time import perf_counter
 from typing import Any, final
 
 from ferret_bench._base import Table
-from ferret_bench.gpu.part import Done, Found, Step
-from ferret_bench.gpu.setup import GSM8K, Setup
-from ferret_bench.paper.reruns.shapes import model_of
+from ferret_bench.gpu.part import GSM8K, Done, Found, Setup, Step
+from ferret_bench.reproduce.reruns.shapes import model_of
 from ferret_cli.output import say
 from ferret_cli.requirements_check import require_server
 from ferret_core.ledger.record import LedgerEntry

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import final
 
 from ferret_bench._base import Table
-from ferret_bench._size.pretrain import instructions, pretrain
-from ferret_bench.gpu.part import Done, Found, Step
+from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_bench.gpu.reruns import Asked, rerun, table
-from ferret_bench.gpu.setup import Setup
-from ferret_bench.paper.reruns.studies import study
+from ferret_bench.reproduce.pretrain import instructions, pretrain
+from ferret_bench.reproduce.reruns.studies import study
 from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import PluginChoice

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from ferret_bench._base import Table
-from ferret_bench.gpu.part import Done, Found, Step
-from ferret_bench.gpu.setup import Setup
+from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_cli.requirements_check import require_modules
 from ferret_core.models.digest import model_digest
 from ferret_core.projection.bases import basis, letters

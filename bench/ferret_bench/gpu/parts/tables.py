@@ -7,12 +7,11 @@ from functools import partial
 from typing import final
 
 from ferret_bench._base import Table
-from ferret_bench.gpu.part import Done, Found, Step
+from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_bench.gpu.reruns import Asked, rerun, table
-from ferret_bench.gpu.setup import Setup
-from ferret_bench.paper.reruns.quantity import PEAK_DEVICE, PEAK_MEMORY
-from ferret_bench.paper.reruns.shapes import model_of
-from ferret_bench.paper.reruns.studies import study
+from ferret_bench.reproduce.reruns.quantity import PEAK_DEVICE, PEAK_MEMORY
+from ferret_bench.reproduce.reruns.shapes import model_of
+from ferret_bench.reproduce.reruns.studies import study
 
 LEAN = ("algorithm.local.activation_checkpointing=true", "algorithm.local.optimizer_in_backward=true")
 HALF = "algorithm.local.precision=bfloat16"

@@ -1,1 +1,0 @@
-"""Inputs of ``ferret bench aggregation``: a model and updates of random numbers."""

@@ -1,1 +1,0 @@
-"""The parts of ``ferret_bench/training.py``."""

@@ -1,0 +1,44 @@
+"""Percentiles of measured values, and confidence intervals from a few seeds."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Returns median, 99th percentile by nearest rank, and maximum."""
+    ordered = sorted(values)
+    return {"p50": median(ordered), "p99": ordered[-(-99 * len(ordered) // 100) - 1], "max": ordered[-1]}
+
+
+STUDENT = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+)
+"""Student's t for 95 %, two-sided, by degrees of freedom from 1 on."""
+NORMAL = 1.960
+
+
+class Interval(NamedTuple):
+    """``mean`` ± ``half``: 95 of 100 such intervals contain the true mean."""
+
+    mean: float
+    half: float
+
+    @property
+    def decided(self) -> bool:
+        """True if zero is outside."""
+        return abs(self.mean) > self.half
+
+
+def interval(values: Sequence[float]) -> Interval | None:
+    """Returns Student's interval, or None with fewer than two values."""
+    if len(values) < 2:
+        return None
+    freedom = len(values) - 1
+    t = STUDENT[freedom - 1] if freedom <= len(STUDENT) else NORMAL
+    return Interval(statistics.fmean(values), t * statistics.stdev(values) / math.sqrt(len(values)))

@@ -1,0 +1,187 @@
+"""A study's panels as one picture: a quantity against the round, or against another, every row a series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from ferret_bench.reproduce.look import Style
+from ferret_bench.reproduce.reruns.grid import Column
+from ferret_bench.reproduce.reruns.quantity import Quantity
+from ferret_bench.reproduce.reruns.results import Results
+from ferret_bench.reproduce.reruns.settings import OURS, Row
+from ferret_bench.reproduce.reruns.studies import Panel, Study
+from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
+
+COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, GREY)
+MARKS = "osD^vPX*hp<>d"
+"""Marks. Their number and the colours' are coprime: no two of 91 series look the same."""
+DASHES = ("-", "--", ":")
+WIDTH, HEIGHT, TITLE, LEGEND_ROW = 6.4, 4.2, 0.8, 0.3
+"""Inches: a panel, the title above all, a row of the legend below."""
+DOTS_PER_INCH = 150
+BAND = 0.15
+
+
+class Drawing(NamedTuple):
+    """One panel of one column, not yet drawn."""
+
+    column: Column
+    panel: Panel
+
+
+class Point(NamedTuple):
+    """A mark with the standard deviations of its two values, 0 if unknown."""
+
+    x: float
+    y: float
+    x_std: float
+    y_std: float
+
+
+class Series(NamedTuple):
+    """Rows that share a colour: one row over the rounds, or all variants of one against another quantity."""
+
+    label: str
+    rows: list[Row]
+    style: Style
+
+
+def draw(study: Study, results: Results) -> Figure | None:
+    """All panels under one title with one legend, a line of panels per dataset and model; None if all are empty."""
+    found = _drawings(study, results)
+    if not found:
+        return None
+    series = [each for each in _series(results, found[0].panel) if _is_drawn(results, each, found)]
+    columns = list(dict.fromkeys(drawing.column for drawing in found))
+    lines = [[drawing for drawing in found if drawing.column == column] for column in columns]
+    across = max(map(len, lines))
+    height = HEIGHT * len(lines) + TITLE + LEGEND_ROW * -(-len(series) // (2 * across))
+    figure = Figure(figsize=(WIDTH * across, height), dpi=DOTS_PER_INCH)
+    figure.suptitle(study.title)
+    grid = figure.subplots(len(lines), across, squeeze=False)
+    for axes, drawings in zip(grid, lines, strict=True):
+        for place, drawing in zip(axes, drawings, strict=False):
+            _draw(place, results, drawing, series)
+        for empty in axes[len(drawings) :]:
+            empty.set_visible(False)
+    _legend(figure, series, columns=2 * across)
+    return figure
+
+
+def _drawings(study: Study, results: Results) -> list[Drawing]:
+    """Returns the panels with data, column by column, without those in which all rows share one x."""
+    found = [Drawing(column, panel) for column in results.grid.columns for panel in study.panels]
+    return [drawing for drawing in found if _tells(results, drawing)]
+
+
+def _tells(results: Results, drawing: Drawing) -> bool:
+    rows = [found for row in results.grid.rows if (found := _points(results, row, drawing))]
+    places = {point.x for points in rows for point in points}
+    return len(places) > 1 or len(rows) == 1
+
+
+def _is_drawn(results: Results, series: Series, drawings: Sequence[Drawing]) -> bool:
+    """Returns True if the series appears in a panel. A series with only failed runs does not."""
+    return any(_points(results, row, drawing) for row in series.rows for drawing in drawings)
+
+
+def _series(results: Results, panel: Panel) -> list[Series]:
+    rows = results.grid.rows
+    if panel.x is None or not panel.joined:
+        styles = [_style(number) if panel.x is None else _marked(number) for number in range(len(rows))]
+        return [Series(row.label, [row], style) for row, style in zip(rows, styles, strict=True)]
+    called = {row.family: row.called for row in rows}
+    families = [(label, [row for row in rows if row.family == family]) for family, label in called.items()]
+    return [Series(label, of, _of_family(number, of)) for number, (label, of) in enumerate(families)]
+
+
+def _of_family(number: int, rows: Sequence[Row]) -> Style:
+    """Returns the style: variants are joined, and our rows are highlighted among their rivals."""
+    style = _style(number)._replace(dash="-" if len(rows) > 1 else "")
+    return style._replace(colour=BLACK) if rows[0].group == OURS else style
+
+
+def _style(number: int) -> Style:
+    """Returns the style of the series with this number in every panel: dashes change when colours are used up."""
+    turn, place = divmod(number, len(COLOURS))
+    return Style(COLOURS[place], MARKS[number % len(MARKS)], DASHES[turn % len(DASHES)])
+
+
+def _marked(number: int) -> Style:
+    return _style(number)._replace(dash="")
+
+
+def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Series]) -> None:
+    panel = drawing.panel
+    for _, rows, style in series:
+        if points := [point for row in rows for point in _points(results, row, drawing)]:
+            (_marks if panel.x else _curve)(axes, sorted(points), style)
+    several = len({column.model for column in results.grid.columns}) > 1
+    axes.set_title(f"{panel.title}, {drawing.column.title}{f' · {drawing.column.model}' if several else ''}")
+    axes.set(xlabel=panel.x.label if panel.x else "round", ylabel=panel.y.label)
+    if panel.logarithmic:
+        _logarithmic(axes)
+    if panel.x is None:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    else:
+        axes.xaxis.set_major_formatter(_formatter(panel.x))
+
+
+def _logarithmic(axes: Axes) -> None:
+    """Labels at powers of ten; over less than two of them, at twice and five times each too."""
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _formatter(quantity: Quantity) -> FuncFormatter:
+    def show(value: float, place: int) -> str:
+        return quantity.show(value).replace(".0 ", " ")
+
+    return FuncFormatter(show)
+
+
+def _curve(axes: Axes, points: Sequence[Point], style: Style) -> None:
+    """A line with a band of one standard deviation to either side."""
+    x, y, _, std = (np.array(values) for values in zip(*points, strict=True))
+    axes.plot(x, y, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=5, markeredgecolor="none")
+    axes.fill_between(x, y - std, y + std, color=style.colour, alpha=BAND, linewidth=0)
+
+
+def _marks(axes: Axes, points: Sequence[Point], style: Style) -> None:
+    """Marks with bars of one standard deviation, joined by a thin line."""
+    x, y, x_std, y_std = (np.array(values) for values in zip(*points, strict=True))
+    axes.errorbar(
+        *(x, y, y_std, x_std),
+        color=style.colour,
+        linestyle=style.dash,
+        linewidth=1.2,
+        marker=style.mark,
+        markeredgecolor="none",
+        capsize=3,
+    )
+
+
+def _points(results: Results, row: Row, drawing: Drawing) -> list[Point]:
+    column, panel = drawing
+    if panel.x is None:
+        curve = results.curve(row, column, panel.y)
+        return [Point(done, value.mean, 0, value.std or 0) for done, value in curve]
+    x, y = results.value(row, column, panel.x), results.value(row, column, panel.y)
+    return [Point(x.mean, y.mean, x.std or 0, y.std or 0)] if x and y else []
+
+
+def _legend(figure: Figure, series: Sequence[Series], columns: int) -> None:
+    handles = [
+        Line2D([], [], color=style.colour, marker=style.mark, markeredgecolor="none", linestyle=style.dash, label=label)
+        for label, _, style in series
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
