@@ -330,7 +330,7 @@ def _stepped(step: str, rate: float) -> Variant:
     # 128 bytes do not hold a scale for every tensor. The algorithm's own guard would refuse the effect to be shown.
     local = {"optimizer": "normalized", "learning_rate": rate}
     algorithm = {"bytes_per_round": 128, "blocks": 8, "refuse_noisy_rounds": False, "local": local}
-    return Variant(f"{rate:g}, {step}", {"algorithm": algorithm, "server": {"step": step}})
+    return Variant(f"{rate:g}, {step}", {"algorithm": algorithm, "server": {"step_guard": step == "guard"}})
 
 
 # At 128 bytes a round noise is most of an update.

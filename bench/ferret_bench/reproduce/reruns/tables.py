@@ -164,7 +164,8 @@ def _candidate(run: Record) -> str:
     if "optimizer" not in local:
         return f"{rate}, ε = {local['epsilon']:g}"
     more = {**({"momentum": local["momentum"]} if local.get("momentum") else {}), **(local.get("options") or {})}
-    return ", ".join([f"{local['optimizer']} {rate}", *(f"{name} {value}" for name, value in more.items())])
+    options = (f"{name.removeprefix('normalize_')} {value}" for name, value in more.items())
+    return ", ".join([f"{local['optimizer']} {rate}", *options])
 
 
 def _cells(losses: Losses) -> list[str]:
