@@ -21,17 +21,15 @@ import pytest
 from ferret_api.sizing import Sizing
 from ferret_db.repositories import events
 from ferret_sdk.http import certificates
-from ferret_sdk.service.service import Service
-from tests.api.conftest import ADMIN, bearer
+from tests.api.conftest import ADMIN, ASSIGNMENT, bearer
+from tests.api.receiver import eventually
 
 pytestmark = [pytest.mark.timeout(60)]
 
 ROOT = Path(__file__).parents[2]
 NAME = "ferret.lab"
 HSTS = "max-age=31622400"
-ASK = "/api/v1/participant/assignment"
 SIGN_IN = "/api/v1/session"
-BLOB = "application/octet-stream"
 WRONG = {"token": "x" * 43}
 
 
@@ -52,10 +50,6 @@ class Front(NamedTuple):
         client = self.client()
         client.headers.update(bearer(ADMIN))
         return client
-
-    def audited(self, action: str) -> list[dict[str, Any]]:
-        entries = self.live.admin.get("/api/v1/audit").json()["items"]
-        return [entry for entry in entries if entry["action"] == action]
 
 
 @pytest.fixture
@@ -161,12 +155,6 @@ def test_who_knows_the_authority_sees_a_padlock_and_the_api_knows_that_it_is_htt
         httpx.get(front.url, verify=ssl.create_default_context())
 
 
-def test_the_sdk_works_with_the_authority_that_it_is_given(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FERRET_CA", str(front.authority))
-    experiment_id = front.live.site.submit()
-    assert [found.id for found in Service(front.url, ADMIN).experiments()] == [experiment_id]
-
-
 def test_an_event_arrives_while_its_stream_goes_on_and_a_reader_that_leaves_is_gone(front: Front) -> None:
     experiment_id = front.live.site.submit()
     with (
@@ -188,9 +176,9 @@ def test_a_held_question_is_answered_as_soon_as_there_is_work(front: Front) -> N
     token = site.enrol(experiment_id, "site-a")
     with front.client() as participant, ThreadPoolExecutor(1) as pool:
         participant.headers.update(bearer(token))
-        tag = participant.get(ASK).headers["etag"]
+        tag = participant.get(ASSIGNMENT).headers["etag"]
         hold = {"Prefer": "wait=20", "If-None-Match": tag}
-        answer = pool.submit(participant.get, ASK, headers=hold)
+        answer = pool.submit(participant.get, ASSIGNMENT, headers=hold)
         eventually(lambda: boards.held == 1)
         begin = time.monotonic()
         site.open_round(experiment_id, edge=["site-a"])
@@ -199,21 +187,14 @@ def test_a_held_question_is_answered_as_soon_as_there_is_work(front: Front) -> N
         assert lease["task"]["participant"] == "site-a"
 
 
-def test_an_upload_arrives_and_what_is_too_large_is_refused_by_the_api(
-    front: Front, make_blob: Callable[..., bytes]
-) -> None:
-    site = front.live.site
-    experiment_id = site.running(participants={"edge": 1, "simulated": 0})
-    token = site.enrol(experiment_id, "site-a")
-    site.open_round(experiment_id, edge=["site-a"])
+def test_an_upload_arrives_and_what_is_too_large_is_refused_by_the_api(front: Front) -> None:
+    member = front.live.site.member()
     with front.client() as participant:
-        participant.headers.update(bearer(token))
-        lease = participant.get(ASK).json()["assignment"]
-        path = f"/api/v1/participant/assignments/{lease['id']}/contribution"
-        headers = {"Content-Type": BLOB, "Ferret-Fence": str(lease["fence"]), "Ferret-Seconds": "2.5"}
-        refused = participant.put(path, content=bytes(4 << 20), headers=headers)
+        participant.headers["Authorization"] = member.client.headers["Authorization"]
+        through = member._replace(client=participant)
+        refused = through.upload(bytes(4 << 20))
         assert (refused.status_code, refused.json()["code"]) == (413, "request.too_large")
-        assert participant.put(path, content=make_blob(lease), headers=headers).status_code == 201
+        assert through.upload(member.blob()).status_code == 201
 
 
 def test_the_audit_log_has_the_clients_address_whatever_it_says_of_itself(front: Front) -> None:
@@ -223,7 +204,7 @@ def test_the_audit_log_has_the_clients_address_whatever_it_says_of_itself(front:
     around = httpx.HTTPTransport(local_address="127.0.0.3")
     with httpx.Client(base_url=front.live.url, transport=around) as beside_caddy:
         assert beside_caddy.post(SIGN_IN, json=WRONG, headers=forged).status_code == 401
-    addresses = [entry["detail"]["address"] for entry in front.audited("sign_in.failed")]
+    addresses = [entry["detail"]["address"] for entry in front.live.site.audit(action="sign_in.failed")]
     assert sorted(addresses) == ["127.0.0.2", "127.0.0.3"]
 
 
@@ -257,11 +238,3 @@ def test_a_certificate_comes_from_its_own_authority_or_in_somebodys_name(
     assert policy["subjects"] == [NAME]
     assert policy["issuers"][0]["module"] == issuer
     assert policy["issuers"][0].get("email", "internal") == tls
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    for _ in range(100):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never came true")

@@ -21,10 +21,11 @@ START_SECONDS = 60.0
 class ApiProcess:
     """``with ApiProcess(home) as api``: the API on the migrated database in ``home``, with the administrator's client.
 
-    ``settings`` are environment variables.
+    ``settings`` are environment variables, ``program`` is what Python runs.
     """
 
-    def __init__(self, home: Path, **settings: str) -> None:
+    def __init__(self, home: Path, *program: str, **settings: str) -> None:
+        self._program = program or ("-m", "ferret_api")
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("FERRET_")},
             "FERRET_HOME": str(home),
@@ -37,10 +38,9 @@ class ApiProcess:
     def __enter__(self) -> ApiProcess:
         with ExitStack() as stack:
             self._log = stack.enter_context(tempfile.TemporaryFile("w+"))
-            command = [sys.executable, "-m", "ferret_api"]
-            self._process = subprocess.Popen(command, env=self._environment, stderr=self._log)
-            stack.callback(self._process.wait)
-            stack.callback(self._process.kill)
+            self.process = subprocess.Popen([sys.executable, *self._program], env=self._environment, stderr=self._log)
+            stack.callback(self.process.wait)
+            stack.callback(self.process.kill)
             self.url = self._address()
             self.port = int(self.url.rpartition(":")[2])
             self.admin = stack.enter_context(httpx.Client(base_url=self.url, headers=bearer(ADMIN), timeout=60))
@@ -52,7 +52,7 @@ class ApiProcess:
 
     def _address(self) -> str:
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self._process.poll() is None:
+        while time.monotonic() < deadline and self.process.poll() is None:
             self._log.seek(0)
             if found := re.search(r"listens on (http://\S+)", self._log.read()):
                 return found[1]
@@ -63,5 +63,13 @@ class ApiProcess:
     @property
     def megabytes(self) -> float:
         """Of memory that the process has, the files that it has mapped included."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
+        return self._memory("VmRSS")
+
+    @property
+    def peak_megabytes(self) -> float:
+        """The most that it has had."""
+        return self._memory("VmHWM")
+
+    def _memory(self, kind: str) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(rf"{kind}:\s+(\d+) kB", status)[0]) / 1024

@@ -63,25 +63,16 @@ def test_an_answer_that_says_that_the_service_failed_is_marked(collector: Collec
     assert failed.attributes["error.type"] == str(failed.attributes["http.response.status_code"])
 
 
-def test_a_contribution_arrives_under_its_round(collector: Collector, site: Any, make_blob: Any) -> None:
-    experiment_id = site.running(participants={"simulated": 0, "edge": 1})
-    participant = site.client(site.enrol(experiment_id, "site-a"))
-    site.open_round(experiment_id, edge=["site-a"])
-    leased = participant.get("/api/v1/participant/assignment").json()["assignment"]
-    blob = make_blob(leased)
-    headers = {
-        "Content-Type": "application/octet-stream",
-        "Ferret-Fence": str(leased["fence"]),
-        "Ferret-Seconds": "1.5",
-    }
-    path = f"/api/v1/participant/assignments/{leased['id']}/contribution"
-    assert participant.put(path, content=b"junk", headers=headers).status_code == 422
-    assert participant.put(path, content=blob, headers=headers).status_code == 201
-    site.commit(experiment_id)
+def test_a_contribution_arrives_under_its_round(collector: Collector, site: Any) -> None:
+    member = site.member(simulated=())
+    blob = member.blob()
+    assert member.upload(b"junk").status_code == 422
+    assert member.upload(blob).status_code == 201
+    site.commit(member.experiment_id)
     tracing.stop()
     spoilt, taken = collector.named("receive")
     (root,) = collector.named("round")
-    of = RoundTrace(experiment_id, 1, 1)
+    of = RoundTrace(member.experiment_id, 1, 1)
     assert {span.trace for span in (spoilt, taken, root)} == {of.trace_id}
     assert taken.parent == spoilt.parent == root.id == of.root_id
     assert taken.links == [collector.named("PUT")[1].trace]
