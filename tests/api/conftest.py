@@ -25,6 +25,7 @@ from ferret_api.settings import ApiSettings
 from ferret_core.contribution import decode_stored
 from ferret_core.ledger.record import LEDGER_VERSION, LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Contribution, ContributionMeta
@@ -35,7 +36,7 @@ from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
-from ferret_db.repositories import contributions, participants
+from ferret_db.repositories import contributions, events, participants
 from ferret_db.tables import FIRST_PROJECT, Assignment
 from ferret_sdk.http.certificates import pinned
 from tests.api.identity_provider import Forger
@@ -112,12 +113,6 @@ def either_site(request: pytest.FixtureRequest, make_settings: Callable[..., Api
 
 
 @pytest.fixture
-def make_blob() -> Callable[..., bytes]:
-    """The contribution to a lease as the API tells of it."""
-    return lambda leased, **changes: contribution(RoundTask.model_validate(leased["task"]), **changes).encode()
-
-
-@pytest.fixture
 def serve() -> Iterator[Callable[[ApiSettings], Live]]:
     """Starts real servers, in threads, and stops them."""
     started: list[Live] = []
@@ -129,6 +124,12 @@ def serve() -> Iterator[Callable[[ApiSettings], Live]]:
     yield start
     for live in started:
         live.stop()
+
+
+@pytest.fixture
+def live(serve: Callable[[ApiSettings], Live], make_settings: Callable[..., ApiSettings]) -> Live:
+    """A real server that looks for news often."""
+    return serve(make_settings(stream_poll_seconds=0.05, poll_seconds=0.1))
 
 
 @pytest.fixture
@@ -292,6 +293,12 @@ class Site:
             round_ = rounds.open_round(s, experiment_id, number, tasks, 600, bytes_down_each=100)
             return [row.id for row in assignment_rows.of_round(s, round_.id)]
 
+    def append(self, experiment_id: str, count: int = 1, size: int = 3) -> None:
+        """Events of the experiment, each in a transaction of its own."""
+        for _ in range(count):
+            with self.database.begin() as s:
+                events.add(s, experiment_id, "contribution.accepted", round=1, data={"text": "x" * size})
+
     def assignment(self, assignment_id: str) -> Assignment:
         with self.database.read() as s:
             return assignment_rows.get(s, assignment_id)
@@ -315,6 +322,13 @@ class Site:
             sealed = decode_stored(blob, self.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest)
             accept(s, ContributionOffer(assignment_id, leased.fence, sealed, LocalCost(1.5)))
         return blob
+
+    def reject(self, assignment_id: str) -> None:
+        """A simulated client gives its work up."""
+        with self.database.begin() as s:
+            leased = assignments.lease(s, assignment_id, 60)
+            assert leased is not None
+            assignments.reject(s, assignment_id, leased.fence, FerretError("training.non_finite", "the loss is nan"))
 
     def commit(
         self,

@@ -53,12 +53,15 @@ class ApiProcess:
     def _address(self) -> str:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
-            self._log.seek(0)
-            if found := re.search(r"listens on (http://\S+)", self._log.read()):
+            if found := re.search(r"listens on (http://\S+)", self.said()):
                 return found[1]
             time.sleep(0.05)
+        raise AssertionError(self.said())
+
+    def said(self) -> str:
+        """Its log."""
         self._log.seek(0)
-        raise AssertionError(self._log.read())
+        return self._log.read()
 
     @property
     def megabytes(self) -> float:
