@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ import pytest
 from ferret_api.connections.listener import Listener
 from ferret_api.connections.pool import Connections
 from ferret_api.server import listen
+from tests.api.receiver import eventually
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -107,17 +105,14 @@ def test_a_connection_that_says_nothing_is_closed(quick: Any) -> None:
         assert peer.rest() == b""
 
 
-def test_a_head_that_drips_is_refused_and_closed(quick: Any) -> None:
+@pytest.mark.parametrize("second", [False, True], ids=["first", "second"])
+def test_a_head_that_drips_is_refused_and_closed(quick: Any, second: bool) -> None:
     with Peer(quick.port) as peer:
+        if second:
+            peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            peer.read_to(b'"ok"}')
         peer.send(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert code(peer.drip(b"a")) == "request.timeout"
-
-
-def test_a_second_request_must_arrive_as_quickly_as_the_first(quick: Any) -> None:
-    with Peer(quick.port) as peer:
-        peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        peer.read_to(b'"ok"}')
-        assert code(peer.drip(b"GET / HTTP/1.1 ")) == "request.timeout"
 
 
 def test_no_part_of_an_answer_waits_until_the_client_has_acknowledged_the_one_before(quick: Any) -> None:
@@ -183,7 +178,7 @@ def test_a_client_that_does_not_read_its_answers_is_closed(quick: Any) -> None:
             for _ in range(500):
                 peer.send(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n")
         quick.admin.close()
-        wait_until(lambda: quick.server.connections.open == 0)
+        eventually(lambda: quick.server.connections.open == 0)
 
 
 def test_idle_connections_give_way_to_new_ones(serve: Any, make_settings: Any) -> None:
@@ -199,13 +194,7 @@ def test_idle_connections_give_way_to_new_ones(serve: Any, make_settings: Any) -
 
 def test_one_address_gets_half_of_all(serve: Any, make_settings: Any) -> None:
     live = serve(make_settings(max_connections=8))
-    live.admin.close()
-    wait_until(lambda: live.server.connections.open == 0)
-    with ExitStack() as held:
-        peers = [held.enter_context(Peer(live.port)) for _ in range(4)]
-        for peer in peers:
-            peer.send(post(live, 1000))
-        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
+    with working(live, 4):
         assert refused(live.port)
         with socket.create_connection(("127.0.0.1", live.port), PATIENCE, ("127.0.0.2", 0)) as neighbour:
             neighbour.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -216,52 +205,29 @@ def test_connections_at_work_are_not_evicted_and_the_next_one_is_told_to_come_ag
     serve: Any, make_settings: Any
 ) -> None:
     live = serve(make_settings(max_connections=5, max_connections_per_address=5))
-    live.admin.close()
-    wait_until(lambda: live.server.connections.open == 0)
-    with ExitStack() as held:
-        peers = [held.enter_context(Peer(live.port)) for _ in range(5)]
-        for peer in peers:
-            peer.send(post(live, 3))
-        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
+    with working(live, 5) as peers:
         assert refused(live.port)
         peers[0].send(b'"x"')
         peers[0].read_to(b"spec.invalid")
-        assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+        assert answers(live.port)
+
+
+@contextmanager
+def working(live: Any, count: int) -> Iterator[list[Peer]]:
+    """The only connections of the server: all of them have sent half a request."""
+    live.admin.close()
+    eventually(lambda: live.server.connections.open == 0)
+    with ExitStack() as held:
+        peers = [held.enter_context(Peer(live.port)) for _ in range(count)]
+        for peer in peers:
+            peer.send(post(live, 3))
+        eventually(lambda: sum(not connection.idle for connection in live.server.connections._open) == count)
+        yield peers
 
 
 def refused(port: int) -> bool:
     with Peer(port) as peer:
         return code(peer.rest()) == "server.busy"
-
-
-@pytest.fixture
-def api(home: Path, tmp_path: Path) -> Iterator[Callable[[int, int], tuple[subprocess.Popen[bytes], int, Path]]]:
-    """``api(soft, hard)``: the API as a process of its own with these limits on open files, its port and its log."""
-    with ExitStack() as started:
-
-        def start(soft: int, hard: int) -> tuple[subprocess.Popen[bytes], int, Path]:
-            log = tmp_path / "api.log"
-            process = subprocess.Popen(
-                [sys.executable, "-m", "ferret_api", "--port", "0"],
-                env={**os.environ, "FERRET_HOME": str(home), "FERRET_BROKER_URL": "redis://127.0.0.1:1/0"},
-                stderr=started.enter_context(log.open("wb")),
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
-            )
-            started.callback(process.wait)
-            started.callback(process.kill)
-            wait_until(lambda: b"listens on" in log.read_bytes())
-            (port,) = re.findall(rb"listens on http://127.0.0.1:(\d+)", log.read_bytes())
-            wait_until(lambda: answers(int(port)))
-            return process, int(port), log
-
-        yield start
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.05)
 
 
 def answers(port: int) -> bool:
@@ -299,11 +265,5 @@ def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_on
 
 def test_a_trusted_proxy_may_have_all_connections(serve: Any, make_settings: Any) -> None:
     live = serve(make_settings(max_connections=8, trusted_proxies="127.0.0.1"))
-    live.admin.close()
-    wait_until(lambda: live.server.connections.open == 0)
-    with ExitStack() as held:
-        peers = [held.enter_context(Peer(live.port)) for _ in range(7)]
-        for peer in peers:
-            peer.send(post(live, 1000))
-        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
-        assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+    with working(live, 7):
+        assert answers(live.port)
