@@ -46,6 +46,8 @@ def test_a_pending_participant_can_only_ask_for_its_approval(either_site: Any) -
     assert (approved.status_code, approved.json()["state"]) == (200, "active")
     assert client.get(address).status_code == 200
     assert client.get(ASSIGNMENT).json()["waiting"]["awaited"] == "participants"
+    actions = [entry["action"] for entry in site.audit(order="newest", limit=2)]
+    assert actions == ["participant.approved", "participant.enrolled"]
 
 
 def test_a_refused_participant_is_told_why_and_leaves_its_place(either_site: Any) -> None:

@@ -150,3 +150,10 @@ def test_head_sends_no_byte_of_the_file(serve: Any, make_settings: Any) -> None:
     assert head.startswith(b"HTTP/1.1 200")
     assert f"content-length: {len(DATA)}".encode() in head.lower()
     assert body == b""
+
+
+def test_head_answers_problems_as_a_download_does(site: Any) -> None:
+    artifact = stored(site, "gone", DATA)
+    for path in (site.context.settings.home / "storage").rglob(artifact["digest"]):
+        path.unlink()
+    assert site.admin.head(artifact["href"]).status_code == 500

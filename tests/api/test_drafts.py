@@ -143,3 +143,8 @@ def test_of_several_projects_one_must_be_named(site: Any, document: dict[str, An
     assert planned(site, document)["problem"]["errors"][0]["field"] == "project"
     answer = site.admin.post(f"{BASE}:plan", params={"project": "hearts"}, json={"spec": document})
     assert answer.json()["problem"] is None
+
+
+def test_fewer_bytes_than_the_blocks_need_are_told_at_their_field(site: Any, document: dict[str, Any]) -> None:
+    told = planned(site, {**document, "algorithm": {"name": "ferret", "bytes_per_round": 9}})
+    assert told["unplanned"]["errors"][0]["field"] == "algorithm.bytes_per_round"

@@ -24,6 +24,9 @@ def test_a_group_tells_mean_and_deviation_and_leads_to_its_experiments(site: Any
     ids = measured(site, {1: 2.0, 2: 2.5, 3: 4.0})
     measured(site, {1: 7.0}, rounds=9)
     nine, three = site.admin.get(GROUPS).json()["items"]
+    page = site.admin.get(GROUPS, params={"limit": 1}).json()
+    assert page["items"] == [nine]
+    assert site.admin.get(GROUPS, params={"limit": 1, "cursor": page["next_cursor"]}).json()["items"] == [three]
     assert (nine["count"], three["count"], three["states"]) == (1, 3, {"queued": 3})
     assert three["metrics"]["eval_loss"]["last"] == {"mean": 8.5 / 3, "sd": stdev([2.0, 2.5, 4.0]), "count": 3}
     assert nine["metrics"]["eval_loss"]["best"] == {"mean": 7.0, "sd": None, "count": 1}

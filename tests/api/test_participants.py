@@ -193,3 +193,11 @@ def test_pages_of_participants_by_name(site: Any) -> None:
     second = site.admin.get(address, params={"limit": 2, "cursor": first["next_cursor"]}).json()
     assert [row["name"] for row in first["items"] + second["items"]] == ["a", "b", "c"]
     assert "token_hash" not in first["items"][0]
+
+
+def test_a_taken_name_is_named(site: Any) -> None:
+    experiment_id = site.submit(participants={"edge": 2})
+    site.enrol(experiment_id, "clinic-7")
+    code = site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={}).json()["code"]
+    taken = site.client().post("/api/v1/participants", json={"code": code, "display_name": "clinic-7"})
+    assert (taken.status_code, taken.json()["errors"][0]["field"]) == (422, "display_name")

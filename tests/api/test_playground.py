@@ -206,6 +206,12 @@ def test_a_seed_draws_the_same_answer_again(asked: Asked) -> None:
     assert drawn[0] == drawn[2] != drawn[1]
 
 
+def test_the_base_model_is_asked_alone(asked: Asked) -> None:
+    events = asked.events(round=0)
+    assert kinds(events) == ["loading", "done", "end"]
+    assert texts(events, "tuned") == ""
+
+
 def test_a_held_out_example_comes_with_its_references(asked: Asked) -> None:
     drawn = [asked.live.admin.post(f"{asked.url}/example", json={"seed": seed}, timeout=60).json() for seed in (1, 7)]
     assert drawn[0] == {"number": 1, "question": "Repeat.", "input": "test 1", "references": ["test 1"]}

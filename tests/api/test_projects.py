@@ -124,6 +124,10 @@ def test_what_administrators_do_to_projects_is_audited(site: Any, hearts: str, a
     assert (changed["description"], changed["models"]) == ("Hearts alone", None)
     (member,) = ada.client.get(f"{URL}/projects/{hearts}/members").json()["items"]
     assert member["name"] == ada.name
+    for _ in range(2):
+        site.admin.delete(f"{URL}/projects/{hearts}/members/{ada.id}").raise_for_status()
+    assert [entry["action"] for entry in site.audit(subject=ada.id)].count("member.removed") == 1
+    assert ada.client.get(f"{URL}/projects/{hearts}").json()["code"] == "project.not_found"
     site.admin.delete(f"{URL}/projects/{hearts}").raise_for_status()
     assert problem(site.admin.delete(f"{URL}/projects/{hearts}"))[:2] == (404, "project.not_found")
     assert problem(site.admin.put(f"{URL}/projects/default/members/usr_1"))[:2] == (404, "user.not_found")

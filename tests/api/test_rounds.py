@@ -81,3 +81,17 @@ def test_metrics_are_a_table_where_csv_is_asked_for(site: Any, experiment_id: st
     assert [float(row["train_loss"]) for row in rows] == [point["value"] for point in series["train_loss"]]
     assert [int(row["bytes_up_so_far"]) for row in rows] == [point["bytes_up"] for point in series["bytes_up"]]
     assert site.admin.get(address, headers={"Accept": "*/*"}).json()["series"]
+
+
+def test_every_attempt_at_a_round_shows_who_took_part_in_it(site: Any) -> None:
+    experiment_id = site.running(rounds=1, participants={"simulated": 2})
+    for assignment_id in site.open_round(experiment_id, simulated=["a", "b"]):
+        site.reject(assignment_id)
+    site.open_round(experiment_id, simulated=["a", "b"])
+    address = f"/api/v1/experiments/{experiment_id}"
+    items = site.admin.get(f"{address}/contributions", params={"round": 1}).json()["items"]
+    found = [(item["attempt"], item["participant"], item["state"]) for item in items]
+    assert found == [(1, "a", "rejected"), (1, "b", "rejected"), (2, "a", "pending"), (2, "b", "pending")]
+    rounds = site.admin.get(f"{address}/rounds").json()["items"]
+    assert [(item["attempt"], item["state"]) for item in rounds] == [(1, "abandoned"), (2, "open")]
+    assert site.admin.get(f"{address}/rounds/1").json()["attempt"] == 2

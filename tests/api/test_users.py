@@ -169,6 +169,14 @@ def test_a_token_is_shown_once_listed_and_revoked(either_site: Any) -> None:
     assert created["token"] not in site.admin.get(f"{URL}/audit").text
 
 
+def test_the_database_holds_no_token(site: Any) -> None:
+    person = a_user(site, Role.VIEWER)
+    with site.database.read() as s:
+        row = s.get(UserToken, person.token_id)
+    assert site.client(row.token_hash).get(f"{URL}/me").status_code == 401
+    assert user_tokens.PREFIX not in row.token_hash
+
+
 def test_others_tokens_are_nobodys_business(site: Any) -> None:
     one, other = a_user(site, Role.RESEARCHER), a_user(site, Role.RESEARCHER)
     assert one.client.delete(f"{URL}/tokens/{other.token_id}").status_code == 404
@@ -181,6 +189,8 @@ def test_a_token_makes_none_that_may_do_more(site: Any) -> None:
     only_write = person.with_token([Scope.WRITE])
     answer = only_write.post(f"{URL}/tokens", json={"name": "more", "scopes": ["read", "write"]})
     assert (answer.status_code, answer.json()["code"]) == (403, "auth.forbidden")
+    less = person.client.post(f"{URL}/tokens", json={"name": "keda", "scopes": ["metrics"]}).json()
+    assert (less["scopes"], site.client(less["token"]).get("/metrics").status_code) == (["metrics"], 200)
 
 
 def test_the_last_use_is_written_once_a_minute_at_most(site: Any) -> None:

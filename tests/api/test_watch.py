@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from ferret_api.events import access_check, permission
 from ferret_core.protocol.roles import Role
-from ferret_db.repositories import sessions
+from ferret_db.repositories import projects, sessions
 from ferret_db.tables import FIRST_PROJECT, BrowserSession, UserToken
 from tests.api.conftest import ADMIN
 from tests.api.people import PASSWORD, a_user
@@ -114,9 +114,16 @@ def problem(reader: Reader, experiment_id: str) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
+def remove_elsewhere(reader: Reader) -> None:
+    """As another process does."""
+    with reader.live.site.database.begin() as s:
+        projects.remove_member(s, HEARTS, reader.person.id)
+
+
 NOT_FOUND, INVALID, MISSING = (404, "experiment.not_found"), (401, "auth.invalid"), (401, "auth.missing")
 ENDS: dict[str, tuple[Callable[[Reader], None], bool, tuple[int, str]]] = {
     "removed": (Reader.leave, False, NOT_FOUND),
+    "removed by another process": (remove_elsewhere, False, NOT_FOUND),
     "revoked": (Reader.revoke, False, INVALID),
     "expired": (lambda reader: reader.expire(UserToken), False, INVALID),
     "disabled": (lambda reader: reader.change(enabled=False), False, INVALID),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event, update
+from sqlalchemy import Connection, Engine, event, select, update
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
@@ -241,3 +241,13 @@ def test_a_place_that_becomes_free_is_the_highest_prioritys(database: Database, 
     with database.begin() as s:
         end(s, ids[0])
     assert broker.messages == [(TaskName.COORDINATE, ids[-1], ids[-1])]
+
+
+def test_messages_of_a_cancelled_or_deleted_experiment_do_not_pile_up(database: Database, broker: Broker) -> None:
+    for _ in range(20):
+        (experiment_id,) = submit(database, 1)
+        with database.begin() as s:
+            lifecycle.cancel(s, experiment_id)
+            lifecycle.delete(s, experiment_id)
+    with database.read() as s:
+        assert s.scalars(select(OutboxMessage)).all() == []

@@ -58,6 +58,7 @@ def test_over_https_a_cookie_without_the_prefix_signs_nobody_in(site: Any) -> No
 
 def test_over_plain_http_the_cookie_has_no_prefix_and_works(site: Any) -> None:
     client = browser(site, "http://testserver")
+    assert "Set-Cookie" not in client.post(f"{URL}/session", json={"token": "guess"}).headers
     answer = client.post(f"{URL}/session", json={"token": site.context.admin.value})
     assert answer.headers["Set-Cookie"].startswith(f"ferret_{site.context.admin.fingerprint}=")
     assert {"HttpOnly", "SameSite=strict"} <= attributes(answer)

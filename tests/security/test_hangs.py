@@ -12,11 +12,22 @@ from pathlib import Path
 
 import pytest
 
+from ferret_bench._control.workload import Workload
+from ferret_cli.stack import broker as embedded
 from ferret_cli.stack import process_specs
 from ferret_cli.stack.child import Child
+from ferret_cli.stack.ports import free_port
+from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor
+from ferret_core.rounds.sampling import client_names
+from ferret_core.simulate import simulate
+from ferret_db import migrate
+from ferret_runtime.settings import ServiceSettings
+from ferret_sdk.service.service import Service
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="POSIX signals, /proc")]
+SILENT_SECONDS = 3.0
+LEASE_SECONDS = "8"
 PATIENCE_SECONDS = 240.0
 """Longer than anything takes that ends at all."""
 
@@ -91,6 +102,13 @@ def test_a_process_whose_main_thread_is_blocked_stops(start: Callable[[str], Pat
     assert not beats(start(line), 4)
 
 
+def stop(child: Child) -> int:
+    """SIGSTOP; its pid."""
+    assert child.pid is not None
+    os.killpg(child.pid, signal.SIGSTOP)
+    return child.pid
+
+
 def test_a_child_that_falls_silent_is_ended_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ferret_cli.stack.supervisor.GRACE_SECONDS", 0.5)  # the child is deaf at the end, too
     said: list[str] = []
@@ -131,3 +149,65 @@ def test_a_supervisor_that_was_away_blames_nobody(tmp_path: Path) -> None:
     assert said == []
     until(lambda: said, supervisor.supervise)
     supervisor.stop()
+
+
+@pytest.fixture
+def service(
+    tmp_path: Path, need: Callable[[bool, str], None], no_settings: None
+) -> Iterator[tuple[Supervisor, dict[str, Child], Service, list[str]]]:
+    """Every process of the service, supervised, with an API that answers."""
+    need(embedded.find_program() is not None, "a broker: apt-get install redis-server")
+    home, port, said = tmp_path / "home", free_port(), list[str]()
+    migrate.upgrade(ServiceSettings(home=home).database_url)
+    broker = embedded.prepare(home)
+    environment = {
+        "FERRET_HOME": str(home),
+        "FERRET_PORT": str(port),
+        "FERRET_ROOTS": str(tmp_path),
+        "FERRET_BROKER_URL": broker.url,
+        "FERRET_LEASE_SECONDS": LEASE_SECONDS,
+        "FERRET_RECONCILE_SECONDS": "0.5",
+        "FERRET_EXPECTED_PARTICIPANTS": "40",
+        "FERRET_THREADS": "1",
+    }
+    children = {
+        "broker": broker.child,
+        "api": process_specs.api(home, environment),
+        "train": process_specs.worker(home, "train", "train", environment),
+        "aggregate": process_specs.worker(home, "aggregate", "aggregate", environment),
+    }
+    supervisor = Supervisor(said.append, pause=0.1, silent=SILENT_SECONDS)
+    for child in children.values():
+        supervisor.start(child)
+    try:
+        wait_until_ready("127.0.0.1", port, supervisor.supervise)
+        token = (home / "admin.token").read_text().strip()
+        yield supervisor, children, Service(f"http://127.0.0.1:{port}", token), said
+    finally:
+        supervisor.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.redis
+@pytest.mark.timeout(900)
+def test_every_kind_of_process_that_hangs_is_replaced_and_the_model_is_the_same(
+    service: tuple[Supervisor, dict[str, Child], Service, list[str]], tmp_path: Path
+) -> None:
+    supervisor, children, client, said = service
+    workload = Workload(tmp_path / "workload", owners=3)
+    run = client.submit(workload.spec(3, real=1))
+    _, (data,) = workload.deal_out(1)
+    arguments = [client.url, "--data", str(data), "--name", client_names(workload.owners)[-1], "--yes"]
+    own = {"FERRET_CODE": client.enrolment(run.id).code, "FERRET_HOME": str(tmp_path / "edge"), "OMP_NUM_THREADS": "1"}
+    children["edge"] = process_specs.participant(tmp_path / "home", "edge", arguments, own)
+    supervisor.start(children["edge"])
+    beating = [tmp_path / "home" / process_specs.HEARTBEATS / name for name in ("train", "aggregate", "edge")]
+    until(lambda: all(beat.exists() for beat in beating), supervisor.supervise)
+    for _ in range(30):  # until the supervisor has had the first sign of life of each
+        supervisor.supervise()
+        time.sleep(0.1)
+    struck = {name: stop(child) for name, child in children.items()}
+    until(lambda: all(children[name].pid != pid for name, pid in struck.items()), supervisor.supervise)
+    assert {line.split()[0] for line in said if " hangs: " in line} == set(children)
+    until(lambda: run.refresh().state.finished, supervisor.supervise)
+    assert (run.state, run.experiment.digest) == ("completed", simulate(workload.spec(3)).digest)

@@ -17,7 +17,7 @@ from ferret_core.protocol.wire import encode
 from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant, Service
 from ferret_sdk.http import retry, transport
-from ferret_sdk.http.safe_paths import DISK_MARGIN
+from ferret_sdk.http.safe_paths import DISK_MARGIN, checkpoint_file
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import assignment_poll, receipts, round_loop
 from ferret_sdk.participant.egress_log import SentLog
@@ -481,3 +481,8 @@ def test_an_exported_checkpoint_stays_in_its_folder(server, tmp_path) -> None:
     with refused("server.unexpected", "not the name of a checkpoint"):
         Run(Transport(server.url), Service(server.url).experiment(EXPERIMENT).experiment).export(tmp_path / "out")
     assert not (tmp_path / "escaped.json").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "model-00001-of-00002.safetensors", "merges.txt", "tokenizer.model"])
+def test_the_files_of_checkpoints_have_names(tmp_path, name) -> None:
+    assert checkpoint_file(tmp_path, name) == tmp_path / name

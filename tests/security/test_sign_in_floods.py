@@ -73,6 +73,8 @@ def test_a_known_token_lets_no_guess_pass_the_limit(strict: Any, path: str, body
         answers.append(guesser.post(path, json=body).status_code)
     assert answers == [status] * 5 + [429] * 3
     assert guesser.get(INFO).status_code == 200, "the token itself stays good"
+    stranger = at(strict, "192.0.2.3")
+    assert [stranger.post(path, json=body).status_code for _ in range(8)] == answers
 
 
 def test_attempts_with_a_password_count_before_they_are_answered(strict: Any) -> None:

@@ -55,5 +55,10 @@ def test_readers_that_do_not_read_an_update_take_no_memory(home: Path, path: str
         most = max(most, api.megabytes)
         assert most < MOST_MEGABYTES
         before = api.megabytes
-        assert len(api.admin.get(path).content) == SIZE
+        whole = api.admin.get(path)
+        assert len(whole.content) == SIZE
+        part = api.admin.get(path, headers={"Range": f"bytes={SIZE - 10}-"})
+        assert (part.status_code, len(part.content)) == (206, 10)
+        again = api.admin.get(path, headers={"If-None-Match": whole.headers["ETag"]})
+        assert (again.status_code, again.content) == (304, b"")
         assert api.megabytes < before + SIZE / (1 << 20) / 2
