@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -21,11 +22,13 @@ START_SECONDS = 60.0
 class ApiProcess:
     """``with ApiProcess(home) as api``: the API on the migrated database in ``home``, with the administrator's client.
 
-    ``settings`` are environment variables, ``program`` is what Python runs.
+    ``settings`` are environment variables, ``program`` is what Python runs, ``files`` the soft and the hard limit on
+    open files.
     """
 
-    def __init__(self, home: Path, *program: str, **settings: str) -> None:
+    def __init__(self, home: Path, *program: str, files: tuple[int, int] | None = None, **settings: str) -> None:
         self._program = program or ("-m", "ferret_api")
+        self._files = files or resource.getrlimit(resource.RLIMIT_NOFILE)
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("FERRET_")},
             "FERRET_HOME": str(home),
@@ -38,7 +41,12 @@ class ApiProcess:
     def __enter__(self) -> ApiProcess:
         with ExitStack() as stack:
             self._log = stack.enter_context(tempfile.TemporaryFile("w+"))
-            self.process = subprocess.Popen([sys.executable, *self._program], env=self._environment, stderr=self._log)
+            self.process = subprocess.Popen(
+                [sys.executable, *self._program],
+                env=self._environment,
+                stderr=self._log,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, self._files),
+            )
             stack.callback(self.process.wait)
             stack.callback(self.process.kill)
             self.url = self._address()

@@ -19,6 +19,7 @@ from ferret_api.connections.listener import Listener
 from ferret_api.connections.pool import Connections
 from ferret_api.server import listen
 from tests.api.receiver import eventually
+from tests.security.api_process import ApiProcess
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -187,7 +188,7 @@ def test_idle_connections_give_way_to_new_ones(serve: Any, make_settings: Any) -
         for _ in range(40):
             held.enter_context(Peer(live.port))
         for _ in range(10):
-            assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+            assert answers(live)
         assert live.server.connections.open <= 8 + 1
     assert live.server.connections.closed["evicted"] >= 32
 
@@ -209,7 +210,7 @@ def test_connections_at_work_are_not_evicted_and_the_next_one_is_told_to_come_ag
         assert refused(live.port)
         peers[0].send(b'"x"')
         peers[0].read_to(b"spec.invalid")
-        assert answers(live.port)
+        assert answers(live)
 
 
 @contextmanager
@@ -230,40 +231,39 @@ def refused(port: int) -> bool:
         return code(peer.rest()) == "server.busy"
 
 
-def answers(port: int) -> bool:
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE).status_code == 200
-    except httpx.TransportError:
-        return False
+def answers(server: Any) -> bool:
+    return httpx.get(f"{server.url}/healthz", timeout=PATIENCE).status_code == 200
+
+
+def descriptors(api: ApiProcess) -> int:
+    return len(list(Path(f"/proc/{api.process.pid}/fd").iterdir()))
 
 
 @pytest.mark.slow
-def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(api: Any) -> None:
-    process, port, log = api(100, 300)
-    limits = Path(f"/proc/{process.pid}/limits").read_text()
-    assert re.search(r"Max open files\s+300\s+300", limits), "raised to the hard limit"
-    with ExitStack() as held:
+def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(home: Path) -> None:
+    with ApiProcess(home, files=(100, 300)) as api, ExitStack() as held:
+        limits = Path(f"/proc/{api.process.pid}/limits").read_text()
+        assert re.search(r"Max open files\s+300\s+300", limits), "raised to the hard limit"
         for _ in range(330):
-            held.enter_context(Peer(port))
-        assert all(answers(port) for _ in range(20))
-        assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 250
-    assert log.stat().st_size < 20_000
+            held.enter_context(Peer(api.port))
+        assert all(answers(api) for _ in range(20))
+        assert descriptors(api) < 250
+        assert len(api.said()) < 20_000
 
 
-def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_one(api: Any) -> None:
-    process, port, log = api(300, 300)
-    used = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
-    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used - 2, 300))
-    with ExitStack() as held:
+def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_one(home: Path) -> None:
+    with ApiProcess(home, files=(300, 300)) as api, ExitStack() as held:
+        assert answers(api)
+        resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE, (descriptors(api) - 2, 300))
         for _ in range(50):
-            held.enter_context(Peer(port))
+            held.enter_context(Peer(api.port))
         time.sleep(3)
-        assert log.stat().st_size < 50_000
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (300, 300))
-        assert answers(port)
+        assert len(api.said()) < 50_000
+        resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE, (300, 300))
+        assert answers(api)
 
 
 def test_a_trusted_proxy_may_have_all_connections(serve: Any, make_settings: Any) -> None:
     live = serve(make_settings(max_connections=8, trusted_proxies="127.0.0.1"))
     with working(live, 7):
-        assert answers(live.port)
+        assert answers(live)
