@@ -404,7 +404,7 @@ class Member(NamedTuple):
         """Its contribution, or with changes something like it."""
         return contribution(RoundTask.model_validate(self.lease["task"]), **changes).encode()
 
-    def upload(self, content: Any, **headers: str) -> httpx.Response:
+    def upload(self, content: Any, **headers: str) -> Any:
         return self.client.put(
             f"{self.address}/contribution", content=content, headers=upload_headers(self.lease) | headers
         )
