@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
@@ -25,6 +25,7 @@ from ferret_api.settings import ApiSettings
 from ferret_core.contribution import decode_stored
 from ferret_core.ledger.record import LEDGER_VERSION, LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.wire import Contribution, ContributionMeta
@@ -35,9 +36,11 @@ from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import assignments as assignment_rows
-from ferret_db.repositories import contributions, participants
+from ferret_db.repositories import contributions, events, participants
 from ferret_db.tables import FIRST_PROJECT, Assignment
 from ferret_sdk.http.certificates import pinned
+from tests.api.identity_provider import Forger
+from tests.api.identity_provider import settings as oidc_settings
 from tests.sized import made
 from tests.tiers import EITHER_DATABASE
 
@@ -51,16 +54,19 @@ TEST_HOST = "testserver, x"
 NO_BROKER = "redis://127.0.0.1:1/0"
 # Nothing is looked for beside what a test does.
 NO_ALERTS = 86_400.0
+ASSIGNMENT = "/api/v1/participant/assignment"
 
 
 @pytest.fixture
 def make_settings(tmp_path: Path, migrated: Path) -> Callable[..., ApiSettings]:
     """Settings of a service whose home folder has a migrated database."""
-    home = make_home(tmp_path, migrated)
-    return lambda **changes: made(
-        **{"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, "allowed_hosts": TEST_HOST}
-        | {"alert_seconds": NO_ALERTS, **changes}
-    )
+    return settings_of(make_home(tmp_path, migrated))
+
+
+@pytest.fixture(scope="module")
+def make_shared_settings(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Callable[..., ApiSettings]:
+    """Of a service for all tests of a module."""
+    return settings_of(make_home(tmp_path_factory.mktemp("shared"), migrated))
 
 
 @pytest.fixture(scope="session")
@@ -86,10 +92,9 @@ def site(settings: ApiSettings) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def shared_site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Site]:
+def shared_site(make_shared_settings: Callable[..., ApiSettings]) -> Iterator[Site]:
     """One service for all tests of a module that leave no trace for each other."""
-    home = make_home(tmp_path_factory.mktemp("shared"), migrated)
-    with open_site(ApiSettings(home=home, broker_url=NO_BROKER, admin_token=ADMIN, allowed_hosts=TEST_HOST)) as opened:
+    with open_site(make_shared_settings()) as opened:
         yield opened
 
 
@@ -108,12 +113,6 @@ def either_site(request: pytest.FixtureRequest, make_settings: Callable[..., Api
 
 
 @pytest.fixture
-def make_blob() -> Callable[..., bytes]:
-    """The contribution to a lease as the API tells of it."""
-    return lambda leased, **changes: contribution(RoundTask.model_validate(leased["task"]), **changes).encode()
-
-
-@pytest.fixture
 def serve() -> Iterator[Callable[[ApiSettings], Live]]:
     """Starts real servers, in threads, and stops them."""
     started: list[Live] = []
@@ -125,6 +124,32 @@ def serve() -> Iterator[Callable[[ApiSettings], Live]]:
     yield start
     for live in started:
         live.stop()
+
+
+@pytest.fixture
+def live(serve: Callable[[ApiSettings], Live], make_settings: Callable[..., ApiSettings]) -> Live:
+    """A real server that looks for news often."""
+    return serve(make_settings(stream_poll_seconds=0.05, poll_seconds=0.1))
+
+
+@pytest.fixture
+def forger() -> Iterator[Forger]:
+    """A provider of OpenID Connect that says what a test wants."""
+    forger = Forger()
+    yield forger
+    forger.stop()
+
+
+@pytest.fixture
+def forged(make_settings: Callable[..., ApiSettings], forger: Forger) -> Iterator[Site]:
+    """A service with that provider."""
+    with open_site(make_settings(**oidc_settings(forger.url))) as opened:
+        yield opened
+
+
+def settings_of(home: Path) -> Callable[..., ApiSettings]:
+    usual = {"home": home, "broker_url": NO_BROKER, "admin_token": ADMIN, "allowed_hosts": TEST_HOST}
+    return lambda **changes: made(**usual | {"alert_seconds": NO_ALERTS, **changes})
 
 
 def make_home(parent: Path, migrated: Path) -> Path:
@@ -188,11 +213,19 @@ class Site:
         """Somebody else's client; without a token, a stranger's."""
         return TestClient(self.app, headers=bearer(token) if token else {})
 
-    def browser(self) -> TestClient:
-        """A browser in which the administrator has signed in, with the dashboard's page open."""
-        client = TestClient(self.app, headers={"Origin": "http://testserver"})
-        client.post("/api/v1/session", json={"token": self.context.admin.value}).raise_for_status()
+    def page(self) -> TestClient:
+        """A browser with the dashboard's page open, in which nobody has signed in."""
+        return TestClient(self.app, headers={"Origin": "http://testserver"})
+
+    def browser(self, **credential: str) -> TestClient:
+        """One in which somebody has signed in, by default the administrator."""
+        client = self.page()
+        client.post("/api/v1/session", json=credential or {"token": self.context.admin.value}).raise_for_status()
         return client
+
+    def audit(self, **query: Any) -> list[dict[str, Any]]:
+        """The entries of the audit log, oldest first."""
+        return self.admin.get("/api/v1/audit", params={"order": "oldest", **query}).json()["items"]
 
     def show(self, experiment_id: str) -> dict[str, Any]:
         """The experiment as the administrator sees it."""
@@ -235,6 +268,15 @@ class Site:
             _, code = participants.create_enrolment(s, experiment_id, 60, approval=approval)
             return participants.enrol(s, code, name)[1]
 
+    def member(self, *, simulated: Sequence[str] = ("client-001",), **changes: Any) -> Member:
+        """A participant that holds the lease on its assignment in round 1, which half of the participants can close."""
+        participants = {"edge": 1, "simulated": len(simulated)}
+        experiment_id = self.running(**{"participants": participants, "round": {"quorum": 0.5}, **changes})
+        client = self.client(self.enrol(experiment_id))
+        *others, _ = self.open_round(experiment_id, edge=["site-a"], simulated=simulated)
+        lease = client.get(ASSIGNMENT).json()["assignment"]
+        return Member(self, client, experiment_id, lease, *others)
+
     def open_round(
         self, experiment_id: str, *, simulated: Sequence[str] = (), edge: Sequence[str] = (), number: int = 1
     ) -> list[str]:
@@ -250,6 +292,12 @@ class Site:
             ]
             round_ = rounds.open_round(s, experiment_id, number, tasks, 600, bytes_down_each=100)
             return [row.id for row in assignment_rows.of_round(s, round_.id)]
+
+    def append(self, experiment_id: str, count: int = 1, size: int = 3) -> None:
+        """Events of the experiment, each in a transaction of its own."""
+        for _ in range(count):
+            with self.database.begin() as s:
+                events.add(s, experiment_id, "contribution.accepted", round=1, data={"text": "x" * size})
 
     def assignment(self, assignment_id: str) -> Assignment:
         with self.database.read() as s:
@@ -274,6 +322,13 @@ class Site:
             sealed = decode_stored(blob, self.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest)
             accept(s, ContributionOffer(assignment_id, leased.fence, sealed, LocalCost(1.5)))
         return blob
+
+    def reject(self, assignment_id: str) -> None:
+        """A simulated client gives its work up."""
+        with self.database.begin() as s:
+            leased = assignments.lease(s, assignment_id, 60)
+            assert leased is not None
+            assignments.reject(s, assignment_id, leased.fence, FerretError("training.non_finite", "the loss is nan"))
 
     def commit(
         self,
@@ -327,19 +382,62 @@ class Site:
         return self.commit(experiment_id, number, **commit)
 
 
+class Member(NamedTuple):
+    """A participant that holds a lease, beside a simulated client's assignment ``other_id``."""
+
+    site: Site
+    client: TestClient
+    experiment_id: str
+    lease: dict[str, Any]
+    other_id: str = ""
+
+    @property
+    def assignment_id(self) -> str:
+        return self.lease["id"]
+
+    @property
+    def address(self) -> str:
+        """Where its assignment is."""
+        return f"/api/v1/participant/assignments/{self.assignment_id}"
+
+    def blob(self, **changes: Any) -> bytes:
+        """Its contribution, or with changes something like it."""
+        return contribution(RoundTask.model_validate(self.lease["task"]), **changes).encode()
+
+    def upload(self, content: Any, **headers: str) -> Any:
+        return self.client.put(
+            f"{self.address}/contribution", content=content, headers=upload_headers(self.lease) | headers
+        )
+
+    def shown(self) -> dict[str, Any]:
+        """Its contribution as the administrator sees it."""
+        items = self.site.admin.get(f"/api/v1/experiments/{self.experiment_id}/contributions").json()["items"]
+        return next(item for item in items if item["participant"] == "site-a")
+
+    def rejections(self) -> list[dict[str, Any]]:
+        return self.site.admin.get(f"/api/v1/experiments/{self.experiment_id}/rejections").json()["items"]
+
+
+def upload_headers(lease: Mapping[str, Any]) -> dict[str, str]:
+    """Of a contribution under the lease."""
+    said = {"Content-Type": "application/octet-stream", "Ferret-Seconds": "2.5"}
+    return said | {"Ferret-Fence": str(lease["fence"])}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A specification as people write it: what has no default."""
+    return {
+        "name": "toy",
+        "model": {"source": "/models/toy"},
+        "dataset": {"name": "jsonl", "train": "/data/train.jsonl"},
+        "participants": {"simulated": 2},
+        **changes,
+    }
+
+
 def spec(**changes: Any) -> ExperimentSpec:
     """A valid specification of a small experiment, its options as the catalog fills them in for FedAvg."""
-    return ExperimentSpec.model_validate(
-        {
-            "name": "toy",
-            "rounds": 3,
-            "model": {"source": "/models/toy"},
-            "dataset": {"name": "jsonl", "train": "/data/train.jsonl"},
-            "participants": {"simulated": 2},
-            "algorithm": {"name": "fedavg"},
-            **changes,
-        }
-    )
+    return ExperimentSpec.model_validate(document(**{"rounds": 3, "algorithm": {"name": "fedavg"}, **changes}))
 
 
 def model_digest(number: int) -> str:

@@ -47,10 +47,7 @@ class Person:
     def browser(self) -> TestClient:
         """A browser in which the user has signed in with name and password."""
         self.change(password=PASSWORD)
-        client = TestClient(self.site.app, headers={"Origin": "http://testserver"})
-        body = {"name": self.name, "password": PASSWORD}
-        client.post("/api/v1/session", json=body).raise_for_status()
-        return client
+        return self.site.browser(name=self.name, password=PASSWORD)
 
 
 def a_user(site: Any, role: Role, project: str | None = FIRST_PROJECT) -> Person:

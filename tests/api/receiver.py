@@ -27,13 +27,14 @@ class Got(NamedTuple):
 
 
 class Receiver:
-    """``answers`` are the statuses of the first requests, each in turn; then 204. A path ``/hang`` never gets one,
+    """``answers`` are the statuses of the next requests, each in turn; then 204. A path ``/hang`` never gets one,
     ``/slow`` gets one byte of it now and then, and ``/elsewhere`` leads to ``/``."""
 
     def __init__(self, answers: tuple[int, ...] = ()) -> None:
         self.got: list[Got] = []
+        self.answers = [*answers]
         self.closing = threading.Event()
-        left, receiver = list(answers), self
+        receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -49,7 +50,7 @@ class Receiver:
                     self.send_header("Location", "/")
                     self.end_headers()
                 else:
-                    self.send_response(left.pop(0) if left else 204)
+                    self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
                     self.end_headers()
 
             do_GET = do_POST

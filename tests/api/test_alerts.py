@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -22,15 +21,12 @@ from sqlalchemy import select, update
 from ferret_api.alerts import webhook
 from ferret_api.alerts.addresses import Allowed
 from ferret_api.alerts.dispatcher import BACK_OFF_SECONDS, STALL_LOOK_SECONDS, Dispatcher
-from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.roles import Role
 from ferret_core.rounds.early_stopping import BestRound, EarlyStop
 from ferret_db.engine import lifecycle, standstill
 from ferret_db.repositories import alerts
 from ferret_db.tables import AlertDelivery, Experiment
 from tests.api.conftest import Site, open_site
-from tests.api.people import a_user
 from tests.api.receiver import Receiver, eventually, is_signed
 
 URL = "/api/v1/projects/default/alerts"
@@ -40,14 +36,6 @@ NEVER = 3600.0
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     receiver = Receiver()
-    yield receiver
-    receiver.stop()
-
-
-@pytest.fixture
-def failing() -> Iterator[Receiver]:
-    """Answers 500 once, then well."""
-    receiver = Receiver((500,))
     yield receiver
     receiver.stop()
 
@@ -131,16 +119,17 @@ def test_each_end_has_its_event_and_only_those_asked_for_are_told(quiet: Site, r
     assert details == {"completed": None, "stopped": stop.detail, "failed": "no such model"}
 
 
-def test_a_refused_post_is_repeated_under_its_id(open_to_loopback: Site, failing: Receiver) -> None:
+def test_a_refused_post_is_repeated_under_its_id(open_to_loopback: Site, receiver: Receiver) -> None:
     site = open_to_loopback
-    add(site, failing.url)
+    receiver.answers.append(500)
+    add(site, receiver.url)
     cancelled(site)
     (delivery,) = eventually(lambda: [each for each in deliveries(site) if each["error"]])
     assert (delivery["state"], delivery["status"], delivery["error"]) == ("waiting", 500, "answered 500")
     hurry(site)
     eventually(lambda: deliveries(site)[0]["state"] == "delivered")
-    assert len({got.headers["webhook-id"] for got in failing.got}) == 1
-    assert len(failing.got) == 2
+    assert len({got.headers["webhook-id"] for got in receiver.got}) == 1
+    assert len(receiver.got) == 2
     assert deliveries(site)[0]["error"] is None
 
 
@@ -206,15 +195,6 @@ def test_who_is_killed_between_commit_and_delivery_leaves_it_to_the_next(quiet: 
     assert len(receiver.got) == 1
 
 
-def test_of_two_processes_one_sends(quiet: Site, receiver: Receiver) -> None:
-    add(quiet, receiver.url)
-    cancelled(quiet)
-    with quiet.database.begin() as s:
-        assert len(alerts.claim(s, 10, 60)) == 1
-    with quiet.database.begin() as s:
-        assert alerts.claim(s, 10, 60) == []
-
-
 def test_a_late_result_of_an_attempt_that_was_taken_over_does_not_count(quiet: Site, receiver: Receiver) -> None:
     add(quiet, receiver.url)
     cancelled(quiet)
@@ -272,13 +252,6 @@ def test_public_and_allowed_addresses_are_not() -> None:
     assert not allowed.holds(ip_address("10.2.0.1"))
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/", "http://[::1]/", "http://169.254.169.254/latest/"])
-def test_a_private_address_is_refused_at_once(site: Site, address: str) -> None:
-    answer = site.admin.post(URL, json={"kind": "webhook", "address": address})
-    assert answer.status_code == 422
-    assert "FERRET_ALERT_NETWORKS" in answer.json()["detail"]
-
-
 def test_a_name_is_looked_up_when_it_is_used(site: Site, receiver: Receiver) -> None:
     """Whatever it led to when it was added, and whatever else looks it up."""
     add(site, receiver.url.replace("127.0.0.1", "localhost"))
@@ -299,9 +272,13 @@ def test_nobody_learns_which_internal_names_exist(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["ftp://example.org", "https://", "https://a:b@example.org", "https://x:99999", "x"]
+    "address",
+    [
+        *("ftp://example.org", "https://", "https://a:b@example.org", "https://x:99999", "x"),
+        *("http://127.0.0.1:9/", "http://[::1]/", "http://169.254.169.254/latest/"),
+    ],
 )
-def test_what_is_no_webhook_is_refused(site: Site, address: str) -> None:
+def test_what_is_no_webhook_or_a_private_one_is_refused_at_once(site: Site, address: str) -> None:
     answer = site.admin.post(URL, json={"kind": "webhook", "address": address})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "address")
 
@@ -328,22 +305,8 @@ def test_a_test_message_and_an_end_to_it(quiet: Site, receiver: Receiver) -> Non
     turn(quiet)
     assert len(receiver.got) == 1
     assert quiet.admin.delete(f"{URL}/{alert['id']}").json()["code"] == "alert.not_found"
-    found = quiet.admin.get("/api/v1/audit", params={"subject": alert["id"], "order": "oldest"}).json()["items"]
-    assert [entry["action"] for entry in found] == ["alert.created", "alert.tested", "alert.tested", "alert.deleted"]
-
-
-def test_viewers_look_and_researchers_change(quiet: Site, receiver: Receiver) -> None:
-    alert = add(quiet, receiver.url)
-    viewer, researcher = a_user(quiet, Role.VIEWER).client, a_user(quiet, Role.RESEARCHER).client
-    outsider = a_user(quiet, Role.RESEARCHER, None).client
-    body = {"kind": "webhook", "address": receiver.url}
-    assert [each.get(URL).status_code for each in (viewer, researcher, outsider)] == [200, 200, 404]
-    assert [each.post(URL, json=body).status_code for each in (viewer, researcher, outsider)] == [403, 201, 404]
-    tests = [each.post(f"{URL}/{alert['id']}:test").status_code for each in (viewer, researcher, outsider)]
-    assert tests == [403, 202, 404]
-    switched = [each.patch(f"{URL}/{alert['id']}", json={"enabled": False}) for each in (viewer, researcher, outsider)]
-    assert [answer.status_code for answer in switched] == [403, 200, 404]
-    assert [each.delete(f"{URL}/{alert['id']}").status_code for each in (viewer, outsider)] == [403, 404]
+    actions = [entry["action"] for entry in quiet.audit(subject=alert["id"])]
+    assert actions == ["alert.created", "alert.tested", "alert.tested", "alert.deleted"]
 
 
 def test_one_experiment_alone_can_be_told_of(quiet: Site, receiver: Receiver) -> None:
@@ -369,31 +332,23 @@ def test_an_experiment_that_the_project_has_not_is_none_to_be_told_of(quiet: Sit
         assert (answer.status_code, answer.json()["code"]) == (404, "experiment.not_found")
 
 
-def test_one_that_is_off_is_told_nothing_and_keeps_its_key(open_to_loopback: Site, receiver: Receiver) -> None:
-    site = open_to_loopback
-    alert = add(site, receiver.url)
-    address = f"{URL}/{alert['id']}"
-    off = site.admin.patch(address, json={"enabled": False}).json()
-    assert (off["id"], off["enabled"]) == (alert["id"], False)
-    cancelled(site)
-    assert deliveries(site) == []
-    site.admin.post(f"{address}:test").raise_for_status()
-    (tried,) = eventually(lambda: receiver.got)
-    assert tried.message["type"] == "test"
-    assert is_signed(tried, alert["secret"])
-    assert site.admin.patch(address, json={"enabled": True}).json()["enabled"] is True
-    cancelled(site)
-    assert [got.message["type"] for got in eventually(lambda: receiver.got[1:])] == ["experiment.cancelled"]
-
-
-def test_what_waits_is_given_up_when_it_is_switched_off(quiet: Site, receiver: Receiver) -> None:
+def test_one_that_is_off_is_told_nothing_and_keeps_its_key(quiet: Site, receiver: Receiver) -> None:
     alert = add(quiet, receiver.url)
+    address = f"{URL}/{alert['id']}"
     cancelled(quiet)
-    quiet.admin.patch(f"{URL}/{alert['id']}", json={"enabled": False}).raise_for_status()
+    off = quiet.admin.patch(address, json={"enabled": False}).json()
+    assert (off["id"], off["enabled"]) == (alert["id"], False)
     (given_up,) = deliveries(quiet)
-    assert (given_up["state"], given_up["error"], given_up["due_at"]) == ("failed", "the alert was switched off", None)
-    with quiet.database.read() as s:
-        assert not alerts.due(s)
+    assert (given_up["state"], given_up["due_at"]) == ("failed", None)
+    cancelled(quiet)
+    assert len(deliveries(quiet)) == 1
+    quiet.admin.post(f"{address}:test").raise_for_status()
+    turn(quiet)
+    assert quiet.admin.patch(address, json={"enabled": True}).json()["enabled"] is True
+    cancelled(quiet)
+    turn(quiet)
+    assert [got.message["type"] for got in receiver.got] == ["test", "experiment.cancelled"]
+    assert all(is_signed(got, alert["secret"]) for got in receiver.got)
 
 
 def test_an_alert_of_another_project_is_not_found_in_ours(quiet: Site, receiver: Receiver) -> None:
@@ -450,25 +405,6 @@ def test_without_a_mail_server_no_mail_is_promised(site: Site) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "alert.no_mail")
 
 
-def test_later(quiet: Site) -> None:
-    """What is put off is not due."""
-    add(quiet, "http://127.0.0.1:1/")
-    cancelled(quiet)
-    with quiet.database.begin() as s:
-        later = quiet.database.now(s) + timedelta(seconds=60)
-        s.execute(update(AlertDelivery).values(due_at=later))
-    with quiet.database.read() as s:
-        assert not alerts.due(s)
-
-
-def test_the_settings_page_is_right_about_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "password").write_text("hush\n")
-    monkeypatch.setenv("FERRET_SMTP_PASSWORD_FILE", str(tmp_path / "password"))
-    settings = ApiSettings.read()
-    assert settings.smtp_password == "hush"
-    assert "hush" not in repr(settings)
-
-
 def test_the_receiver_of_the_documentation_tells_genuine_messages_from_others(quiet: Site, tmp_path: Path) -> None:
     document = (Path(__file__).parents[2] / "docs/operations.md").read_text()
     (program,) = re.findall(r"```python\n(import base64.*?)```", document, re.DOTALL)
@@ -498,6 +434,5 @@ def test_the_receiver_of_the_documentation_tells_genuine_messages_from_others(qu
 
 
 def listens(port: int) -> bool:
-    with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-        return True
-    return False
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

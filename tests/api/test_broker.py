@@ -18,6 +18,7 @@ from ferret_api.broker import Broker
 from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.repositories import gauges
+from tests.api.receiver import eventually
 from tests.refusals import refused
 
 
@@ -33,14 +34,13 @@ class Redis:
 
     def start(self) -> None:
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                self.client.ping()
-                return
-            except redis.ConnectionError:
-                assert time.monotonic() < deadline, "the broker did not start"
-                time.sleep(0.05)
+        eventually(self.answers, 20)
+
+    def answers(self) -> bool:
+        try:
+            return self.client.ping()
+        except redis.ConnectionError:
+            return False
 
     def stop(self) -> None:
         self.process.terminate()
@@ -106,13 +106,6 @@ def test_a_broker_that_does_not_answer_has_no_lengths() -> None:
 
 
 @pytest.mark.redis
-def test_a_refused_submission_sends_nothing(queue: Redis, serve: Any, make_settings: Any) -> None:
-    live = serve(make_settings(broker_url=queue.url))
-    assert live.admin.post("/api/v1/experiments", json={"name": "x"}).status_code == 422
-    assert queue.client.keys("*") == []
-
-
-@pytest.mark.redis
 def test_a_broker_that_comes_back_is_used_again(queue: Redis, serve: Any, make_settings: Any) -> None:
     live = serve(make_settings(broker_url=queue.url))
     live.site.submit()
@@ -123,9 +116,7 @@ def test_a_broker_that_comes_back_is_used_again(queue: Redis, serve: Any, make_s
     queue.client.flushdb()
     third = live.site.submit()
     assert messages(queue, "aggregate") == [("ferret.coordinate", [second]), ("ferret.coordinate", [third])]
-    deadline = time.monotonic() + 60
-    while live.admin.get("/readyz").status_code != 200:  # what was found may be a second old
-        assert time.monotonic() < deadline
+    eventually(lambda: live.admin.get("/readyz").status_code == 200)  # what was found may be a second old
     with live.site.database.read() as s:
         assert sum(gauges.read(s).unsent.values()) == 0
 

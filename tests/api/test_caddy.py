@@ -19,19 +19,16 @@ import httpx
 import pytest
 
 from ferret_api.sizing import Sizing
-from ferret_db.repositories import events
 from ferret_sdk.http import certificates
-from ferret_sdk.service.service import Service
-from tests.api.conftest import ADMIN, bearer
+from tests.api.conftest import ADMIN, ASSIGNMENT, bearer
+from tests.api.receiver import eventually
 
 pytestmark = [pytest.mark.timeout(60)]
 
 ROOT = Path(__file__).parents[2]
 NAME = "ferret.lab"
 HSTS = "max-age=31622400"
-ASK = "/api/v1/participant/assignment"
 SIGN_IN = "/api/v1/session"
-BLOB = "application/octet-stream"
 WRONG = {"token": "x" * 43}
 
 
@@ -53,10 +50,6 @@ class Front(NamedTuple):
         client.headers.update(bearer(ADMIN))
         return client
 
-    def audited(self, action: str) -> list[dict[str, Any]]:
-        entries = self.live.admin.get("/api/v1/audit").json()["items"]
-        return [entry for entry in entries if entry["action"] == action]
-
 
 @pytest.fixture
 def caddy(need: Callable[[bool, str], None]) -> str:
@@ -77,39 +70,26 @@ def resolved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def make_front(
-    caddy: str, resolved: None, serve: Any, make_settings: Any, tmp_path: Path
-) -> Iterator[Callable[..., Front]]:
-    started = list[subprocess.Popen[bytes]]()
-
-    def make(**settings: Any) -> Front:
-        port, plain_port, control_port = free_ports(3)
-        url = f"https://{NAME}:{port}"
-        live = serve(make_settings(public_url=url, trusted_proxies="127.0.0.1", stream_poll_seconds=0.05, **settings))
-        config = adapted(caddy, tmp_path, url, f"127.0.0.1:{live.port}")
-        # Only root may open port 80.
-        config["apps"]["http"]["http_port"] = plain_port
-        config["admin"] = {"listen": f"127.0.0.1:{control_port}"}
-        (tmp_path / "caddy.json").write_text(json.dumps(config))
-        command = [caddy, "run", "--config", "caddy.json"]
-        with (tmp_path / "caddy.log").open("wb") as log:
-            started.append(subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), stderr=log))
+def front(caddy: str, resolved: None, serve: Any, make_settings: Any, tmp_path: Path) -> Iterator[Front]:
+    port, plain_port, control_port = free_ports(3)
+    url = f"https://{NAME}:{port}"
+    live = serve(make_settings(public_url=url, trusted_proxies="127.0.0.1", stream_poll_seconds=0.05))
+    config = adapted(caddy, tmp_path, url, f"127.0.0.1:{live.port}")
+    # Only root may open port 80.
+    config["apps"]["http"]["http_port"] = plain_port
+    config["admin"] = {"listen": f"127.0.0.1:{control_port}"}
+    (tmp_path / "caddy.json").write_text(json.dumps(config))
+    command = [caddy, "run", "--config", "caddy.json"]
+    with (tmp_path / "caddy.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), stderr=log)
+    try:
         front = Front(url, plain_port, tmp_path / "caddy/pki/authorities/local/root.crt", live)
         wait_until_it_serves(front, control_port, tmp_path / "caddy.log")
-        return front
-
-    yield make
-    for process in started:
+        yield front
         process.terminate()
-        try:
-            assert process.wait(10) == 0
-        finally:
-            process.kill()
-
-
-@pytest.fixture
-def front(make_front: Callable[..., Front]) -> Front:
-    return make_front()
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
 
 
 def free_ports(count: int) -> list[int]:
@@ -161,12 +141,6 @@ def test_who_knows_the_authority_sees_a_padlock_and_the_api_knows_that_it_is_htt
         httpx.get(front.url, verify=ssl.create_default_context())
 
 
-def test_the_sdk_works_with_the_authority_that_it_is_given(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FERRET_CA", str(front.authority))
-    experiment_id = front.live.site.submit()
-    assert [found.id for found in Service(front.url, ADMIN).experiments()] == [experiment_id]
-
-
 def test_an_event_arrives_while_its_stream_goes_on_and_a_reader_that_leaves_is_gone(front: Front) -> None:
     experiment_id = front.live.site.submit()
     with (
@@ -175,8 +149,7 @@ def test_an_event_arrives_while_its_stream_goes_on_and_a_reader_that_leaves_is_g
     ):
         lines = stream.iter_lines()
         for _ in range(2):
-            with front.live.site.database.begin() as s:
-                events.add(s, experiment_id, "contribution.accepted", round=1, data={"size": 3})
+            front.live.site.append(experiment_id)
             assert next(line for line in lines if "contribution.accepted" in line)
         assert front.live.app.state.feeds.streams == 1
     eventually(lambda: front.live.app.state.feeds.streams == 0)
@@ -188,9 +161,9 @@ def test_a_held_question_is_answered_as_soon_as_there_is_work(front: Front) -> N
     token = site.enrol(experiment_id, "site-a")
     with front.client() as participant, ThreadPoolExecutor(1) as pool:
         participant.headers.update(bearer(token))
-        tag = participant.get(ASK).headers["etag"]
+        tag = participant.get(ASSIGNMENT).headers["etag"]
         hold = {"Prefer": "wait=20", "If-None-Match": tag}
-        answer = pool.submit(participant.get, ASK, headers=hold)
+        answer = pool.submit(participant.get, ASSIGNMENT, headers=hold)
         eventually(lambda: boards.held == 1)
         begin = time.monotonic()
         site.open_round(experiment_id, edge=["site-a"])
@@ -199,21 +172,14 @@ def test_a_held_question_is_answered_as_soon_as_there_is_work(front: Front) -> N
         assert lease["task"]["participant"] == "site-a"
 
 
-def test_an_upload_arrives_and_what_is_too_large_is_refused_by_the_api(
-    front: Front, make_blob: Callable[..., bytes]
-) -> None:
-    site = front.live.site
-    experiment_id = site.running(participants={"edge": 1, "simulated": 0})
-    token = site.enrol(experiment_id, "site-a")
-    site.open_round(experiment_id, edge=["site-a"])
+def test_an_upload_arrives_and_what_is_too_large_is_refused_by_the_api(front: Front) -> None:
+    member = front.live.site.member()
     with front.client() as participant:
-        participant.headers.update(bearer(token))
-        lease = participant.get(ASK).json()["assignment"]
-        path = f"/api/v1/participant/assignments/{lease['id']}/contribution"
-        headers = {"Content-Type": BLOB, "Ferret-Fence": str(lease["fence"]), "Ferret-Seconds": "2.5"}
-        refused = participant.put(path, content=bytes(4 << 20), headers=headers)
+        participant.headers["Authorization"] = member.client.headers["Authorization"]
+        through = member._replace(client=participant)
+        refused = through.upload(bytes(4 << 20))
         assert (refused.status_code, refused.json()["code"]) == (413, "request.too_large")
-        assert participant.put(path, content=make_blob(lease), headers=headers).status_code == 201
+        assert through.upload(member.blob()).status_code == 201
 
 
 def test_the_audit_log_has_the_clients_address_whatever_it_says_of_itself(front: Front) -> None:
@@ -223,19 +189,8 @@ def test_the_audit_log_has_the_clients_address_whatever_it_says_of_itself(front:
     around = httpx.HTTPTransport(local_address="127.0.0.3")
     with httpx.Client(base_url=front.live.url, transport=around) as beside_caddy:
         assert beside_caddy.post(SIGN_IN, json=WRONG, headers=forged).status_code == 401
-    addresses = [entry["detail"]["address"] for entry in front.audited("sign_in.failed")]
+    addresses = [entry["detail"]["address"] for entry in front.live.site.audit(action="sign_in.failed")]
     assert sorted(addresses) == ["127.0.0.2", "127.0.0.3"]
-
-
-def test_who_guesses_too_often_has_to_wait_and_nobody_else(make_front: Callable[..., Front]) -> None:
-    front = make_front(failures_per_minute=3)
-    with front.client("127.0.0.2") as guesser, front.client("127.0.0.3") as other:
-        answers = [
-            guesser.post(SIGN_IN, json=WRONG, headers={"X-Forwarded-For": f"203.0.113.{i}"}).status_code
-            for i in range(5)
-        ]
-        assert answers == [401] * 3 + [429] * 2
-        assert other.post(SIGN_IN, json=WRONG).status_code == 401
 
 
 def test_it_gives_up_an_idle_connection_before_the_api_does(caddy: str, tmp_path: Path) -> None:
@@ -257,11 +212,3 @@ def test_a_certificate_comes_from_its_own_authority_or_in_somebodys_name(
     assert policy["subjects"] == [NAME]
     assert policy["issuers"][0]["module"] == issuer
     assert policy["issuers"][0].get("email", "internal") == tls
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    for _ in range(100):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never came true")

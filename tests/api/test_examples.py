@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,9 +12,8 @@ from ferret_api.app import create_app
 from ferret_api.http.openapi_example import SPECIFICATION
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
-from tests.api.conftest import ADMIN, NO_BROKER, TEST_HOST, Site, make_home, open_site
+from tests.api.conftest import Site, open_site
 from tests.api.people import a_user
-from tests.sized import made
 
 DOCUMENT = create_app(ApiSettings()).openapi()
 ANSWERS = {
@@ -61,18 +59,10 @@ BODIES = [
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Site]:
+def site(make_shared_settings: Callable[..., ApiSettings]) -> Iterator[Site]:
     """A service that has a provider to sign in with, and does not mind how often somebody shows a wrong credential."""
-    settings = made(
-        home=make_home(tmp_path_factory.mktemp("examples"), migrated),
-        broker_url=NO_BROKER,
-        admin_token=ADMIN,
-        allowed_hosts=TEST_HOST,
-        failures_per_minute=10**6,
-        oidc_issuer="http://127.0.0.1:1",
-        oidc_client_id="ferret",
-    )
-    with open_site(settings) as opened:
+    provider = {"oidc_issuer": "http://127.0.0.1:1", "oidc_client_id": "ferret"}
+    with open_site(make_shared_settings(failures_per_minute=10**6, **provider)) as opened:
         yield opened
 
 
@@ -106,12 +96,6 @@ def asked(site: Site, body: Body) -> tuple[TestClient, str]:
     (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
     member.get("/api/v1/participant/assignment").raise_for_status()
     user_id = "admin" if body.id == "change_user" else a_user(site, Role.VIEWER).id
-    path = body.path.format(
-        experiment_id=experiment_id,
-        assignment_id=assignment_id,
-        name="site-a",
-        project="default",
-        user_id=user_id,
-        alert_id=an_alert(site),
-    )
+    about = {"experiment_id": experiment_id, "assignment_id": assignment_id, "user_id": user_id}
+    path = body.path.format(name="site-a", project="default", alert_id=an_alert(site), **about)
     return member if "/participant/" in path else site.admin, path

@@ -35,25 +35,14 @@ def took(site: Any, experiment_id: str, *seconds: float, after: int = 0) -> None
 
 
 def test_an_item_has_what_people_compare_and_not_the_rest(site: Any) -> None:
+    site.submit(name="plain")
     site.submit(name="ours", algorithm=FERRET, seed=7)
-    (item,) = items(site)
+    item, plain = items(site)
     compared = {"K": 64, "bytes_per_round": None, "learning_rate": 0.5, "seed": 7, "participants": 2, "tags": []}
     assert compared.items() <= item.items()
     assert {"spec", "shapes", "notes", "links"}.isdisjoint(item)
     assert item["estimated_seconds_left"] is None
-
-
-def test_an_item_is_small(site: Any) -> None:
-    experiment_id = site.running()
-    site.committed(experiment_id, metrics={"eval_loss": 1.0, "rouge_l": 2.0})
-    listed = len(site.admin.get(URL).content)
-    assert listed < len(site.admin.get(f"{URL}/{experiment_id}").content) / 2
-
-
-def test_options_that_the_algorithm_has_not_are_null(site: Any) -> None:
-    site.submit(algorithm={"name": "fedavg"})
-    (item,) = items(site)
-    assert (item["K"], item["bytes_per_round"]) == (None, None)
+    assert (plain["K"], plain["bytes_per_round"]) == (None, None), "options that the algorithm does not have"
 
 
 def test_a_failed_one_says_why_in_a_few_words(site: Any) -> None:
@@ -86,14 +75,27 @@ def test_those_that_end_first_come_first_and_those_without_an_estimate_last(site
     assert [item["id"] for item in items(site, sort="left", cursor=page["next_cursor"])] == [slow, new]
 
 
-def test_filters_and_orders_over_http(site: Any) -> None:
-    ids = {name: site.submit(name=name) for name in ("b", "a", "c")}
-    site.admin.patch(f"{URL}/{ids['a']}", json={"tags": ["Hearts"]}).raise_for_status()
-    assert [item["name"] for item in items(site, sort="name")] == ["a", "b", "c"]
-    assert [item["name"] for item in items(site, sort="-name")] == ["c", "b", "a"]
-    assert [item["id"] for item in items(site, tag="hearts")] == [ids["a"]]
-    assert items(site, created_before="2020-01-01T00:00:00Z") == []
-    assert len(items(site, created_after="2020-01-01T00:00:00Z")) == 3
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("sort=name", ["a", "b", "c"]),
+        ("sort=-name", ["c", "b", "a"]),
+        ("tag=hearts", ["a"]),
+        ("created_before=2020-01-01T00:00:00Z", []),
+        ("created_after=2020-01-01T00:00:00Z&sort=name", ["a", "b", "c"]),
+        ("state=queued&sort=name", ["a", "b"]),
+        ("state=queued&state=cancelled&sort=name", ["a", "b", "c"]),
+        ("algorithm=ferret", ["c"]),
+        ("dataset=gsm8k", ["b"]),
+        ("name=B", ["b"]),
+    ],
+)
+def test_filters_and_orders_over_http(site: Any, query: str, names: list[str]) -> None:
+    site.submit(name="b", dataset={"name": "gsm8k"})
+    tagged, over = site.submit(name="a"), site.submit(name="c", algorithm=FERRET)
+    site.admin.patch(f"{URL}/{tagged}", json={"tags": ["Hearts"]}).raise_for_status()
+    site.move(over, "cancel").raise_for_status()
+    assert [item["name"] for item in site.admin.get(f"{URL}?{query}").json()["items"]] == names
 
 
 def test_the_cursor_of_the_longest_name_comes_back(site: Any) -> None:
@@ -104,16 +106,15 @@ def test_the_cursor_of_the_longest_name_comes_back(site: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "field", "part"),
+    ("query", "field"),
     [
-        ({"sort": "rouge"}, "sort", "did you mean rouge_l?"),
-        ({"sort": "--name"}, "sort", "is no column"),
-        ({"created_after": "2026-01-01T00:00:00"}, "created_after", "timezone"),
-        ({"tag": " "}, "tag.0", "no letter"),
+        ({"sort": "rouge"}, "sort"),
+        ({"sort": "--name"}, "sort"),
+        ({"created_after": "2026-01-01T00:00:00"}, "created_after"),
+        ({"tag": " "}, "tag.0"),
+        ({"cursor": "3"}, "cursor"),
     ],
 )
-def test_what_is_wrong_is_named(site: Any, query: dict[str, str], field: str, part: str) -> None:
+def test_what_is_wrong_is_named(site: Any, query: dict[str, str], field: str) -> None:
     answer = site.admin.get(URL, params=query)
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["field"] == field
-    assert part in answer.json()["detail"]
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)

@@ -13,19 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
 import pytest
 import torch
 from sqlalchemy import select
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from ferret_api.settings import ApiSettings
-from ferret_cli.stack import broker
 from ferret_cli.stack.child import Child
 from ferret_core.datasets._chat_template import fitting
 from ferret_core.evaluation.streaming_generation import answer, question_ids
 from ferret_core.models.load import load
-from ferret_core.protocol.roles import Role, Scope
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.protocol.task_names import Queue
 from ferret_core.replica import checkpoint
@@ -35,9 +32,10 @@ from ferret_core.storage import FileKind
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import artifacts, workers
 from ferret_db.tables import Worker
-from tests.api.conftest import ADMIN, TEST_HOST, Live, make_home, spec
-from tests.api.people import a_user
-from tests.sized import made
+from tests.api.conftest import Live, spec
+from tests.api.receiver import eventually
+from tests.api.test_broker import Redis
+from tests.api.test_broker import server as server
 
 PATIENCE_SECONDS = 120.0
 Event = tuple[str, dict[str, Any]]
@@ -51,14 +49,14 @@ class Asked(NamedTuple):
     experiment_id: str
     database: Any
 
-    def events(self, client: httpx.Client | None = None, **ask: Any) -> list[Event]:
-        with self.stream(client, **ask) as events:
+    def events(self, **ask: Any) -> list[Event]:
+        with self.stream(**ask) as events:
             return list(events)
 
     @contextmanager
-    def stream(self, client: httpx.Client | None = None, **ask: Any) -> Iterator[Iterator[Event]]:
+    def stream(self, **ask: Any) -> Iterator[Iterator[Event]]:
         body = {"question": "Repeat the sentence.", "input": "Anna has a red kite.", **ask}
-        asking = (client or self.live.admin).stream("POST", self.url, json=body, timeout=PATIENCE_SECONDS)
+        asking = self.live.admin.stream("POST", self.url, json=body, timeout=PATIENCE_SECONDS)
         with asking as response:
             if response.status_code != 200:
                 response.read()
@@ -72,11 +70,8 @@ class Asked(NamedTuple):
 
     def ready(self) -> None:
         """Waits until the worker has said that it is there."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not self._spoke():
-            assert self.worker.exit_code is None, self.worker.last_lines()
-            assert time.monotonic() < deadline, self.worker.last_lines()
-            time.sleep(0.1)
+        eventually(lambda: self._spoke() or self.worker.exit_code is not None, PATIENCE_SECONDS)
+        assert self.worker.exit_code is None, self.worker.last_lines()
 
     def _spoke(self) -> bool:
         with self.database.read() as s:
@@ -151,27 +146,11 @@ def start_worker(home: Path, broker_url: str, name: str = "playground", **enviro
 
 
 @pytest.fixture(scope="module")
-def patient(
-    tmp_path_factory: pytest.TempPathFactory, migrated: Path, need: Callable[[bool, str], None]
-) -> Iterator[tuple[Live, str]]:
+def patient(make_shared_settings: Callable[..., ApiSettings], server: Redis) -> Iterator[tuple[Live, str]]:
     """A live service with a private broker."""
-    need(broker.find_program() is not None, "a broker: apt-get install redis-server")
-    home = make_home(tmp_path_factory.mktemp("playground"), migrated)
-    own = broker.prepare(home)
-    own.child.start()
-    live = Live(
-        made(
-            home=home,
-            broker_url=own.url,
-            admin_token=ADMIN,
-            allowed_hosts=TEST_HOST,
-            playground_per_minute=1000,
-            playground_tokens=2048,
-        )
-    )
-    yield live, own.url
+    live = Live(make_shared_settings(broker_url=server.url, playground_per_minute=1000, playground_tokens=2048))
+    yield live, server.url
     live.stop()
-    own.child.kill()
 
 
 @pytest.fixture(scope="module")
@@ -310,17 +289,6 @@ def test_a_worker_that_is_killed_midway_is_noticed_and_another_answers(
     assert kinds(long_winded.events(max_new_tokens=2, compare=False)) == ["loading", "done", "end"]
 
 
-@pytest.mark.slow
-def test_without_a_worker_nothing_waits(patient: tuple[Live, str], long_winded: Asked) -> None:
-    assert long_winded.worker.pid is not None
-    os.kill(long_winded.worker.pid, signal.SIGTERM)
-    assert long_winded.worker.wait(30)
-    found = long_winded.live.admin.post(long_winded.url, json={"question": "Repeat."})
-    assert (found.status_code, found.json()["code"]) == (503, "playground.unavailable")
-    assert "ferret worker playground" in found.json()["detail"]
-    long_winded.restart()
-
-
 def test_without_a_broker_nobody_waits(site: Any) -> None:
     experiment_id = site.running()
     with site.database.begin() as s:
@@ -334,10 +302,3 @@ def test_questions_are_limited_by_user(make_settings: Any, serve: Callable[[ApiS
     url = f"/api/v1/experiments/{live.site.running()}/playground/example"
     codes = [live.admin.post(url, json={}).json()["code"] for _ in range(3)]
     assert codes == ["playground.unavailable", "playground.unavailable", "request.too_many"]
-
-
-def test_who_may_read_the_model_may_ask_with_a_token_that_only_reads(asked: Asked) -> None:
-    viewer = a_user(asked.live.site, Role.VIEWER).with_token([Scope.READ])
-    with httpx.Client(base_url=asked.live.url, headers=dict(viewer.headers)) as client:
-        assert texts(asked.events(client, compare=False), "tuned")
-        assert client.post(f"{asked.url}/example", json={}).status_code == 403

@@ -19,8 +19,9 @@ from ferret_api.settings import ApiSettings
 from ferret_db.engine import lifecycle, revocation
 from ferret_db.repositories import participants
 from ferret_db.tables import Assignment, Participant
+from tests.api.conftest import ASSIGNMENT, bearer
+from tests.api.receiver import eventually
 
-ASK = "/api/v1/participant/assignment"
 QUICK: dict[str, Any] = {"stream_poll_seconds": 0.05, "poll_seconds": 0.1}
 
 
@@ -28,24 +29,19 @@ class Place:
     """A participant that asks a live server, by connections of its own."""
 
     def __init__(self, live: Any, token: str) -> None:
-        self._client = httpx.Client(base_url=live.url, headers={"Authorization": f"Bearer {token}"}, timeout=20)
+        self._client = httpx.Client(base_url=live.url, headers=bearer(token), timeout=20)
         self.tag = ""
 
     def ask(self, wait: int | None = None, tag: str | None = None) -> httpx.Response:
         headers = {} if wait is None else {"Prefer": f"wait={wait}"}
         if known := self.tag if tag is None else tag:
             headers["If-None-Match"] = known
-        answer = self._client.get(ASK, headers=headers)
+        answer = self._client.get(ASSIGNMENT, headers=headers)
         self.tag = answer.headers.get("etag", "")
         return answer
 
     def close(self) -> None:
         self._client.close()
-
-
-@pytest.fixture
-def live(serve: Callable[[ApiSettings], Any], make_settings: Callable[..., ApiSettings]) -> Any:
-    return serve(make_settings(**QUICK))
 
 
 @pytest.fixture
@@ -84,11 +80,8 @@ def place(live: Any, experiment: str, make_place: Callable[[Any, str], Place]) -
 def held_until(pool: ThreadPoolExecutor, live: Any, asking: Callable[[], httpx.Response]) -> Future[httpx.Response]:
     before = live.app.state.boards.held
     answer = pool.submit(asking)
-    deadline = time.monotonic() + 10
-    while live.app.state.boards.held == before:
-        assert not answer.done(), answer.result().text
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: answer.done() or live.app.state.boards.held > before)
+    assert not answer.done(), answer.result().text
     return answer
 
 
@@ -113,7 +106,7 @@ def test_nothing_changes_for_as_long_as_it_would_wait(live: Any, place: Place) -
     assert found.headers["retry-after"] == "0"
     assert found.headers["preference-applied"] == "wait=1"
     figures = live.admin.get("/metrics").text
-    line = next(line for line in figures.splitlines() if "ferret_http_seconds_sum" in line and ASK in line)
+    line = next(line for line in figures.splitlines() if "ferret_http_seconds_sum" in line and ASSIGNMENT in line)
     assert float(line.split()[-1]) < 0.9, "what was held on purpose is no latency"
 
 
@@ -124,6 +117,9 @@ def test_without_a_wait_it_is_answered_at_once(place: Place) -> None:
     assert found.status_code == 304
     assert found.headers["retry-after"] == "1"
     assert "preference-applied" not in found.headers
+    without_a_tag = place.ask(tag="")
+    assert without_a_tag.status_code == 200
+    assert 0.05 <= without_a_tag.json()["retry_after_seconds"] <= 0.15
 
 
 def test_unchanged_is_told_without_a_look_at_the_state_of_the_experiment(
@@ -147,26 +143,21 @@ def test_who_asks_is_recognised_from_memory(live: Any, place: Place, monkeypatch
     assert not looked
 
 
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["by this process", "by another process"])
 def test_who_is_removed_is_recognised_no_more(
-    live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
+    live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor, elsewhere: bool
 ) -> None:
     place.ask()
     tag = place.tag
     answer = held_until(pool, live, lambda: place.ask(wait=20))
-    live.admin.post(f"/api/v1/experiments/{experiment}/participants/site-a:revoke", json={}).raise_for_status()
+    if elsewhere:
+        with live.site.database.begin() as s:
+            revocation.revoke(s, "admin", experiment, "site-a")
+    else:
+        live.admin.post(f"/api/v1/experiments/{experiment}/participants/site-a:revoke", json={}).raise_for_status()
+    assert answer.result(10).json()["code"] == "participant.revoked"
     refused = place.ask(tag=tag)
     assert (refused.status_code, refused.json()["code"]) == (403, "participant.revoked")
-    assert answer.result(10).json()["code"] == "participant.revoked"
-
-
-def test_who_is_removed_by_another_process_is_recognised_no_more(
-    live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
-) -> None:
-    place.ask()
-    answer = held_until(pool, live, lambda: place.ask(wait=20))
-    with live.site.database.begin() as s:
-        revocation.revoke(s, "admin", experiment, "site-a")
-    assert answer.result(10).json()["code"] == "participant.revoked"
 
 
 def test_who_is_recognised_from_memory_is_given_no_work_without_a_look(
@@ -180,12 +171,6 @@ def test_who_is_recognised_from_memory_is_given_no_work_without_a_look(
         s.execute(update(Participant).values(token_hash="another"))
     assert place.ask(tag="").status_code == 401
     assert place.ask(wait=5, tag=tag).status_code == 401
-
-
-def test_an_old_client_is_answered_as_ever(place: Place) -> None:
-    found = place.ask(tag="")
-    assert found.status_code == 200
-    assert 0.05 <= found.json()["retry_after_seconds"] <= 0.15
 
 
 def test_few_hear_at_once_of_every_step_of_the_others(
@@ -209,18 +194,12 @@ def test_many_hear_of_the_others_when_their_time_is_over(
     assert answer.result(10).status_code == 200
 
 
-def test_who_has_contributed_is_held_until_the_next_round(
+def test_who_has_no_work_in_a_round_is_held_until_the_next(
     live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
 ) -> None:
-    live.site.open_round(experiment, edge=["site-a"], simulated=["client-001"])
-    leased = place.ask(tag="").json()["assignment"]
-    answer = httpx.post(
-        f"{live.url}/api/v1/participant/assignments/{leased['id']}/failure",
-        json={"fence": leased["fence"], "code": "dataset.invalid", "detail": "no examples"},
-        headers=place._client.headers,
-    )
-    assert answer.status_code == 204
+    live.site.open_round(experiment, simulated=["client-001"])
     assert place.ask(tag="").json()["waiting"]["awaited"] == "contributions"
+    assert place.ask().status_code == 304
     held = held_until(pool, live, lambda: place.ask(wait=20))
     with live.site.database.begin() as s:
         lifecycle.pause(s, experiment)
@@ -248,15 +227,19 @@ def test_the_end_is_told(live: Any, experiment: str, place: Place, pool: ThreadP
     assert place.ask(wait=20).status_code in {200, 304}, "nothing is held any more"
 
 
-def test_a_newer_question_takes_the_place_of_the_older(live: Any, place: Place, pool: ThreadPoolExecutor) -> None:
+def test_a_newer_question_takes_the_place_of_the_older_and_a_server_that_stops_answers_it(
+    live: Any, place: Place, pool: ThreadPoolExecutor
+) -> None:
     tag = place.tag
     older = held_until(pool, live, lambda: place.ask(20, tag))
     newer = pool.submit(lambda: place.ask(20, tag))
     found = older.result(10)
     assert found.status_code == 304
     assert found.headers["retry-after"] == "1", "two that run with one token do not chase each other"
+    begin = time.monotonic()
     live.server.should_exit = True
     assert newer.result(10).status_code == 304
+    assert time.monotonic() - begin < 4
 
 
 def test_no_more_are_held_than_allowed(
@@ -278,14 +261,6 @@ def test_no_more_are_held_than_allowed(
     assert refused.headers["retry-after"] == "1"
     assert "preference-applied" not in refused.headers
     assert answer.result(10).status_code == 304
-
-
-def test_a_server_that_stops_answers_them(live: Any, place: Place, pool: ThreadPoolExecutor) -> None:
-    answer = held_until(pool, live, lambda: place.ask(wait=20))
-    begin = time.monotonic()
-    live.server.should_exit = True
-    assert answer.result(10).status_code == 304
-    assert time.monotonic() - begin < 4
 
 
 def test_another_process_hears_of_the_change_too(
@@ -315,10 +290,7 @@ def test_a_board_nobody_asks_for_is_given_up(
     monkeypatch.setattr(long_poll_groups, "KEPT_SECONDS", 0.0)
     with live.site.database.begin() as s:
         lifecycle.pause(s, experiment)
-    deadline = time.monotonic() + 10
-    while len(feeds._feeds):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: not feeds._feeds)
 
 
 def test_they_are_woken_a_few_at_a_time(
@@ -341,8 +313,7 @@ def test_they_are_woken_a_few_at_a_time(
     threads = [threading.Thread(target=ask, args=[place]) for place in places]
     for thread in threads:
         thread.start()
-    while live.app.state.boards.held < 4:
-        time.sleep(0.01)
+    eventually(lambda: live.app.state.boards.held == 4)
     with live.site.database.begin() as s:
         lifecycle.pause(s, experiment)
     for thread in threads:
@@ -376,21 +347,10 @@ def test_a_preference_to_wait_is_read(header: str, seconds: int) -> None:
     assert wait_seconds(header) == seconds
 
 
-def test_a_round_of_others_leaves_the_participant_alone(live: Any, experiment: str, place: Place) -> None:
-    live.site.open_round(experiment, simulated=["client-001"])
-    assert place.ask(tag="").json()["waiting"]["awaited"] == "contributions"
-    assert place.ask().status_code == 304
-
-
-@pytest.fixture
-def noted_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(last_seen, "NOTE_SECONDS", 0.2)
-
-
 def test_one_that_waits_is_noted_as_there(
-    noted_often: None, live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor
+    live: Any, experiment: str, place: Place, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del noted_often
+    monkeypatch.setattr(last_seen, "NOTE_SECONDS", 0.2)
 
     def seen_at() -> datetime:
         (found,) = live.admin.get(f"/api/v1/experiments/{experiment}/participants").json()["items"]
@@ -398,10 +358,7 @@ def test_one_that_waits_is_noted_as_there(
 
     held_until(pool, live, lambda: place.ask(wait=2))
     live.site.expire_all(Participant, "seen_at", 600)
-    deadline = time.monotonic() + 10
-    while datetime.now(UTC) - seen_at() > timedelta(minutes=9):
-        assert time.monotonic() < deadline
-        place.ask(wait=0.1)
+    eventually(lambda: place.ask(wait=0.1) and datetime.now(UTC) - seen_at() < timedelta(minutes=9))
 
 
 def test_questions_of_one_that_waits_write_nothing(live: Any, place: Place) -> None:

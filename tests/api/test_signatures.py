@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,19 +9,20 @@ import pytest
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
 from ferret_db.repositories import contributions
+from tests.api.conftest import ASSIGNMENT, Member
 
 SECRET = new_key()
 
 
 @pytest.fixture
-def signer(either_site: Any) -> Any:
-    """A client that joined with a key, in an open round."""
+def signer(either_site: Any) -> Member:
+    """A participant that joined with a key."""
     experiment_id = either_site.running(participants={"edge": 1})
     code = either_site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments", json={}).json()["code"]
     asked = {"code": code, "display_name": "site-a", "public_key": public_key(SECRET)}
-    joined = either_site.client().post("/api/v1/participants", json=asked).json()
+    client = either_site.client(either_site.client().post("/api/v1/participants", json=asked).json()["token"])
     either_site.open_round(experiment_id, edge=["site-a"])
-    return either_site.client(joined["token"])
+    return Member(either_site, client, experiment_id, client.get(ASSIGNMENT).json()["assignment"])
 
 
 def signed(leased: dict[str, Any], blob: bytes, secret: str = SECRET, **changes: Any) -> str:
@@ -33,15 +33,8 @@ def signed(leased: dict[str, Any], blob: bytes, secret: str = SECRET, **changes:
     )
 
 
-def upload(client: Any, leased: dict[str, Any], blob: bytes, **headers: str) -> Any:
-    said = {"Content-Type": "application/octet-stream", "Ferret-Fence": str(leased["fence"]), "Ferret-Seconds": "1"}
-    path = f"/api/v1/participant/assignments/{leased['id']}/contribution"
-    return client.put(path, content=blob, headers={**said, **headers})
-
-
-def test_only_the_keys_holder_can_contribute(either_site: Any, signer: Any, make_blob: Callable[..., bytes]) -> None:
-    leased = signer.get("/api/v1/participant/assignment").json()["assignment"]
-    blob = make_blob(leased)
+def test_only_the_keys_holder_can_contribute(either_site: Any, signer: Member) -> None:
+    leased, blob = signer.lease, signer.blob()
     wrong = [
         {},
         {"Ferret-Signature": signed(leased, blob, new_key())},
@@ -50,19 +43,19 @@ def test_only_the_keys_holder_can_contribute(either_site: Any, signer: Any, make
         {"Ferret-Signature": signed(leased, blob, assignment="asg_ffffffffffffffff")},
     ]
     for headers in wrong:
-        refused = upload(signer, leased, blob, **headers)
+        refused = signer.upload(blob, **headers)
         assert (refused.status_code, refused.json()["code"]) == (422, "signature.invalid")
-    spelt = upload(signer, leased, blob, **{"Ferret-Signature": "not hexadecimal"})
+    spelt = signer.upload(blob, **{"Ferret-Signature": "not hexadecimal"})
     assert (spelt.status_code, spelt.json()["code"]) == (422, "request.invalid")
     assert not either_site.files()
 
     signature = signed(leased, blob)
-    assert upload(signer, leased, blob, **{"Ferret-Signature": signature}).status_code == 201
+    assert signer.upload(blob, **{"Ferret-Signature": signature}).status_code == 201
     with either_site.database.read() as s:
-        (row,) = contributions.of_experiment(s, leased["task"]["experiment"])
+        (row,) = contributions.of_experiment(s, signer.experiment_id)
     assert (row.public_key, row.signature) == (public_key(SECRET), signature)
-    address = f"/api/v1/experiments/{leased['task']['experiment']}"
-    (refusals,) = either_site.admin.get(f"{address}/rejections").json()["items"]
+    address = f"/api/v1/experiments/{signer.experiment_id}"
+    (refusals,) = signer.rejections()
     assert (refusals["code"], refusals["count"]) == ("signature.invalid", len(wrong))
     (shown,) = either_site.admin.get(f"{address}/participants").json()["items"]
     assert shown["public_key"] == public_key(SECRET)

@@ -6,7 +6,6 @@ from dataclasses import fields
 
 import pytest
 
-from ferret_api.settings import ApiSettings
 from ferret_api.sizing import OTHER_FILES, Sizing
 
 MANY_FILES = 1 << 20
@@ -14,20 +13,6 @@ MANY_FILES = 1 << 20
 
 def usual(participants: int = 400, connections: int = 4096, descriptors: int = MANY_FILES) -> Sizing:
     return Sizing.derived(participants, connections, descriptors)
-
-
-def test_a_service_that_nobody_has_told_anything_is_for_some_hundred_participants() -> None:
-    settings = ApiSettings()
-    assert usual(settings.expected_participants, settings.max_connections) == Sizing(
-        max_connections=4096,
-        max_connections_per_address=2048,
-        max_held=1024,
-        max_streams=2048,
-        max_streams_per_token=1024,
-        poll_seconds=2,
-        polls_per_second=200,
-        stranger_requests_per_minute=6000,
-    )
 
 
 def test_few_files_leave_room_for_other_things() -> None:
@@ -50,10 +35,6 @@ def test_very_many_participants_each_ask_within_five_minutes() -> None:
     assert usual(10_000).polls_per_second == 200
     found = usual(1_000_000)
     assert 1_000_000 / found.polls_per_second <= found.longest_poll_seconds / 1.5
-
-
-def test_all_participants_may_join_from_behind_one_address() -> None:
-    assert usual(10_000).stranger_requests_per_minute == 150_000
 
 
 def test_more_participants_take_away_from_nobody() -> None:

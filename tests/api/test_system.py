@@ -1,4 +1,4 @@
-"""What the service says of itself, how browsers sign in, and what Prometheus reads."""
+"""What the service says of itself, and what Prometheus reads."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
-from starlette.testclient import TestClient
 
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.roles import Role
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import migrate
 from ferret_db.engine import assignments, task_attempts
 from ferret_db.repositories import workers
 from ferret_db.tables import Assignment, Experiment, Worker
-from tests.api.people import a_user
 
 
 def test_info(site: Any) -> None:
@@ -30,36 +27,6 @@ def test_info(site: Any) -> None:
         "storage": "file",
         "formats": {"wire": 1, "projection": 1},
     }
-
-
-def test_signing_in_sets_a_cookie_that_scripts_and_other_sites_cannot_use(site: Any) -> None:
-    browser = TestClient(site.app, headers={"Origin": "http://testserver"})
-    answer = browser.post("/api/v1/session", json={"token": site.context.admin.value})
-    assert answer.status_code == 204
-    cookie = answer.headers["Set-Cookie"]
-    assert cookie.startswith(f"ferret_{site.context.admin.fingerprint}=")
-    assert "HttpOnly" in cookie
-    assert "samesite=strict" in cookie.lower()
-    assert site.context.admin.value not in cookie
-    assert browser.get("/api/v1/experiments").status_code == 200
-    assert browser.delete("/api/v1/session").status_code == 204
-    assert browser.get("/api/v1/experiments").status_code == 401
-
-
-def test_signing_in_over_https_keeps_the_cookie_to_https(site: Any) -> None:
-    secure = site.client().post("https://testserver/api/v1/session", json={"token": site.context.admin.value})
-    assert "Secure" in secure.headers["Set-Cookie"]
-
-
-def test_a_wrong_token_signs_nobody_in(site: Any) -> None:
-    answer = site.client().post("/api/v1/session", json={"token": "guess"})
-    assert (answer.status_code, answer.json()["code"]) == (401, "auth.invalid")
-    assert "Set-Cookie" not in answer.headers
-
-
-def test_health_needs_nothing(site: Any) -> None:
-    answer = site.client().get("/healthz")
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
 def test_readiness_names_the_part_that_is_missing(site: Any) -> None:
@@ -104,12 +71,6 @@ def test_an_administrator_sees_the_whole_service_at_a_glance(either_site: Any) -
     trains = {queue["queue"]: queue for queue in found["queues"]}["train"]
     assert trains["workers"] >= 1
     assert trains["messages"] is None
-
-
-def test_only_administrators_see_hosts(site: Any) -> None:
-    for role in (Role.VIEWER, Role.RESEARCHER):
-        answer = a_user(site, role).client.get("/api/v1/system")
-        assert (answer.status_code, answer.json()["code"]) == (403, "auth.forbidden")
 
 
 def samples(text: str) -> dict[tuple[Any, ...], float]:
@@ -187,14 +148,6 @@ def test_prometheus_reads_how_much_of_everything_there_is(either_site: Any) -> N
     assert site.admin.post(f"/api/v1/experiments/{second}:pause").status_code == 200
     paused = samples(site.admin.get("/metrics").text)
     assert paused["ferret_queue_depth", *train] == found["ferret_queue_depth", *train] - 1, "it waits for nobody"
-
-
-def test_a_token_that_only_reads_is_enough_for_prometheus(site: Any) -> None:
-    """KEDA has such a token, of the installation's administrator: docs/kubernetes.md."""
-    admin = site.admin.get("/api/v1/me").json()["id"]
-    made = site.admin.post(f"/api/v1/users/{admin}/tokens", json={"name": "keda", "scopes": ["read"]}).json()
-    scraper = TestClient(site.app, headers={"Authorization": f"Bearer {made['token']}"})
-    assert ("ferret_queue_depth", ("queue", "train"), ("task", "ferret.train")) in samples(scraper.get("/metrics").text)
 
 
 def test_every_figure_for_prometheus_is_documented(site: Any) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import event
 
 from ferret_api.events import access_check, permission
 from ferret_core.protocol.roles import Role
-from ferret_db.repositories import events, sessions
+from ferret_db.repositories import projects, sessions
 from ferret_db.tables import FIRST_PROJECT, BrowserSession, UserToken
-from tests.api.conftest import ADMIN, bearer
+from tests.api.conftest import ADMIN
 from tests.api.people import PASSWORD, a_user
 
 pytestmark = pytest.mark.timeout(60)
@@ -31,76 +29,53 @@ QUEUED, ACCEPTED = "event: experiment.queued", "event: contribution.accepted"
 
 
 class Reader:
-    """A user with a token, who may also sign in in a browser."""
+    """A user of the live server, by token or in a browser."""
 
-    def __init__(self, live: Any, role: Role = Role.VIEWER) -> None:
-        self.live = live
-        body = {"name": f"reader-{secrets.token_hex(4)}", "role": role.value, "password": PASSWORD}
-        self.name = body["name"]
-        self.id = live.admin.post(f"{URL}/users", json=body).raise_for_status().json()["id"]
-        live.admin.put(f"{URL}/projects/{HEARTS}/members/{self.id}").raise_for_status()
-        token = live.admin.post(f"{URL}/users/{self.id}/tokens", json={"name": "reads"}).raise_for_status().json()
-        self.token_id = token["id"]
-        self.clients = [httpx.Client(base_url=live.url, headers=bearer(token["token"]), timeout=20)]
-
-    @property
-    def client(self) -> httpx.Client:
-        """The last one: of the token, or the browser once there is one."""
-        return self.clients[-1]
-
-    def sign_in(self) -> None:
-        self.clients.append(httpx.Client(base_url=self.live.url, headers={"Origin": self.live.url}, timeout=20))
-        body = {"name": self.name, "password": PASSWORD}
-        self.client.post(f"{URL}/session", json=body).raise_for_status()
+    def __init__(self, live: Any, role: Role, *, browser: bool) -> None:
+        self.live, self.person = live, a_user(live.site, role, HEARTS)
+        headers = dict(self.person.client.headers)
+        if browser:
+            cookies = self.person.browser().cookies
+            headers = {"Origin": live.url, "Cookie": "; ".join(f"{name}={cookies[name]}" for name in cookies)}
+        self.client = httpx.Client(base_url=live.url, headers=headers, timeout=20)
 
     def stream(self, experiment_id: str, after: int = 0) -> Any:
         return self.client.stream("GET", f"{URL}/experiments/{experiment_id}/events/stream", params={"after": after})
 
     def change(self, **values: Any) -> None:
-        self.live.admin.patch(f"{URL}/users/{self.id}", json=values).raise_for_status()
+        self.person.change(**values)
 
     def leave(self) -> None:
-        self.live.admin.delete(f"{URL}/projects/{HEARTS}/members/{self.id}").raise_for_status()
+        self.live.admin.delete(f"{URL}/projects/{HEARTS}/members/{self.person.id}").raise_for_status()
 
     def revoke(self) -> None:
-        self.live.admin.delete(f"{URL}/users/{self.id}/tokens/{self.token_id}").raise_for_status()
+        self.person.revoke()
 
     def sign_out(self) -> None:
         self.client.delete(f"{URL}/session").raise_for_status()
 
     def expire(self, table: Any) -> None:
         """The time of its tokens or sessions is over."""
-        with self.live.site.database.begin() as s:
-            past = self.live.site.database.now(s) - timedelta(seconds=1)
-            s.execute(update(table).where(table.user_id == self.id).values(expires_at=past))
+        self.live.site.expire_all(table, "expires_at", 1, table.user_id == self.person.id)
 
 
 @pytest.fixture
-def live(serve: Any, make_settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(access_check, "CHECK_SECONDS", CHECK_SECONDS)
-    served = serve(make_settings(stream_poll_seconds=0.05))
-    served.admin.post(f"{URL}/projects", json={"name": HEARTS}).raise_for_status()
-    return served
-
-
-@pytest.fixture
-def experiment_id(live: Any) -> str:
-    return live.site.submit(project=HEARTS)
-
-
-@pytest.fixture
-def make_reader(live: Any) -> Iterator[Callable[..., Reader]]:
+def make_reader(live: Any, experiment_id: str) -> Iterator[Callable[..., Reader]]:
     with ExitStack() as opened:
 
         def make(role: Role = Role.VIEWER, *, browser: bool = False) -> Reader:
-            reader = Reader(live, role)
-            if browser:
-                reader.sign_in()
-            for client in reader.clients:
-                opened.callback(client.close)
+            reader = Reader(live, role, browser=browser)
+            opened.callback(reader.client.close)
             return reader
 
         yield make
+
+
+@pytest.fixture
+def experiment_id(live: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(access_check, "CHECK_SECONDS", CHECK_SECONDS)
+    live.admin.post(f"{URL}/projects", json={"name": HEARTS}).raise_for_status()
+    return live.site.submit(project=HEARTS)
 
 
 def lines(response: httpx.Response) -> Iterator[str]:
@@ -116,7 +91,7 @@ def ends_after(change: Callable[[], None], reader: Reader, experiment_id: str) -
         told = lines(response)
         assert next(told) == QUEUED
         rest = _ended_after(change, reader, experiment_id)
-        append(reader.live, experiment_id)
+        reader.live.site.append(experiment_id)
         assert ACCEPTED in told
     return rest
 
@@ -134,49 +109,36 @@ def _ended_after(change: Callable[[], None], reader: Reader, experiment_id: str)
     return rest
 
 
-def append(live: Any, experiment_id: str) -> None:
-    with live.site.database.begin() as s:
-        events.add(s, experiment_id, "contribution.accepted", round=1, data={"size": 3})
-
-
 def problem(reader: Reader, experiment_id: str) -> tuple[int, str]:
     answer = reader.client.get(f"{URL}/experiments/{experiment_id}/events/stream", headers={"Last-Event-ID": "1"})
     return answer.status_code, answer.json()["code"]
 
 
-@pytest.mark.parametrize(
-    ("change", "refusal"),
-    [
-        (Reader.leave, (404, "experiment.not_found")),
-        (Reader.revoke, (401, "auth.invalid")),
-        (lambda reader: reader.expire(UserToken), (401, "auth.invalid")),
-        (lambda reader: reader.change(enabled=False), (401, "auth.invalid")),
-    ],
-    ids=["removed", "revoked", "expired", "disabled"],
-)
-def test_the_stream_of_a_token_ends(
-    make_reader: Any, experiment_id: str, change: Callable[[Reader], None], refusal: tuple[int, str]
-) -> None:
-    reader = make_reader()
-    assert ends_after(lambda: change(reader), reader, experiment_id) == []
-    assert problem(reader, experiment_id) == refusal
+def remove_elsewhere(reader: Reader) -> None:
+    """As another process does."""
+    with reader.live.site.database.begin() as s:
+        projects.remove_member(s, HEARTS, reader.person.id)
 
 
-@pytest.mark.parametrize(
-    ("change", "refusal"),
-    [
-        (Reader.leave, (404, "experiment.not_found")),
-        (Reader.sign_out, (401, "auth.missing")),
-        (lambda reader: reader.expire(BrowserSession), (401, "auth.missing")),
-        (lambda reader: reader.change(enabled=False), (401, "auth.missing")),
-        (lambda reader: reader.change(password=f"another {PASSWORD}"), (401, "auth.missing")),
-    ],
-    ids=["removed", "signed out", "expired", "disabled", "another password"],
-)
-def test_the_stream_of_a_browser_ends(
-    make_reader: Any, experiment_id: str, change: Callable[[Reader], None], refusal: tuple[int, str]
-) -> None:
-    reader = make_reader(browser=True)
+NOT_FOUND, INVALID, MISSING = (404, "experiment.not_found"), (401, "auth.invalid"), (401, "auth.missing")
+ENDS: dict[str, tuple[Callable[[Reader], None], bool, tuple[int, str]]] = {
+    "removed": (Reader.leave, False, NOT_FOUND),
+    "removed by another process": (remove_elsewhere, False, NOT_FOUND),
+    "revoked": (Reader.revoke, False, INVALID),
+    "expired": (lambda reader: reader.expire(UserToken), False, INVALID),
+    "disabled": (lambda reader: reader.change(enabled=False), False, INVALID),
+    "browser, removed": (Reader.leave, True, NOT_FOUND),
+    "browser, signed out": (Reader.sign_out, True, MISSING),
+    "browser, expired": (lambda reader: reader.expire(BrowserSession), True, MISSING),
+    "browser, disabled": (lambda reader: reader.change(enabled=False), True, MISSING),
+    "browser, another password": (lambda reader: reader.change(password=f"another {PASSWORD}"), True, MISSING),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_the_stream_ends_and_who_comes_back_is_told_why(make_reader: Any, experiment_id: str, how: str) -> None:
+    change, browser, refusal = ENDS[how]
+    reader = make_reader(browser=browser)
     assert ends_after(lambda: change(reader), reader, experiment_id) == []
     assert problem(reader, experiment_id) == refusal
 
@@ -192,21 +154,6 @@ def test_an_administrator_who_is_none_any_more_sees_the_own_projects(
         live.site.start(experiment_id)
         assert "event: experiment.running" in kept
     assert problem(reader, elsewhere) == (404, "experiment.not_found")
-
-
-def test_what_another_process_changes_counts(
-    live: Any, serve: Any, make_settings: Any, make_reader: Any, experiment_id: str
-) -> None:
-    other, reader = serve(make_settings()), make_reader()
-    leave = f"{URL}/projects/{HEARTS}/members/{reader.id}"
-    assert ends_after(lambda: other.admin.delete(leave).raise_for_status(), reader, experiment_id) == []
-
-
-def test_the_streams_of_others_go_on(make_reader: Any, experiment_id: str) -> None:
-    goes, by_token, browser = make_reader(), make_reader(), make_reader(browser=True)
-    with by_token.stream(experiment_id) as one, browser.stream(experiment_id) as other:
-        assert ends_after(goes.leave, goes, experiment_id) == []
-        assert all(ACCEPTED in lines(kept) for kept in (one, other))
 
 
 def test_one_look_serves_all_streams_and_there_is_none_without_any(

@@ -18,6 +18,7 @@ from tests import documents
 EXPERIMENT = "exp_0123456789abcdef"
 PARTICIPANT = "par_0123456789abcdef"
 NAME = "clinic"
+ASSIGNMENT = "/participant/assignments/asg_0123456789abcdef"
 API = "/api/v1"
 NOW = "2026-01-01T00:00:00Z"
 
@@ -97,6 +98,15 @@ class HostileServer:
         item = {"record": committed.model_dump(mode="json"), "hash": committed.hash, "update_size": len(update)}
         self.ledger.append(item | lies)
         self.task["round"] = committed.round + 1
+
+    def ends(self, state: str) -> Reply:
+        """Acknowledges what it is sent, and the experiment is over."""
+
+        def end(handler: BaseHTTPRequestHandler) -> None:
+            self.poll |= {"experiment_state": state, "assignment": None}
+            json_reply(documents.receipt(digest_bytes(self.body), len(self.body)))(handler)
+
+        return end
 
     def endless(self, handler: BaseHTTPRequestHandler) -> None:
         """A body that ends when the client has had enough."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -16,24 +16,11 @@ from ferret_db.repositories.alerts import AT_A_TURN, MOST_WAITING
 from ferret_db.tables import FIRST_PROJECT, Alert, AlertDelivery
 from tests.api.conftest import Site, open_site
 from tests.api.receiver import Receiver, eventually
-from tests.api.test_alerts import turn
+from tests.api.test_alerts import NEVER, turn
+from tests.api.test_alerts import quiet as quiet
+from tests.api.test_alerts import receiver as receiver
 
 DEAD = "http://127.0.0.1:1/"
-NEVER = 3600.0
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    yield receiver
-    receiver.stop()
-
-
-@pytest.fixture
-def quiet(make_settings: Callable[..., Any]) -> Iterator[Site]:
-    """A service that sends nothing by itself within a test."""
-    with open_site(make_settings(alert_networks="127.0.0.0/8", alert_seconds=NEVER)) as opened:
-        yield opened
 
 
 def url(project: str = FIRST_PROJECT) -> str:

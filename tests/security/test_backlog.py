@@ -22,7 +22,7 @@ from ferret_db.engine.reconcile import reconcile
 from ferret_db.repositories import events, experiments, outbox, rounds
 from ferret_db.repositories.outbox import BATCH
 from ferret_db.repositories.workers import WorkerIdentity
-from ferret_db.tables import Experiment, OutboxMessage
+from ferret_db.tables import OutboxMessage
 from ferret_worker import coordinate
 
 PLACES = 4
@@ -76,9 +76,16 @@ def submit(database: Database, number: int, **changes: Any) -> list[str]:
         return [lifecycle.submit(s, spec)[0].id for _ in range(number)]
 
 
-def start(database: Database, experiment_id: str) -> None:
+def start(database: Database, *experiment_ids: str) -> None:
+    for experiment_id in experiment_ids:
+        with database.begin() as s:
+            lifecycle.start(s, experiment_id, "ba" * 32, {"a": [4]}, [])
+
+
+def open_round(database: Database, experiment_id: str) -> None:
+    start(database, experiment_id)
     with database.begin() as s:
-        lifecycle.start(s, experiment_id, "ba" * 32, {"a": [4]}, [])
+        coordinate.advance(s, experiment_id)
 
 
 def train(database: Database, broker: Broker, number: int) -> list[str]:
@@ -131,8 +138,7 @@ def test_a_thousand_queued_experiments_have_no_more_messages_than_places(databas
 
 def test_they_start_in_the_order_of_their_submission_as_places_become_free(database: Database, broker: Broker) -> None:
     ids = submit(database, 10)
-    for experiment_id in ids[:PLACES]:
-        start(database, experiment_id)
+    start(database, *ids[:PLACES])
     for over, following in zip(ids, ids[PLACES:], strict=False):
         broker.messages.clear()
         with database.begin() as s:
@@ -141,26 +147,12 @@ def test_they_start_in_the_order_of_their_submission_as_places_become_free(datab
         start(database, following)
 
 
-def test_a_higher_priority_starts_first(database: Database, broker: Broker) -> None:
-    ids = submit(database, PLACES + 2)
-    with database.begin() as s:
-        experiments.change(s, ids[-1], priority=2)
-    for experiment_id in ids[:PLACES]:
-        start(database, experiment_id)
-    broker.messages.clear()
-    with database.begin() as s:
-        lifecycle.cancel(s, ids[0])
-    assert broker.messages == [(TaskName.COORDINATE, ids[-1], ids[-1])]
-
-
 def test_trainings_are_shared_by_priority(database: Database, broker: Broker) -> None:
     large, small = [*submit(database, 1, participants={"simulated": 200}), *submit(database, 1)]
     with database.begin() as s:
         experiments.change(s, small, priority=3)
-    for experiment_id in (large, small):
-        start(database, experiment_id)
-        with database.begin() as s:
-            coordinate.advance(s, experiment_id)
+    open_round(database, large)
+    open_round(database, small)
     trainings = [message for message in broker.messages if message[0] == TaskName.TRAIN]
     assert Counter(experiment for *_, experiment in trainings) == {large: 1, small: 3}
     done = train(database, broker, 8)
@@ -169,25 +161,13 @@ def test_trainings_are_shared_by_priority(database: Database, broker: Broker) ->
 
 def test_a_priority_that_is_raised_counts_at_once(database: Database, broker: Broker) -> None:
     (experiment_id,) = submit(database, 1, participants={"simulated": 20})
-    start(database, experiment_id)
-    with database.begin() as s:
-        coordinate.advance(s, experiment_id)
+    open_round(database, experiment_id)
     train(database, broker, 2)
     assert broker.per_experiment() == 1
     with database.begin() as s:
         experiments.change(s, experiment_id, priority=4)
         outbox.touch(s, experiment_id)
     assert broker.per_experiment() == 4
-
-
-def test_a_paused_experiment_leaves_its_place_to_the_next(database: Database, broker: Broker) -> None:
-    ids = submit(database, PLACES + 1)
-    for experiment_id in ids[:PLACES]:
-        start(database, experiment_id)
-    broker.messages.clear()
-    with database.begin() as s:
-        lifecycle.pause(s, ids[0])
-    assert broker.messages == [(TaskName.COORDINATE, ids[-1], ids[-1])]
 
 
 def test_real_participants_wait_for_no_place(database: Database, broker: Broker) -> None:
@@ -215,18 +195,6 @@ def test_a_call_that_waits_is_not_made_again(database: Database, broker: Broker)
     assert sorted(done) == sorted([TaskName.COORDINATE, TaskName.EVALUATE, TaskName.REPAIR])
 
 
-def test_messages_that_were_wiped_come_back_once(database: Database, broker: Broker) -> None:
-    submit(database, 100)
-    first = list(broker.messages)
-    broker.messages.clear()  # FLUSHALL
-    age(database)
-    reconcile(database, drained=broker.drained())
-    assert broker.messages == first
-    age(database)
-    reconcile(database, drained=broker.drained())
-    assert broker.messages == first
-
-
 def test_no_transaction_of_a_sweep_writes_more_than_a_batch(url: str, broker: Broker) -> None:
     database = Database(url, broker.send)
     for _ in range(5):
@@ -246,21 +214,6 @@ def test_no_transaction_of_a_sweep_writes_more_than_a_batch(url: str, broker: Br
     assert max(written + later) <= BATCH
 
 
-def test_messages_of_a_cancelled_or_deleted_experiment_do_not_pile_up(database: Database, broker: Broker) -> None:
-    for _ in range(20):
-        (experiment_id,) = submit(database, 1)
-        with database.begin() as s:
-            lifecycle.cancel(s, experiment_id)
-            lifecycle.delete(s, experiment_id)
-    with database.read() as s:
-        assert s.scalars(select(OutboxMessage)).all() == []
-        assert s.scalars(select(Experiment)).all() == []
-    who = WorkerIdentity("aggregate-1", Queue.AGGREGATE, "host", 1, "cpu")
-    for task, argument, _ in broker.messages:
-        with database.begin() as s:
-            assert task_attempts.begin(s, task, argument, who, strikes=3) is None
-
-
 def test_a_round_of_thousands_opens_in_small_transactions(database: Database, broker: Broker) -> None:
     (experiment_id,) = submit(database, 1, participants={"simulated": 3000})
     start(database, experiment_id)
@@ -276,3 +229,25 @@ def test_a_round_of_thousands_opens_in_small_transactions(database: Database, br
         assert events.after(s, experiment_id, 0, 100)[-1].type == "round.opened"
     assert (round_.required_contributions, round_.population) == (3000, None)
     assert [task for task, *_ in broker.messages].count(TaskName.TRAIN) == 1, "one after the other"
+
+
+@pytest.mark.parametrize("end", [lifecycle.cancel, lifecycle.pause], ids=["over", "paused"])
+def test_a_place_that_becomes_free_is_the_highest_prioritys(database: Database, broker: Broker, end: Any) -> None:
+    ids = submit(database, PLACES + 2)
+    with database.begin() as s:
+        experiments.change(s, ids[-1], priority=2)
+    start(database, *ids[:PLACES])
+    broker.messages.clear()
+    with database.begin() as s:
+        end(s, ids[0])
+    assert broker.messages == [(TaskName.COORDINATE, ids[-1], ids[-1])]
+
+
+def test_messages_of_a_cancelled_or_deleted_experiment_do_not_pile_up(database: Database, broker: Broker) -> None:
+    for _ in range(20):
+        (experiment_id,) = submit(database, 1)
+        with database.begin() as s:
+            lifecycle.cancel(s, experiment_id)
+            lifecycle.delete(s, experiment_id)
+    with database.read() as s:
+        assert s.scalars(select(OutboxMessage)).all() == []

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import resource
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,8 @@ import pytest
 from ferret_api.connections.listener import Listener
 from ferret_api.connections.pool import Connections
 from ferret_api.server import listen
+from tests.api.receiver import eventually
+from tests.security.api_process import ApiProcess
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -107,17 +106,14 @@ def test_a_connection_that_says_nothing_is_closed(quick: Any) -> None:
         assert peer.rest() == b""
 
 
-def test_a_head_that_drips_is_refused_and_closed(quick: Any) -> None:
+@pytest.mark.parametrize("second", [False, True], ids=["first", "second"])
+def test_a_head_that_drips_is_refused_and_closed(quick: Any, second: bool) -> None:
     with Peer(quick.port) as peer:
+        if second:
+            peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            peer.read_to(b'"ok"}')
         peer.send(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert code(peer.drip(b"a")) == "request.timeout"
-
-
-def test_a_second_request_must_arrive_as_quickly_as_the_first(quick: Any) -> None:
-    with Peer(quick.port) as peer:
-        peer.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        peer.read_to(b'"ok"}')
-        assert code(peer.drip(b"GET / HTTP/1.1 ")) == "request.timeout"
 
 
 def test_no_part_of_an_answer_waits_until_the_client_has_acknowledged_the_one_before(quick: Any) -> None:
@@ -183,7 +179,7 @@ def test_a_client_that_does_not_read_its_answers_is_closed(quick: Any) -> None:
             for _ in range(500):
                 peer.send(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n")
         quick.admin.close()
-        wait_until(lambda: quick.server.connections.open == 0)
+        eventually(lambda: quick.server.connections.open == 0)
 
 
 def test_idle_connections_give_way_to_new_ones(serve: Any, make_settings: Any) -> None:
@@ -192,20 +188,14 @@ def test_idle_connections_give_way_to_new_ones(serve: Any, make_settings: Any) -
         for _ in range(40):
             held.enter_context(Peer(live.port))
         for _ in range(10):
-            assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+            assert answers(live)
         assert live.server.connections.open <= 8 + 1
     assert live.server.connections.closed["evicted"] >= 32
 
 
 def test_one_address_gets_half_of_all(serve: Any, make_settings: Any) -> None:
     live = serve(make_settings(max_connections=8))
-    live.admin.close()
-    wait_until(lambda: live.server.connections.open == 0)
-    with ExitStack() as held:
-        peers = [held.enter_context(Peer(live.port)) for _ in range(4)]
-        for peer in peers:
-            peer.send(post(live, 1000))
-        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
+    with working(live, 4):
         assert refused(live.port)
         with socket.create_connection(("127.0.0.1", live.port), PATIENCE, ("127.0.0.2", 0)) as neighbour:
             neighbour.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -216,17 +206,24 @@ def test_connections_at_work_are_not_evicted_and_the_next_one_is_told_to_come_ag
     serve: Any, make_settings: Any
 ) -> None:
     live = serve(make_settings(max_connections=5, max_connections_per_address=5))
-    live.admin.close()
-    wait_until(lambda: live.server.connections.open == 0)
-    with ExitStack() as held:
-        peers = [held.enter_context(Peer(live.port)) for _ in range(5)]
-        for peer in peers:
-            peer.send(post(live, 3))
-        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
+    with working(live, 5) as peers:
         assert refused(live.port)
         peers[0].send(b'"x"')
         peers[0].read_to(b"spec.invalid")
-        assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+        assert answers(live)
+
+
+@contextmanager
+def working(live: Any, count: int) -> Iterator[list[Peer]]:
+    """The only connections of the server: all of them have sent half a request."""
+    live.admin.close()
+    eventually(lambda: live.server.connections.open == 0)
+    with ExitStack() as held:
+        peers = [held.enter_context(Peer(live.port)) for _ in range(count)]
+        for peer in peers:
+            peer.send(post(live, 3))
+        eventually(lambda: sum(not connection.idle for connection in live.server.connections._open) == count)
+        yield peers
 
 
 def refused(port: int) -> bool:
@@ -234,76 +231,39 @@ def refused(port: int) -> bool:
         return code(peer.rest()) == "server.busy"
 
 
-@pytest.fixture
-def api(home: Path, tmp_path: Path) -> Iterator[Callable[[int, int], tuple[subprocess.Popen[bytes], int, Path]]]:
-    """``api(soft, hard)``: the API as a process of its own with these limits on open files, its port and its log."""
-    with ExitStack() as started:
-
-        def start(soft: int, hard: int) -> tuple[subprocess.Popen[bytes], int, Path]:
-            log = tmp_path / "api.log"
-            process = subprocess.Popen(
-                [sys.executable, "-m", "ferret_api", "--port", "0"],
-                env={**os.environ, "FERRET_HOME": str(home), "FERRET_BROKER_URL": "redis://127.0.0.1:1/0"},
-                stderr=started.enter_context(log.open("wb")),
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
-            )
-            started.callback(process.wait)
-            started.callback(process.kill)
-            wait_until(lambda: b"listens on" in log.read_bytes())
-            (port,) = re.findall(rb"listens on http://127.0.0.1:(\d+)", log.read_bytes())
-            wait_until(lambda: answers(int(port)))
-            return process, int(port), log
-
-        yield start
+def answers(server: Any) -> bool:
+    return httpx.get(f"{server.url}/healthz", timeout=PATIENCE).status_code == 200
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.05)
-
-
-def answers(port: int) -> bool:
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE).status_code == 200
-    except httpx.TransportError:
-        return False
+def descriptors(api: ApiProcess) -> int:
+    return len(list(Path(f"/proc/{api.process.pid}/fd").iterdir()))
 
 
 @pytest.mark.slow
-def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(api: Any) -> None:
-    process, port, log = api(100, 300)
-    limits = Path(f"/proc/{process.pid}/limits").read_text()
-    assert re.search(r"Max open files\s+300\s+300", limits), "raised to the hard limit"
-    with ExitStack() as held:
+def test_330_idle_sockets_at_300_descriptors_take_nothing_from_anybody(home: Path) -> None:
+    with ApiProcess(home, files=(100, 300)) as api, ExitStack() as held:
+        limits = Path(f"/proc/{api.process.pid}/limits").read_text()
+        assert re.search(r"Max open files\s+300\s+300", limits), "raised to the hard limit"
         for _ in range(330):
-            held.enter_context(Peer(port))
-        assert all(answers(port) for _ in range(20))
-        assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 250
-    assert log.stat().st_size < 20_000
+            held.enter_context(Peer(api.port))
+        assert all(answers(api) for _ in range(20))
+        assert descriptors(api) < 250
+        assert len(api.said()) < 20_000
 
 
-def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_one(api: Any) -> None:
-    process, port, log = api(300, 300)
-    used = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
-    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used - 2, 300))
-    with ExitStack() as held:
+def test_without_a_descriptor_left_it_waits_quietly_and_goes_on_when_there_is_one(home: Path) -> None:
+    with ApiProcess(home, files=(300, 300)) as api, ExitStack() as held:
+        assert answers(api)
+        resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE, (descriptors(api) - 2, 300))
         for _ in range(50):
-            held.enter_context(Peer(port))
+            held.enter_context(Peer(api.port))
         time.sleep(3)
-        assert log.stat().st_size < 50_000
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (300, 300))
-        assert answers(port)
+        assert len(api.said()) < 50_000
+        resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE, (300, 300))
+        assert answers(api)
 
 
 def test_a_trusted_proxy_may_have_all_connections(serve: Any, make_settings: Any) -> None:
     live = serve(make_settings(max_connections=8, trusted_proxies="127.0.0.1"))
-    live.admin.close()
-    wait_until(lambda: live.server.connections.open == 0)
-    with ExitStack() as held:
-        peers = [held.enter_context(Peer(live.port)) for _ in range(7)]
-        for peer in peers:
-            peer.send(post(live, 1000))
-        wait_until(lambda: sum(not connection.idle for connection in live.server.connections._open) == len(peers))
-        assert httpx.get(f"{live.url}/healthz", timeout=PATIENCE).status_code == 200
+    with working(live, 7):
+        assert answers(live)

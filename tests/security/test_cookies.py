@@ -16,13 +16,6 @@ HOST = "https://testserver"
 
 
 @pytest.fixture
-def forger() -> Iterator[Forger]:
-    forger = Forger()
-    yield forger
-    forger.stop()
-
-
-@pytest.fixture
 def provided(make_settings: Callable[..., Any], forger: Forger) -> Iterator[Any]:
     with open_site(make_settings(**settings(forger.url), public_url=HOST)) as site:
         yield site
@@ -65,7 +58,10 @@ def test_over_https_a_cookie_without_the_prefix_signs_nobody_in(site: Any) -> No
 
 def test_over_plain_http_the_cookie_has_no_prefix_and_works(site: Any) -> None:
     client = browser(site, "http://testserver")
+    assert "Set-Cookie" not in client.post(f"{URL}/session", json={"token": "guess"}).headers
     answer = client.post(f"{URL}/session", json={"token": site.context.admin.value})
-    assert answer.headers["Set-Cookie"].startswith("ferret_")
+    assert answer.headers["Set-Cookie"].startswith(f"ferret_{site.context.admin.fingerprint}=")
+    assert {"HttpOnly", "SameSite=strict"} <= attributes(answer)
     assert "Secure" not in attributes(answer)
+    assert site.context.admin.value not in answer.headers["Set-Cookie"]
     assert client.get(f"{URL}/me").status_code == 200

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-import pytest
 from starlette.testclient import TestClient
 
-from ferret_core.protocol.roles import Role, Scope
-from tests.api.conftest import open_site
-from tests.api.identity_provider import Forger, settings
+from ferret_core.protocol.roles import Role
+from tests.api.identity_provider import Forger
 from tests.api.people import PASSWORD, READ_WRITE, a_user
 from tests.api.test_oidc import begin
 
@@ -27,9 +24,7 @@ def make(client: TestClient, name: str, seconds: int | None) -> dict[str, Any]:
 
 def opened(site: Any, link: dict[str, Any]) -> TestClient:
     """The browser in which the sign-in link was opened."""
-    browser = TestClient(site.app, headers={"Origin": "http://testserver"})
-    browser.post(f"{URL}/session", json={"token": link["token"]}).raise_for_status()
-    return browser
+    return site.browser(token=link["token"])
 
 
 def link_of(client: TestClient) -> dict[str, Any]:
@@ -84,7 +79,7 @@ def test_revoking_a_token_ends_all_that_descends_from_it(either_site: Any) -> No
     assert statuses(*family, person.client) == [401] * 5
     assert site.client().post(f"{URL}/session", json={"token": waiting["token"]}).status_code == 401
     assert statuses(other, unrelated) == [200, 200]
-    told = site.admin.get(f"{URL}/audit", params={"subject": parent}).json()["items"][0]
+    told = site.audit(subject=parent, order="newest")[0]
     assert (told["action"], told["detail"]["tokens"], told["detail"]["sessions"]) == ("token.revoked", 2, 3)
 
 
@@ -101,8 +96,7 @@ def test_people_see_and_end_their_own_sessions_alone(either_site: Any) -> None:
     site = either_site
     person, stranger = a_user(site, Role.VIEWER), a_user(site, Role.RESEARCHER)
     first = person.browser()
-    second = TestClient(site.app, headers={"Origin": "http://testserver"})
-    second.post(f"{URL}/session", json={"name": person.name, "password": PASSWORD}).raise_for_status()
+    second = site.browser(name=person.name, password=PASSWORD)
     found = second.get(f"{URL}/sessions").json()["items"]
     assert [session["current"] for session in found] == [True, False]
     assert {session["link"] for session in found} == {False}
@@ -116,7 +110,7 @@ def test_people_see_and_end_their_own_sessions_alone(either_site: Any) -> None:
     assert statuses(first, second) == [401, 200]
     site.admin.delete(f"{URL}/users/{person.id}/sessions/{ours}").raise_for_status()
     assert statuses(second) == [401]
-    told = site.admin.get(f"{URL}/audit", params={"action": "session.closed"}).json()["items"]
+    told = site.audit(action="session.closed", order="newest")
     assert [(entry["actor"], entry["subject"]) for entry in told[:2]] == [("admin", ours), (person.id, theirs)]
 
 
@@ -129,28 +123,15 @@ def test_a_sign_in_link_that_is_ended_opens_nothing(site: Any) -> None:
     assert site.client().post(f"{URL}/session", json={"token": link["token"]}).status_code == 401
 
 
-@pytest.fixture
-def forger() -> Iterator[Forger]:
-    forger = Forger()
-    yield forger
-    forger.stop()
-
-
-@pytest.fixture
-def provided(make_settings: Callable[..., Any], forger: Forger) -> Iterator[Any]:
-    with open_site(make_settings(**settings(forger.url))) as site:
-        yield site
-
-
 def sign_in(site: Any, forger: Forger, *groups: str) -> TestClient:
     forger.claims = {"groups": [*groups]}
-    client = TestClient(site.app, headers={"Origin": "http://testserver"})
+    client = site.page()
     client.answer = client.post(f"{URL}/session/oidc", json=forger.agree(begin(client)))
     return client
 
 
-def test_a_provider_user_without_a_group_has_no_session_no_token_and_no_role(provided: Any, forger: Forger) -> None:
-    site = provided
+def test_a_provider_user_without_a_group_has_no_session_no_token_and_no_role(forged: Any, forger: Forger) -> None:
+    site = forged
     browser = sign_in(site, forger, "hospital-admins")
     user = browser.get(f"{URL}/me").json()
     assert user["role"] == "admin"
@@ -164,31 +145,23 @@ def test_a_provider_user_without_a_group_has_no_session_no_token_and_no_role(pro
     assert site.client().post(f"{URL}/session", json={"token": link["token"]}).status_code == 401
     (shown,) = [each for each in site.admin.get(f"{URL}/users").json()["items"] if each["id"] == user["id"]]
     assert shown["role"] == "viewer"
-    (told,) = site.admin.get(f"{URL}/audit", params={"subject": user["id"], "action": "user.changed"}).json()["items"]
+    (told,) = site.audit(subject=user["id"], action="user.changed")
     assert told["detail"] == {"role": "viewer", "sessions": 2, "tokens": 3, "issuer": forger.url}
 
 
-def test_trying_again_writes_nothing_more_and_groups_that_return_let_in_again(provided: Any, forger: Forger) -> None:
-    site = provided
-    user = sign_in(site, forger, "hospital-research").get(f"{URL}/me").json()
-    for _ in range(3):
-        assert sign_in(site, forger).answer.status_code == 403
-    told = site.admin.get(f"{URL}/audit", params={"subject": user["id"], "action": "user.changed"}).json()["items"]
-    assert len(told) == 1
-    assert sign_in(site, forger, "hospital-research").get(f"{URL}/me").json()["role"] == "researcher"
-
-
-def test_a_stranger_of_the_provider_changes_nobody(provided: Any, forger: Forger) -> None:
-    site = provided
+def test_a_stranger_of_the_provider_changes_nobody(forged: Any, forger: Forger) -> None:
+    site = forged
     browser = sign_in(site, forger, "hospital-admins")
-    client = TestClient(site.app, headers={"Origin": "http://testserver"})
+    client = site.page()
     forger.claims = {"sub": "somebody else", "groups": [], "preferred_username": "ada"}
     answer = client.post(f"{URL}/session/oidc", json=forger.agree(begin(client)))
     assert answer.json()["code"] == "oidc.no_role"
     assert statuses(browser) == [200]
 
 
-def test_a_read_only_token_makes_no_child_that_writes(site: Any) -> None:
-    reader = a_user(site, Role.ADMIN).with_token([Scope.WRITE])
-    body = {"name": "more", "scopes": [*READ_WRITE]}
-    assert reader.post(f"{URL}/tokens", json=body).json()["code"] == "auth.forbidden"
+def test_trying_again_writes_nothing_more_and_groups_that_return_let_in_again(forged: Any, forger: Forger) -> None:
+    user = sign_in(forged, forger, "hospital-research").get(f"{URL}/me").json()
+    for _ in range(3):
+        assert sign_in(forged, forger).answer.status_code == 403
+    assert len(forged.audit(subject=user["id"], action="user.changed")) == 1
+    assert sign_in(forged, forger, "hospital-research").get(f"{URL}/me").json()["role"] == "researcher"

@@ -26,8 +26,7 @@ def experiment_id(site: Any) -> str:
 
 
 def told(site: Any, action: str) -> list[tuple[str, str, dict[str, Any]]]:
-    found = site.admin.get(f"{URL}/audit", params={"action": action, "order": "oldest"}).json()["items"]
-    return [(entry["actor"], entry["subject"], entry["detail"]) for entry in found]
+    return [(entry["actor"], entry["subject"], entry["detail"]) for entry in site.audit(action=action)]
 
 
 def test_downloads_of_checkpoints_are_audited_once_for_each_caller(site: Any, experiment_id: str) -> None:

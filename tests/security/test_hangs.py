@@ -16,9 +16,13 @@ from ferret_bench._control.workload import Workload
 from ferret_cli.stack import broker as embedded
 from ferret_cli.stack import process_specs
 from ferret_cli.stack.child import Child
+from ferret_cli.stack.ports import free_port
+from ferret_cli.stack.readiness import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor
 from ferret_core.rounds.sampling import client_names
 from ferret_core.simulate import simulate
+from ferret_db import migrate
+from ferret_runtime.settings import ServiceSettings
 from ferret_sdk.service.service import Service
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="POSIX signals, /proc")]
@@ -149,17 +153,10 @@ def test_a_supervisor_that_was_away_blames_nobody(tmp_path: Path) -> None:
 
 @pytest.fixture
 def service(
-    tmp_path: Path, need: Callable[[bool, str], None], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, need: Callable[[bool, str], None], no_settings: None
 ) -> Iterator[tuple[Supervisor, dict[str, Child], Service, list[str]]]:
     """Every process of the service, supervised, with an API that answers."""
-    from ferret_cli.stack.ports import free_port
-    from ferret_cli.stack.readiness import wait_until_ready
-    from ferret_db import migrate
-    from ferret_runtime.settings import ServiceSettings
-
     need(embedded.find_program() is not None, "a broker: apt-get install redis-server")
-    for name in [name for name in os.environ if name.startswith("FERRET_")]:
-        monkeypatch.delenv(name)
     home, port, said = tmp_path / "home", free_port(), list[str]()
     migrate.upgrade(ServiceSettings(home=home).database_url)
     broker = embedded.prepare(home)

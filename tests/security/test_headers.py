@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -13,6 +11,7 @@ from starlette.testclient import TestClient
 
 from ferret_api.http.dashboard import STATIC
 from tests.api.conftest import ADMIN, bearer
+from tests.security.test_connections import Peer
 
 EVERYWHERE = {
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -123,22 +122,15 @@ def test_the_dashboard_runs_what_this_server_sends_and_nothing_else(shared_site:
         assert each.headers["Cache-Control"] != "no-store", "files of the dashboard may be kept"
 
 
-@pytest.fixture
-def raw(serve: Any, make_settings: Any) -> Iterator[socket.socket]:
-    live = serve(make_settings(header_seconds=0.5))
-    with socket.create_connection(("127.0.0.1", live.port), 20) as raw:
-        yield raw
-
-
 @pytest.mark.parametrize(
     ("said", "status"), [(b"this is no HTTP\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ", 408)]
 )
-def test_what_never_became_a_request_is_answered_alike(raw: socket.socket, said: bytes, status: int) -> None:
-    raw.sendall(said)
-    answer = b""
-    while chunk := raw.recv(1 << 16):
-        answer += chunk
-    head, _, body = answer.decode().partition("\r\n\r\n")
+def test_what_never_became_a_request_is_answered_alike(
+    serve: Any, make_settings: Any, said: bytes, status: int
+) -> None:
+    with Peer(serve(make_settings(header_seconds=0.5)).port) as peer:
+        peer.send(said)
+        head, _, body = peer.rest().decode().partition("\r\n\r\n")
     first, *lines = head.split("\r\n")
     assert first.split()[1] == str(status)
     check(httpx.Headers([tuple(line.split(": ", 1)) for line in lines]))

@@ -46,12 +46,11 @@ def _open(folder: str, name: str) -> bool:
 
 
 def test_what_an_earlier_version_left_open_is_closed(home: Path) -> None:
-    command = [
-        "-c",
-        "import sys; from pathlib import Path; from ferret_core.system.permissions import restrict_home as k; ",
-    ]
-    command[-1] += "home = Path(sys.argv[1]); k(home); (home / 'new').touch(); (home / 'folder').mkdir()"
-    subprocess.run([sys.executable, *command, str(home)], check=True)
+    program = (
+        "import sys; from pathlib import Path; from ferret_core.system.permissions import restrict_home; "
+        "home = Path(sys.argv[1]); restrict_home(home); (home / 'new').touch(); (home / 'folder').mkdir()"
+    )
+    subprocess.run([sys.executable, "-c", program, str(home)], check=True)
     assert open_to_others(home) == {"mine.txt"}, "what is not Ferret's keeps its mode"
     assert stat.S_IMODE((home / "logs/api.log").stat().st_mode) == 0o600
     assert stat.S_IMODE(home.stat().st_mode) == 0o755

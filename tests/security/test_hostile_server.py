@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,12 +23,13 @@ from ferret_sdk.participant import assignment_poll, receipts, round_loop
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.service.run import Run
-from tests import documents
 from tests.refusals import refused
-from tests.security.hostile import EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
+from tests.security.hostile import ASSIGNMENT, EXPERIMENT, PARTICIPANT, HostileServer, body_reply, json_reply
+
+pytestmark = pytest.mark.usefixtures("impatient")
 
 ARTIFACTS = f"/experiments/{EXPERIMENT}/artifacts"
-CONTRIBUTION = "/participant/assignments/asg_0123456789abcdef/contribution"
+CONTRIBUTION = f"{ASSIGNMENT}/contribution"
 LEDGER = f"/experiments/{EXPERIMENT}/ledger"
 
 
@@ -51,12 +51,6 @@ def base(tiny_model_dir: Path, toy_spec: Callable[..., Any]) -> Base:
 def server(base: Base) -> Iterator[HostileServer]:
     with HostileServer(base.folder, base.spec, base.digest).running() as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(retry, "LONGEST_WAIT", 0.002)
 
 
 @pytest.fixture
@@ -82,6 +76,20 @@ def join(server: HostileServer, home: Path, tmp_path: Path, toy_data: tuple[Path
             Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], give_up_after=0)
         assert tree(tmp_path, home) == before
         return raised.value
+
+    return run
+
+
+@pytest.fixture
+def reported(server: HostileServer, home: Path, toy_data: tuple[Path, Path]) -> Callable[[], list[FerretError | None]]:
+    """Takes part until the server ends it, once it has got a failure or a contribution; the error of each round."""
+
+    def run() -> list[FerretError | None]:
+        server.replies[f"{ASSIGNMENT}/failure"] = server.ends("cancelled")
+        server.replies.setdefault(CONTRIBUTION, server.ends("completed"))
+        reports = []
+        Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
+        return [report.error for report in reports]
 
     return run
 
@@ -137,26 +145,11 @@ def _file(name: str, data: bytes = b"{}", **lies: Any) -> Callable[[HostileServe
 
 def _config(name: str, members: dict[str, Any]) -> Callable[[HostileServer], None]:
     """The base model's own file ``name`` with further members."""
-
-    def change(server: HostileServer) -> None:
-        (id,) = (file["id"] for file in server.artifacts if file["name"] == name)
-        document = json.loads(server.files[id]) | members
-        server.take_back(name)
-        server.offer(name, json.dumps(document).encode())
-
-    return change
+    return lambda server: server.replace(name, lambda document: document | members)
 
 
 def _reply(path: str, reply: Any) -> Callable[[HostileServer], None]:
     return lambda server: server.replies.update({path: reply})
-
-
-def _paged(server: HostileServer) -> None:
-    server.poll["retry_after_seconds"] = float("nan")
-
-
-def _nested(server: HostileServer) -> None:
-    server.replies[f"/experiments/{EXPERIMENT}"] = body_reply(b"[" * 200_000)
 
 
 ANSWERS: dict[str, Callable[[HostileServer], None]] = {
@@ -174,14 +167,14 @@ ANSWERS: dict[str, Callable[[HostileServer], None]] = {
     "a fence out of range": _lease(fence=2**40),
     "an endless lease": _lease(lease_seconds=1e300),
     "a lease of no time": _lease(lease_seconds=0),
-    "a pause that is no number": _paged,
+    "a pause that is no number": lambda server: server.poll.update(retry_after_seconds=float("nan")),
     "a pause of text": lambda server: server.poll.update(retry_after_seconds="soon"),
     "a state that there is not": lambda server: server.poll.update(experiment_state="haunted"),
     "a list for a document": lambda server: setattr(server, "poll", [server.poll]),
     "a document for a list": _reply(ARTIFACTS, json_reply({"items": {"id": 1}})),
     "artifacts that are numbers": _reply(ARTIFACTS, json_reply({"items": [1, 2, 3]})),
     "no JSON": _reply("/participant/assignment", body_reply(b"<html>")),
-    "deep JSON": _nested,
+    "deep JSON": _reply(f"/experiments/{EXPERIMENT}", body_reply(b"[" * 200_000)),
     "a number of 5,000 digits": _reply("/participant/assignment", body_reply(b'{"fence": ' + b"9" * 5000 + b"}")),
     "a file in a folder": _file("sub/config.json"),
     "a file in a folder of Windows": _file("sub\\config.json"),
@@ -224,17 +217,9 @@ def test_an_answer_that_is_none_ends_the_participation(server, join, lie) -> Non
     assert len(error.detail) <= LONGEST_DETAIL
 
 
-def test_the_honest_answers_are_taken(server, home, toy_data) -> None:
+def test_the_honest_answers_are_taken(reported) -> None:
     """What the other tests change is all that is wrong with them: here a whole round is done."""
-
-    def end(handler: Any) -> None:
-        server.poll |= {"experiment_state": "completed", "assignment": None}
-        json_reply(documents.receipt(digest_bytes(server.body), len(server.body)))(handler)
-
-    server.replies[CONTRIBUTION] = end
-    reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
-    assert [(report.round, report.error) for report in reports] == [(1, None)]
+    assert reported() == [None]
 
 
 def ends_after(server: HostileServer, record: LedgerRecord) -> None:
@@ -242,8 +227,7 @@ def ends_after(server: HostileServer, record: LedgerRecord) -> None:
 
     def end(handler: Any) -> None:
         server.commit(record, UPDATE)
-        server.poll |= {"experiment_state": "completed", "assignment": None}
-        json_reply(documents.receipt(digest_bytes(server.body), len(server.body)))(handler)
+        server.ends("completed")(handler)
 
     server.replies[CONTRIBUTION] = end
 
@@ -288,19 +272,13 @@ def test_only_an_answer_about_the_contribution_removes_it_from_the_spool(server,
 
 
 @pytest.mark.parametrize("algorithm", ["evil", "_base", "configs", "../ferret", "os"])
-def test_an_algorithm_that_there_is_not_is_refused(server, home, toy_data, algorithm) -> None:
+def test_an_algorithm_that_there_is_not_is_refused(server, reported, algorithm) -> None:
     """The server is told, and the participant goes on asking: here until there is nobody to ask."""
     server.experiment["spec"]["algorithm"] = {"name": algorithm}
-    server.replies["/participant/assignments/asg_0123456789abcdef/failure"] = lambda handler: (
-        server.poll.update(experiment_state="cancelled", assignment=None),
-        json_reply({})(handler),
-    )
-    reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
-    assert [report.error and report.error.code for report in reports] == ["spec.invalid"]
+    assert [error.code for error in reported()] == ["spec.invalid"]
 
 
-def test_the_paths_of_the_specification_are_not_looked_at(server, home, toy_data, monkeypatch, tmp_path) -> None:
+def test_the_paths_of_the_specification_are_not_looked_at(server, reported, tmp_path) -> None:
     """The server's model and data are named after files of the participant's; none of them is opened."""
     secret = tmp_path / "secret.jsonl"
     secret.write_text('{"instruction": "secret", "output": "secret"}\n')
@@ -308,7 +286,7 @@ def test_the_paths_of_the_specification_are_not_looked_at(server, home, toy_data
         "model": {"source": str(secret.parent), "revision": None, "dtype": "float32"},
         "dataset": {"name": "jsonl", "train": str(secret), "test": str(secret)},
     }
-    test_the_honest_answers_are_taken(server, home, toy_data)
+    assert reported() == [None]
     assert secret.stat().st_atime_ns <= secret.stat().st_mtime_ns
 
 
@@ -353,18 +331,11 @@ def test_a_file_that_lies_about_its_digest_is_not_kept(server, join, home) -> No
     assert not list(home.rglob("vocab.json*"))
 
 
-def test_more_than_the_disk_holds_is_not_begun(server, home, toy_data) -> None:
+def test_more_than_the_disk_holds_is_not_begun(server, reported) -> None:
     server.offer("model-00002.safetensors", b"", size=2**62)
-    server.replies["/participant/assignments/asg_0123456789abcdef/failure"] = lambda handler: (
-        server.poll.update(experiment_state="cancelled", assignment=None),
-        json_reply({})(handler),
-    )
-    reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
-    (report,) = reports
-    assert report.error is not None
-    assert report.error.code == "storage.full"
-    assert str(DISK_MARGIN) in report.error.detail
+    (error,) = reported()
+    assert error.code == "storage.full"
+    assert str(DISK_MARGIN) in error.detail
     assert not [path for path in server.asked if path.startswith(f"{ARTIFACTS}/")]
 
 
@@ -401,9 +372,8 @@ def test_a_long_refusal_is_shortened_and_its_controls_go(server) -> None:
 def test_an_endless_event_is_not_kept(server) -> None:
     server.replies[f"/experiments/{EXPERIMENT}/events/stream"] = server.endless
     run = Service(server.url).experiment(EXPERIMENT)
-    with pytest.raises(FerretError) as raised:
+    with refused("server.unexpected"):
         next(run.events())
-    assert raised.value.code == "server.unexpected"
     assert server.sent < 16_000_000
 
 
@@ -462,19 +432,19 @@ def record(base: Base) -> LedgerRecord:
 
 
 UPDATE = encode({}, {"round": 1})
-LEDGERS: dict[str, tuple[dict[str, Any], str]] = {
-    "an update longer than any": ({"update_size": 2**50}, "server.unexpected"),
-    "an update longer than announced": ({"update_size": 3}, "server.unexpected"),
-    "a negative size": ({"update_size": -1}, "server.unexpected"),
-    "a hash that is none": ({"hash": "../../hash"}, "server.unexpected"),
-    "a record that is none": ({"record": {"round": 1}}, "server.unexpected"),
+LEDGERS: dict[str, dict[str, Any]] = {
+    "an update longer than any": {"update_size": 2**50},
+    "an update longer than announced": {"update_size": 3},
+    "a negative size": {"update_size": -1},
+    "a hash that is none": {"hash": "../../hash"},
+    "a record that is none": {"record": {"round": 1}},
 }
 
 
-@pytest.mark.parametrize(("lies", "code"), LEDGERS.values(), ids=LEDGERS.keys())
-def test_a_ledger_that_lies_ends_the_participation(server, join, record, lies, code) -> None:
+@pytest.mark.parametrize("lies", LEDGERS.values(), ids=LEDGERS.keys())
+def test_a_ledger_that_lies_ends_the_participation(server, join, record, lies) -> None:
     server.commit(record, UPDATE, **lies)
-    assert join().code == code
+    assert join().code == "server.unexpected"
 
 
 @pytest.mark.parametrize(
@@ -486,15 +456,9 @@ def test_a_record_cannot_name_a_file_of_the_memory_elsewhere(server, join, recor
     assert join().code == "server.unexpected"
 
 
-def test_a_ledger_of_other_bytes_is_reported_and_moves_nothing(server, home, toy_data, record) -> None:
+def test_a_ledger_of_other_bytes_is_reported_and_moves_nothing(server, reported, record) -> None:
     server.commit(record, UPDATE)
-    server.replies["/participant/assignments/asg_0123456789abcdef/failure"] = lambda handler: (
-        server.poll.update(experiment_state="cancelled", assignment=None),
-        json_reply({})(handler),
-    )
-    reports = []
-    Participant.enrol(server.url, "a-code", "clinic", home).run(toy_data[0], reports.append, give_up_after=0)
-    assert [report.error and report.error.code for report in reports] == ["ledger.broken"]
+    assert [error.code for error in reported()] == ["ledger.broken"]
 
 
 @pytest.mark.parametrize("url", ["http://ferret.example.org", "http://10.0.0.7:8765", "http://127.0.0.1@evil.example"])

@@ -6,10 +6,11 @@ import json
 import socket
 from typing import Any
 
+import httpx
 import pytest
 
-from ferret_api.http.dashboard import dashboard
 from tests.api.conftest import open_site
+from tests.security.test_connections import Peer
 
 FOREIGN = ["evil.example", "evil.example:8765", "testserver.evil.example", "localhost.evil.example", "", "a b", "[::1"]
 OWN = [
@@ -74,12 +75,9 @@ def test_a_public_url_that_is_none_is_refused_at_start(make_settings: Any, url: 
 
 
 def raw(live: Any, *lines: str) -> tuple[bytes, dict[str, Any]]:
-    with socket.create_connection(("127.0.0.1", live.port), timeout=10) as connection:
-        connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        data = b""
-        while part := connection.recv(65536):
-            data += part
-    head, _, body = data.partition(b"\r\n\r\n")
+    with Peer(live.port) as peer:
+        peer.send("\r\n".join([*lines, "", ""]).encode())
+        head, _, body = peer.rest().partition(b"\r\n\r\n")
     return head, json.loads(body)
 
 
@@ -109,11 +107,11 @@ def test_allow_names_every_method_of_the_address(shared_site: Any, path: str, al
     assert f"use {allowed}" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("path", ["/assets/x", "/assets/", "/assets", "/assets/x/y", "/assets/gone.js"])
-def test_a_missing_asset_is_missing_and_kept_by_nobody(site: Any, tmp_path: Any, path: str) -> None:
-    (tmp_path / "assets").mkdir()
-    (tmp_path / "index.html").write_text("<!doctype html>")
-    site.app.router.default = dashboard(tmp_path)
-    answer = site.client().get(path)
-    assert answer.status_code == 404
-    assert "immutable" not in answer.headers.get("Cache-Control", "")
+def test_a_process_on_this_machine_cannot_choose_the_address_in_the_audit_log(serve: Any, make_settings: Any) -> None:
+    """Headers of a reverse proxy count only if the operator has named the proxy."""
+    live = serve(make_settings())
+    forged = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
+    wrong = {"name": "anna", "password": "a wrong password"}
+    assert httpx.post(f"{live.url}/api/v1/session", json=wrong, headers=forged).status_code == 401
+    (failed,) = live.site.audit(action="sign_in.failed")
+    assert failed["detail"]["address"] == "127.0.0.1"

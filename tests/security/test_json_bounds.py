@@ -12,7 +12,6 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import Service
-from ferret_sdk.http import retry
 from ferret_sdk.http.transport import MAX_ANSWER_BYTES
 from ferret_sdk.service.base_model_checks import require_own_files
 from tests.security.hostile import HostileServer, body_reply
@@ -28,8 +27,7 @@ def repeated(unit: bytes, size: int) -> bytes:
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostileServer]:
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)
+def server(impatient: None, tmp_path: Path) -> Iterator[HostileServer]:
     with HostileServer(tmp_path, {}, "0" * 64).running() as running:
         yield running
 

@@ -9,12 +9,10 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from ferret_core.protocol.roles import Role
 from ferret_db.tables import FIRST_PROJECT
 from tests import chromium
 from tests.api.conftest import bearer
-from tests.api.identity_provider import ADA, EVE, agree, settings, started
-from tests.api.people import PASSWORD, a_user
+from tests.api.identity_provider import ADA, agree, settings, started
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -24,7 +22,7 @@ BUTTON = "Sign in with Hospital"
 
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[str]:
-    with started(ADA, EVE) as issuer:
+    with started(ADA) as issuer:
         yield issuer
 
 
@@ -85,25 +83,6 @@ def test_the_button_leads_to_the_provider_and_back_to_the_page_one_came_for(live
     page.get_by_test_id("account-menu").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("button", name=BUTTON)).to_be_visible(timeout=60_000)
-
-
-@pytest.mark.slow
-def test_who_is_not_let_in_reads_why_and_can_sign_in_otherwise(live: Any, page: Page) -> None:
-    person = a_user(live.site, Role.VIEWER)
-    person.change(password=PASSWORD)
-    page.goto(live.address)
-    page.get_by_role("button", name=BUTTON).click()
-    page.get_by_role("button", name=EVE["sub"]).click()
-    alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("You have no role here", timeout=60_000)
-    expect(alert).to_contain_text("eve is in strangers at the provider")
-    expect(alert).to_contain_text("oidc.no_role")
-    assert page.url == f"{live.address}/"
-
-    page.get_by_label("Name").fill(person.name)
-    page.get_by_label("Password or admin token").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_test_id("account-menu")).to_contain_text(person.name, timeout=60_000)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.task_names import TaskName
 from ferret_worker.settings import WorkerSettings
-from tests.api.conftest import open_site
+from tests.api.conftest import document, open_site
 from tests.worker.conftest import Service
 
 DEMO = Path(__file__).parents[2] / "ferret_core/sample/model"
@@ -28,13 +28,8 @@ ROOTS: dict[str, Callable[[Path], str]] = {
 
 
 def spec(model: Path = DEMO, data: Path | None = None) -> dict[str, Any]:
-    return {
-        "name": "thief",
-        "rounds": 1,
-        "participants": {"simulated": 2},
-        "model": {"source": str(model)},
-        "dataset": {"name": "jsonl", "train": str(data)} if data else {"name": "dolly"},
-    }
+    dataset = {"name": "jsonl", "train": str(data)} if data else {"name": "dolly"}
+    return document(rounds=1, model={"source": str(model)}, dataset=dataset)
 
 
 @pytest.fixture

@@ -30,8 +30,7 @@ def experiment_id(site: Any) -> str:
         round={"attempts": 2},
     )
     change = {"notes": f"# {CANARY}", "tags": [CANARY]}
-    headers = {"Content-Type": "application/merge-patch+json"}
-    site.admin.patch(f"{URL}/experiments/{made}", content=json.dumps(change), headers=headers).raise_for_status()
+    site.admin.patch(f"{URL}/experiments/{made}", json=change).raise_for_status()
     return made
 
 

@@ -15,23 +15,17 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
 from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant
-from ferret_sdk.http import retry
 from ferret_sdk.participant.site_terms import Terms
 from tests.refusals import refused
-from tests.security.hostile import HostileServer, json_reply
+from tests.security.hostile import ASSIGNMENT, HostileServer
+
+pytestmark = pytest.mark.usefixtures("impatient")
 
 Files = dict[str, bytes]
 Change = Callable[[Files], object]
 
 SOURCE = "org/base"
-ASSIGNMENT = "/participant/assignments/asg_0123456789abcdef"
 QUOTING = "{{ raise_exception(messages[0]['content']) }}"
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)
-    monkeypatch.setattr(retry, "LONGEST_WAIT", 0.002)
 
 
 def members(name: str, **values: Any) -> Change:
@@ -86,7 +80,7 @@ class Site:
         terms = Terms.model_validate({"allow": {"models": allowed}})
         errors: list[FerretError | None] = []
         with HostileServer(self._served, self.spec.model_dump(mode="json"), announced).running() as server:
-            self._end_after_a_round(server)
+            server.replies |= {f"{ASSIGNMENT}/{said}": server.ends("cancelled") for said in ("failure", "contribution")}
             participant = Participant.enrol(server.url, "a-code", "clinic", self.home, terms=terms)
             try:
                 participant.run(self._data, lambda report: errors.append(report.error), give_up_after=0)
@@ -99,13 +93,6 @@ class Site:
 
     def _digest_of(self, folder: Path) -> str:
         return Replica.load(self.spec, folder).digest
-
-    def _end_after_a_round(self, server: HostileServer) -> None:
-        def end(handler: Any) -> None:
-            server.poll |= {"experiment_state": "cancelled", "assignment": None}
-            json_reply({})(handler)
-
-        server.replies |= {f"{ASSIGNMENT}/failure": end, f"{ASSIGNMENT}/contribution": end}
 
 
 @pytest.fixture

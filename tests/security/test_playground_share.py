@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import pytest
 
-from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.task_names import Queue
 from ferret_db.repositories import workers
 from tests.api.people import a_user
 from tests.api.receiver import eventually
-from tests.api.test_broker import Redis
+from tests.api.test_broker import server as server
 
 pytestmark = pytest.mark.redis
 
 
 @pytest.fixture
-def live(serve: Any, make_settings: Any, tmp_path: Any, need: Any) -> Iterator[Any]:
+def live(serve: Any, make_settings: Any, server: Any) -> Any:
     """A service with a playground whose worker is too busy to take a question."""
-    need(embedded.find_program() is not None, "a broker: apt-get install redis-server")
-    folder = tmp_path / "redis"
-    folder.mkdir()
-    redis = Redis(folder)
-    live = serve(make_settings(broker_url=redis.url))
+    live = serve(make_settings(broker_url=server.url))
     with live.site.database.begin() as s:
         workers.seen(s, workers.WorkerIdentity("w", Queue.PLAYGROUND, "host", 1, "cpu"))
-    yield live
-    live.admin.close()
-    redis.close()
+    return live
 
 
 def test_twelve_questions_of_one_user_leave_room_for_another(live: Any) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Array, Contribution, ContributionMeta, encode
+from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.simulate import SimulationResult, simulate
-from tests.refusals import refused
 from tests.security.poison import a_little, absent, noise, poisoned, sign_flip
 
 SpecFactory = Callable[..., ExperimentSpec]
@@ -21,7 +18,6 @@ Attack = Callable[[Array], Array]
 Run = Callable[[ExperimentSpec], SimulationResult]
 
 CLIENTS = 10
-FEDAVG = {"algorithm": "fedavg"}
 ATTACKS: dict[str, Attack] = {
     "sign flip": lambda update: -update,
     "sign flip, ten times": lambda update: -10 * update,
@@ -117,10 +113,7 @@ def test_honest_participants_of_different_labels_agree_enough(spec: SpecFactory)
     assert [record.refused for record in result.ledger] == [()] * 4
 
 
-@pytest.mark.parametrize(
-    "rule",
-    ["clip", *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("cosine_filter", "median", "trimmed_mean"))],
-)
+@pytest.mark.parametrize("rule", ["clip", "cosine_filter", "median", "trimmed_mean"])
 @pytest.mark.slow
 def test_colluders_who_stay_within_the_spread_of_the_others_do_not_keep_it_from_learning(
     rule: str, spec: SpecFactory, clean: Run
@@ -135,12 +128,11 @@ def test_an_honest_round_is_the_same_to_the_bit_with_bounds_and_without(spec: Sp
     assert clean(spec()).digest == simulate(spec(robust={"rule": "none"})).digest
 
 
-@pytest.mark.parametrize("half", [65504.0])
-def test_the_largest_scales_that_ferret_can_send_are_left_out(half: float, spec: SpecFactory) -> None:
+def test_the_largest_scales_that_ferret_can_send_are_left_out(spec: SpecFactory) -> None:
     """One-bit coordinates with h = 65504 and e = 112 say 8.5e39 of every weight."""
 
     def largest(sent: Contribution) -> Contribution:
-        scales = np.full_like(sent.arrays["scales"], half)
+        scales = np.full_like(sent.arrays["scales"], 65504.0)
         return Contribution(sent.meta, {**sent.arrays, "scales": scales, "exponent": np.array([111], np.int32)})
 
     attacked = poisoned(attackers(1), largest)
@@ -174,13 +166,6 @@ def test_a_round_that_explodes_within_the_bounds_is_undone_and_repeated_without_
     assert losses(result)[-1] < losses(result)[0]
 
 
-def test_an_experiment_ends_with_its_reason_where_nobody_can_be_told_from_the_others(toy_spec: SpecFactory) -> None:
-    attacked = poisoned({"client-001", "client-002"}, on_arrays(lambda update: -1000 * update))
-    lax = {"rule": "none", "max_loss_ratio": 1.2}
-    with refused("round.diverged", "was rolled back"):
-        simulate(toy_spec("fedavg", participants={"simulated": 2}, robust=lax), participate=attacked)
-
-
 @pytest.mark.slow
 def test_figures_that_nobody_can_have_measured_are_dropped_from_the_curves(spec: SpecFactory, clean: Run) -> None:
     honest = clean(spec())
@@ -192,47 +177,4 @@ def test_figures_that_nobody_can_have_measured_are_dropped_from_the_curves(spec:
     attacked = poisoned(attackers(2), boasting)
     result = simulate(spec(), participate=attacked)
     assert result.digest != honest.digest or losses(result)[-1] == losses(honest)[-1]
-    assert all(
-        0 < done.metrics["train_loss"] < 10 and done.metrics["trained_sequences"] < 1e3 for done in result.rounds[1:]
-    )
-
-
-@pytest.mark.parametrize("examples", [2**31, 10**38, 10**400, -1, 0, 1.5, "many"])
-def test_a_number_of_examples_beyond_all_reason_is_malformed(examples: Any) -> None:
-    _malformed({"examples": examples})
-
-
-@pytest.mark.parametrize("figure", [10**400, "1e999"])
-def test_a_figure_beyond_fp64_is_malformed(figure: Any) -> None:
-    _malformed({"metrics": {"train_loss": figure}})
-
-
-def _malformed(changes: Mapping[str, Any]) -> None:
-    meta = {
-        "format": 1,
-        "experiment": "simulation",
-        "round": 1,
-        "participant": "p",
-        "algorithm": "fedavg",
-        "base_digest": "0" * 64,
-        "examples": 3,
-    }
-    ContributionMeta.model_validate(meta)
-    blob = encode({}, {**meta, **changes})
-    with pytest.raises(FerretError) as caught:
-        Contribution.decode(blob)
-    assert caught.value.code == "contribution.malformed"
-    json.dumps(caught.value.to_json())
-
-
-@pytest.mark.slow
-def test_the_greatest_number_of_examples_weighs_three_medians(spec: SpecFactory) -> None:
-    """Weighted by examples, a client that claims 2³¹ − 1 and flips its update's sign does not win."""
-
-    def claiming(sent: Contribution) -> Contribution:
-        flipped = {name: -array for name, array in sent.arrays.items()}
-        return Contribution(sent.meta.model_copy(update={"examples": 2**31 - 1}), flipped)
-
-    attacked = poisoned(attackers(1), claiming)
-    base, last = losses(simulate(spec(server={"weights": "examples"}), participate=attacked))
-    assert last < base
+    assert all(0 < done.metrics["train_loss"] < 10 and done.metrics["trained_sequences"] < 1e3 for done in result.rounds[1:])

@@ -9,6 +9,7 @@ import pytest
 
 from ferret_core.protocol.errors import FerretError, FieldError, field_errors
 from ferret_core.protocol.spec import ExperimentSpec
+from tests.api.conftest import open_site
 
 MANY = 80_000
 JSON = {"Content-Type": "application/json"}
@@ -79,3 +80,8 @@ def test_the_first_of_many_unknown_fields_are_told_with_what_they_may_stand_for(
     found = field_errors(caught.value, model=ExperimentSpec)
     assert len(found.told) == 20
     assert any("did you mean round" in error.message for error in found.told)
+
+
+def test_the_size_of_json_is_a_setting(make_settings: Any) -> None:
+    with open_site(make_settings(max_request_bytes=4096, max_upload_bytes=1 << 20)) as site:
+        small(site.admin.post("/api/v1/experiments", content=b" " * 5000, headers=JSON), "request.too_large")

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -21,15 +22,10 @@ from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
 from tests.refusals import refused
 
+pytestmark = pytest.mark.usefixtures("no_settings")
+
 BOMB_BYTES = 2 << 30
 NAME = "storage/updates/00/bomb"
-
-
-@pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("FERRET_"):
-            monkeypatch.delenv(name)
 
 
 def manifest(files: dict[str, tuple[int, str]]) -> bytes:
@@ -132,8 +128,6 @@ def test_a_bomb_is_refused_before_anything_is_written(tmp_path: Path, bomb: str)
 
 def test_more_than_the_disk_has_room_for_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive that is itself a file with holes says truly what it holds, and that may not fit."""
-    import shutil
-
     info = tarfile.TarInfo(NAME)
     info.size = shutil.disk_usage(tmp_path).free + (1 << 30)
     said = manifest({NAME: (info.size, "00")})

@@ -27,7 +27,8 @@ with warnings.catch_warnings():
 from ferret_api.app import create_app
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
-from tests.sized import made
+from tests.api.conftest import ADMIN, Live, bearer
+from tests.api.people import a_user
 
 pytestmark = [pytest.mark.timeout(1800)]
 OTHERS = ("stranger", "participant", Role.RESEARCHER.value, Role.VIEWER.value, "browser")
@@ -62,36 +63,26 @@ class Service(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, migrated: Any) -> Iterator[Service]:
-    from tests.api.conftest import ADMIN, NO_BROKER, Live, bearer, make_home
-    from tests.api.people import a_user
-
-    many = 10**9
-    live = Live(
-        made(
-            home=make_home(tmp_path_factory.mktemp("fuzzed"), migrated),
-            broker_url=NO_BROKER,
-            admin_token=ADMIN,
-            failures_per_minute=many,
-            stranger_requests_per_minute=many,
-            participant_requests_per_minute=many,
-        )
-    )
+def service(make_shared_settings: Callable[..., ApiSettings]) -> Iterator[Service]:
+    counted = ("failures_per_minute", "stranger_requests_per_minute", "participant_requests_per_minute")
+    live = Live(make_shared_settings(**dict.fromkeys(counted, 10**9)))
     try:
         site = live.site
-        experiment_id = site.running(participants={"edge": 1})
-        token = site.enrol(experiment_id)
-        (assignment_id,) = site.open_round(experiment_id, edge=["site-a"])
-        site.client(token).get("/api/v1/participant/assignment")
+        member = site.member(simulated=())
         signed_in = requests.post(f"{live.url}/api/v1/session", json={"token": ADMIN}, timeout=20)
         cookie = "; ".join(f"{name}={value}" for name, value in signed_in.cookies.items())
         yield Service(
             live.url,
             # An experiment that ends here lets its event stream end.
-            {"experiment_id": experiment_id, "assignment_id": assignment_id, "number": "1", "kind": "algorithms"},
+            {
+                "experiment_id": member.experiment_id,
+                "assignment_id": member.assignment_id,
+                "number": "1",
+                "kind": "algorithms",
+            },
             {
                 "stranger": {},
-                "participant": bearer(token),
+                "participant": {"Authorization": member.client.headers["Authorization"]},
                 **{role.value: {"Authorization": a_user(site, role).client.headers["Authorization"]} for role in Role},
                 "admin": bearer(ADMIN),
                 "browser": {"Cookie": cookie, "Origin": live.url},

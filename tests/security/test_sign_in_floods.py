@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from ferret_api.auth import passwords
-from ferret_cli.stack import broker as embedded
 from ferret_core.protocol.roles import Role
-from tests.api.conftest import ADMIN, bearer, open_site
+from tests.api.conftest import ADMIN, open_site
 from tests.api.people import a_user
 from tests.api.receiver import eventually
-from tests.api.test_broker import Redis
+from tests.api.test_broker import server as server
 from tests.security.api_process import ApiProcess
 from tests.security.flood import post_all
+from tests.security.test_floods import at
 
 SESSION = "/api/v1/session"
 INFO = "/api/v1/info"
@@ -57,10 +56,6 @@ def strict(make_settings: Any) -> Iterator[Any]:
         yield site
 
 
-def at(site: Any, address: str, token: str | None = None) -> TestClient:
-    return TestClient(site.app, client=(address, 5000), headers=bearer(token) if token else {})
-
-
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
@@ -78,6 +73,8 @@ def test_a_known_token_lets_no_guess_pass_the_limit(strict: Any, path: str, body
         answers.append(guesser.post(path, json=body).status_code)
     assert answers == [status] * 5 + [429] * 3
     assert guesser.get(INFO).status_code == 200, "the token itself stays good"
+    stranger = at(strict, "192.0.2.3")
+    assert [stranger.post(path, json=body).status_code for _ in range(8)] == answers
 
 
 def test_attempts_with_a_password_count_before_they_are_answered(strict: Any) -> None:
@@ -161,25 +158,17 @@ def test_beyond_the_queue_a_sign_in_is_refused_at_once(
     assert statuses == [401] * most
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory, need: Any) -> Iterator[str]:
-    need(embedded.find_program() is not None, "a broker: apt-get install redis-server")
-    server = Redis(tmp_path_factory.mktemp("redis"))
-    yield server.url
-    server.close()
-
-
 @pytest.mark.redis
 @pytest.mark.parametrize(
     "guesses", ["tokens", *(pytest.param(guesses, marks=pytest.mark.slow) for guesses in ("links", "codes"))]
 )
-def test_two_processes_let_no_more_guesses_pass_than_one(home: Path, broker: str, guesses: str) -> None:
+def test_two_processes_let_no_more_guesses_pass_than_one(home: Path, server: Any, guesses: str) -> None:
     path, body, headers = {
         "tokens": ("/api/v1/session/link", "", ["Authorization: Bearer " + "y" * 43]),
         "links": (SESSION, json.dumps({"token": "x" * 43}), []),
         "codes": ("/api/v1/participants", json.dumps({"code": "x" * 43, "display_name": "a"}), []),
     }[guesses]
-    settings = {"FERRET_BROKER_URL": broker}
+    settings = {"FERRET_BROKER_URL": server.url}
     with ApiProcess(home, **settings) as first, ApiProcess(home, **settings) as second:
         answers = []
         for _ in range(6):  # in turns, and each time many at once

@@ -17,10 +17,9 @@ from ferret_cli.commands.site import TERMS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant
-from ferret_sdk.http import retry
 from ferret_sdk.participant import membership, participant, site_terms
 from ferret_sdk.participant.privacy_budget import Budget, ReleaseCount
-from tests.security.hostile import HostileServer, Reply, json_reply
+from tests.security.hostile import ASSIGNMENT, HostileServer, Reply, json_reply
 from tests.tiers import slow
 
 pytestmark = [pytest.mark.timeout(120)]
@@ -32,14 +31,13 @@ LOOPING = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% 
 HUGE = "{{ 'a' * 3000000000 }}"
 CHOOSING = "{% if 'Hannah' in messages[0]['content'] %}{{ raise_exception('') }}{% endif %}{{ messages[0]['content'] }}"
 BUDGET = {"clip": 0.5, "noise_multiplier": 8.0, "epsilon": 4.0, "delta": 1e-6}
-FAILURE = "/participant/assignments/asg_0123456789abcdef/failure"
+FAILURE = f"{ASSIGNMENT}/failure"
 KEY = "11" * 32
 
 
 @pytest.fixture(autouse=True)
-def same_chances(monkeypatch: pytest.MonkeyPatch) -> None:
+def same_chances(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and random names are the same in every run."""
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)
     monkeypatch.setattr(participant, "new_key", lambda: KEY)
     monkeypatch.setattr(secrets, "token_hex", lambda count=32: "0" * 2 * count)
 
@@ -161,7 +159,7 @@ def test_the_comparison_sees_a_contribution(attack, usual) -> None:
 
     def ends(server: HostileServer) -> None:
         server.experiment["spec"]["algorithm"]["local"].update(steps=8, batch_size=1, accumulation=4)
-        server.replies["/participant/assignments/asg_0123456789abcdef/contribution"] = json_reply(
+        server.replies[f"{ASSIGNMENT}/contribution"] = json_reply(
             {"code": "participant.revoked", "title": "", "status": 403, "detail": "enough"}, 403
         )
 

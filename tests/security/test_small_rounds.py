@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from ferret_api.settings import ApiSettings
-from ferret_core.contribution import decode_stored
 from ferret_core.protocol.roles import Role
-from ferret_core.protocol.spec import RoundTask
-from ferret_core.rounds.cost import LocalCost
-from ferret_core.storage import FileKind
-from ferret_db.engine import assignments
-from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.tables import LedgerEntry
-from tests.api.conftest import contribution, open_site
+from tests.api.conftest import open_site
 from tests.api.people import a_user
 
 SITES = ["site-a", "site-b", "site-c"]
@@ -43,17 +37,8 @@ class Tuned:
     def round(self, *edge: str, simulated: int = 0, number: int = 1) -> None:
         clients = [f"client-{each:03}" for each in range(1, simulated + 1)]
         for assignment_id in self.site.open_round(self.id, edge=edge, simulated=clients, number=number):
-            self._contribute(assignment_id)
+            self.site.deliver(assignment_id)
         self.site.commit(self.id, number, [self.site.store("weights", b"weights %d" % number)])
-
-    def _contribute(self, assignment_id: str) -> None:
-        """A site's contribution, or a simulated client's."""
-        with self.site.database.begin() as s:
-            leased = assignments.lease(s, assignment_id, 60)
-            assert leased is not None
-            blob = contribution(RoundTask.model_validate(leased.task)).encode()
-            digest = self.site.context.storage.put_bytes(blob, FileKind.CONTRIBUTION).digest
-            accept(s, ContributionOffer(assignment_id, leased.fence, decode_stored(blob, digest), LocalCost(1.5)))
 
     def refuse(self, name: str) -> None:
         """Says in the record that the site's contribution was left out of the model."""
@@ -103,10 +88,11 @@ def test_no_header_is_a_way_around(guarded: Any, asked: dict[str, str]) -> None:
         assert (answer.status_code, answer.json()["code"]) == (403, "round.too_small")
 
 
-def test_rounds_are_counted_one_by_one(guarded: Any) -> None:
+def test_rounds_are_counted_one_by_one_and_the_base_model_is_for_all(guarded: Any) -> None:
     tuned = Tuned(guarded)
     tuned.round(*SITES)
     tuned.round("site-a", "site-b", number=2)
+    assert tuned.answers(guarded.admin, 0) == [(200, "")]
     assert tuned.answers(guarded.admin, 1) == GIVEN
     assert tuned.answers(guarded.admin, 2) == REFUSED
 
@@ -122,12 +108,6 @@ def test_a_contribution_that_was_left_out_does_not_count(guarded: Any) -> None:
     tuned.round(*SITES)
     tuned.refuse("site-b")
     assert tuned.answers(guarded.admin) == REFUSED
-
-
-def test_the_base_model_is_for_all(guarded: Any) -> None:
-    tuned = Tuned(guarded)
-    tuned.round("site-a")
-    assert tuned.answers(guarded.admin, 0) == [(200, "")]
 
 
 def test_an_experiment_with_simulated_clients_alone_is_not_affected(guarded: Any) -> None:

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,16 +15,11 @@ import pytest
 from sqlalchemy import event
 
 from ferret_api.events import poller
-from ferret_db.repositories import events
+from tests.api.receiver import eventually
 
 pytestmark = pytest.mark.timeout(120)
 
 PATIENCE = 30.0
-
-
-@pytest.fixture
-def live(serve: Any, make_settings: Any) -> Any:
-    return serve(make_settings(stream_poll_seconds=0.05))
 
 
 class Reader:
@@ -68,19 +63,6 @@ class Reader:
         return numbers
 
 
-def append(live: Any, experiment_id: str, count: int, size: int = 3) -> None:
-    for _ in range(count):
-        with live.site.database.begin() as s:
-            events.add(s, experiment_id, "contribution.accepted", round=1, data={"text": "x" * size})
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.01)
-
-
 def test_the_database_is_asked_as_often_for_many_readers_as_for_one(live: Any) -> None:
     experiment_id = live.site.submit()
     feeds = live.app.state.feeds
@@ -88,19 +70,19 @@ def test_the_database_is_asked_as_often_for_many_readers_as_for_one(live: Any) -
     with ExitStack() as held:
         readers = [held.enter_context(Reader(live, experiment_id)) for _ in range(40)]
         assert all(reader.read_to(1) == [1] for reader in readers)
-        wait_until(lambda: len(feeds._feeds) == 1)
+        eventually(lambda: len(feeds._feeds) == 1)
         settled = feeds.looks + 2  # every reader may still take its last look
-        wait_until(lambda: feeds.looks >= settled)
+        eventually(lambda: feeds.looks >= settled)
         event.listen(live.site.database._engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
         before = feeds.looks
-        append(live, experiment_id, 3)
+        live.site.append(experiment_id, 3)
         assert all(reader.read_to(4) == [2, 3, 4] for reader in readers)
         looks = feeds.looks - before
         read = sum("FROM event" in statement for statement in asked)
         assert feeds.streams == 40
         assert len(feeds._feeds) == 1
     assert 1 <= read <= looks + 1
-    wait_until(lambda: feeds.streams == 0 and len(feeds._feeds) == 0)
+    eventually(lambda: feeds.streams == 0 and len(feeds._feeds) == 0)
     before = feeds.looks
     time.sleep(0.3)
     assert feeds.looks == before, "with the last reader the poller has ended"
@@ -108,7 +90,7 @@ def test_the_database_is_asked_as_often_for_many_readers_as_for_one(live: Any) -
 
 def test_everybody_gets_every_event_once_whenever_they_come(live: Any) -> None:
     experiment_id = live.site.submit()
-    writer = threading.Thread(target=append, args=(live, experiment_id, 80))
+    writer = threading.Thread(target=live.site.append, args=(experiment_id, 80))
     writer.start()
     read = list[list[int]]()
 
@@ -137,10 +119,10 @@ def test_a_reader_that_is_too_slow_is_dropped_and_resumes_without_loss(
     feeds = live.app.state.feeds
     with Reader(live, experiment_id, receive_buffer=4096) as slow, Reader(live, experiment_id) as quick:
         assert quick.read_to(1) == [1]
-        wait_until(lambda: feeds.streams == 2)
+        eventually(lambda: feeds.streams == 2)
         last = 1
         while not feeds.dropped:
-            append(live, experiment_id, 1, size=400_000)
+            live.site.append(experiment_id, 1, size=400_000)
             assert quick.read_to(last + 1) == [last + 1], "the other reader gets everything meanwhile"
             last += 1
             assert last < 100, "it was never dropped"
@@ -155,11 +137,11 @@ def test_a_number_from_the_future_hides_nothing_from_the_others(live: Any) -> No
     experiment_id = live.site.submit()
     feeds = live.app.state.feeds
     with Reader(live, experiment_id, after=10**6) as ahead:
-        wait_until(lambda: len(feeds._feeds) == 1)
+        eventually(lambda: len(feeds._feeds) == 1)
         assert ahead.file.readline().startswith(b"HTTP/1.1 200")
         with Reader(live, experiment_id) as reader:
             assert reader.read_to(1) == [1]
-            append(live, experiment_id, 1)
+            live.site.append(experiment_id, 1)
             assert reader.read_to(2) == [2]
 
 
@@ -176,7 +158,7 @@ def test_streams_are_limited_and_a_place_is_free_again_when_one_ends(
         assert (answer.status_code, answer.json()["code"]) == (429, "stream.refused")
         assert answer.headers["Retry-After"]
         assert live.admin.get("/api/v1/experiments").status_code == 200, "requests are not streams"
-    wait_until(lambda: live.app.state.feeds.streams == 0)
+    eventually(lambda: live.app.state.feeds.streams == 0)
     with Reader(live, experiment_id) as third:
         assert third.read_to(1) == [1]
 
@@ -186,8 +168,8 @@ def test_the_events_of_one_experiment_do_not_reach_the_readers_of_another(live: 
     mine, other = live.site.submit(), live.site.submit()
     with Reader(live, mine) as reader, Reader(live, other) as neighbour:
         assert reader.read_to(1) == neighbour.read_to(1) == [1]
-        wait_until(lambda: len(live.app.state.feeds._feeds) == 2)
-        append(live, other, 1)
+        eventually(lambda: len(live.app.state.feeds._feeds) == 2)
+        live.site.append(other, 1)
         live.admin.post(f"/api/v1/experiments/{mine}:cancel")
         said = reader.file.read().decode()
     told = [json.loads(line[6:])["type"] for line in said.splitlines() if line.startswith("data: ")]

@@ -16,7 +16,8 @@ import trustme
 
 from ferret_sdk.http.certificates import pinned
 from tests.api.conftest import Live
-from tests.security.test_connections import PATIENCE, Peer, wait_until
+from tests.api.receiver import eventually
+from tests.security.test_connections import PATIENCE, Peer
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -33,7 +34,7 @@ def secure(tmp_path: Path, serve: Any, make_settings: Any) -> Callable[..., Live
     def start(**changes: Any) -> Live:
         live = serve(make_settings(tls_cert=cert, tls_key=key, **changes))
         live.admin.close()
-        wait_until(lambda: live.server.connections.open == 0)
+        eventually(lambda: live.server.connections.open == 0)
         return live
 
     return start
@@ -51,7 +52,7 @@ def test_handshakes_that_fail_are_forgotten(secure: Any) -> None:
     for _ in range(3):  # unknown authority: the client breaks off in the middle
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{live.url}/healthz", timeout=PATIENCE)
-    wait_until(lambda: live.server.connections.open == 0)
+    eventually(lambda: live.server.connections.open == 0)
     assert healthz(live).status_code == 200
 
 
@@ -59,7 +60,7 @@ def test_a_handshake_that_is_not_begun_is_closed(secure: Any) -> None:
     live = secure(header_seconds=0.5)
     with Peer(live.port) as peer:
         assert peer.rest() == b""
-    wait_until(lambda: live.server.connections.open == 0)
+    eventually(lambda: live.server.connections.open == 0)
     assert live.server.connections.closed["handshake_timeout"] == 1
 
 
@@ -86,7 +87,7 @@ def test_deadlines_hold_inside_of_tls(secure: Any) -> None:
             while chunk := peer.recv(1 << 16):
                 said += chunk
     assert b"request.timeout" in said
-    wait_until(lambda: live.server.connections.open == 0)
+    eventually(lambda: live.server.connections.open == 0)
 
 
 def test_old_versions_of_tls_are_refused(secure: Any) -> None:

@@ -57,19 +57,21 @@ def test_the_same_contribution_is_accepted_where_its_bytes_are_stored(uploader: 
 
 
 def revoke(uploader: Uploader) -> Any:
-    return uploader.site.admin.post(f"/api/v1/experiments/{uploader.experiment_id}/participants/site-a:revoke", json={})
+    return uploader.site.admin.post(
+        f"/api/v1/experiments/{uploader.member.experiment_id}/participants/site-a:revoke", json={}
+    )
 
 
 def revoke_group(uploader: Uploader) -> Any:
     with uploader.site.database.begin() as s:
         s.execute(update(Participant).values(group="north"))
-    experiment = f"/api/v1/experiments/{uploader.experiment_id}"
+    experiment = f"/api/v1/experiments/{uploader.member.experiment_id}"
     return uploader.site.admin.post(f"{experiment}/participants:revoke", json={"group": "north"})
 
 
 def delete(uploader: Uploader) -> Any:
-    uploader.site.move(uploader.experiment_id, "cancel").raise_for_status()
-    return uploader.site.admin.delete(f"/api/v1/experiments/{uploader.experiment_id}")
+    uploader.site.move(uploader.member.experiment_id, "cancel").raise_for_status()
+    return uploader.site.admin.delete(f"/api/v1/experiments/{uploader.member.experiment_id}")
 
 
 @pytest.mark.parametrize("end", [revoke, revoke_group, delete])

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from ferret_api.auth import admin_token
 from ferret_api.settings import ApiSettings
 from tests.refusals import refused
@@ -45,15 +43,6 @@ def test_processes_that_start_at_once_agree_on_one_token(make_settings: Make) ->
 def test_a_configured_token_leaves_no_file(make_settings: Make, home: Path) -> None:
     assert admin_token.load(make_settings(admin_token="a-configured-token")).value == "a-configured-token"
     assert not (home / "admin.token").exists()
-
-
-def test_a_token_can_come_from_a_secret_file(
-    make_settings: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("a-mounted-secret-token\n")
-    monkeypatch.setenv("FERRET_ADMIN_TOKEN_FILE", str(secret))
-    assert ApiSettings().admin_token == "a-mounted-secret-token"
 
 
 def test_an_empty_file_is_named(make_settings: Make, home: Path) -> None:

@@ -144,6 +144,7 @@ def test_what_a_client_reads(header: str, expected: list[str]) -> None:
 def test_what_is_no_page_is_a_problem_even_for_a_browser(built: Any, path: str) -> None:
     answer = built.get(path, headers={"Accept": "text/html"})
     assert (answer.status_code, answer.json()["code"]) == (404, "route.not_found")
+    assert "immutable" not in answer.headers.get("Cache-Control", "")
 
 
 def test_without_a_build_the_root_says_how_to_make_one(site: Any, tmp_path: Path) -> None:
