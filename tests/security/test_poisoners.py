@@ -177,4 +177,6 @@ def test_figures_that_nobody_can_have_measured_are_dropped_from_the_curves(spec:
     attacked = poisoned(attackers(2), boasting)
     result = simulate(spec(), participate=attacked)
     assert result.digest != honest.digest or losses(result)[-1] == losses(honest)[-1]
-    assert all(0 < done.metrics["train_loss"] < 10 and done.metrics["trained_sequences"] < 1e3 for done in result.rounds[1:])
+    assert all(
+        0 < done.metrics["train_loss"] < 10 and done.metrics["trained_sequences"] < 1e3 for done in result.rounds[1:]
+    )
