@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ferret_core.models.parameters import shapes, trainable
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionMeta
 from ferret_core.training.local import LocalMetrics
+from tests.refusals import refused
 
 TASK = RoundTask(
     experiment="simulation",
@@ -73,6 +75,18 @@ class Lab:
     def _called(self, model: nn.Module, batches: Any, config: Any, on_step: Any, **others: Any) -> LocalMetrics:
         self._train(model, config=config, on_step=on_step, **others)
         return LocalMetrics(1.0, 1, 1)
+
+    def algorithm(self, name: str, **options: Any) -> Any:
+        """The algorithm of this name with these options."""
+        module = import_module(f"ferret_core.algorithms.{name}")
+        return module.Algorithm(module.Config.model_validate(options))
+
+    def blamed(self, algorithm: Any, model: nn.Module, sent: Contribution, task: Any = None, **changes: Any) -> str:
+        """The field for which the server refuses ``sent`` with other arrays, and other members of ``meta``."""
+        meta = sent.meta.model_copy(update=changes.pop("meta", {}))
+        with refused("contribution.malformed") as caught:
+            algorithm.config.check(Contribution(meta, {**sent.arrays, **changes}), task or TASK, shapes(model))
+        return caught.value.errors[0].field
 
     def participate(
         self,

@@ -9,13 +9,7 @@ import pytest
 from ferret_core.algorithms import diloco
 from ferret_core.algorithms._base import Weighted
 from ferret_core.models.parameters import shapes
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
-from ferret_core.sample import model_path
-from ferret_core.simulate import simulate
-
-SpecFactory = Callable[..., ExperimentSpec]
-OUTER = {"learning_rate": 0.7, "momentum": 0.9, "nesterov": True}
 
 
 @pytest.mark.parametrize(("kind", "error"), [("float32", 0), ("float16", 2**-11), ("int8", 1 / 127)])
@@ -33,13 +27,3 @@ def test_an_update_takes_a_byte_for_each_parameter_as_int8(weights: Any) -> None
     tensors = shapes(weights((3, 40), (17,)))
     assert diloco.Config(coordinates="float32").size(tensors).arrays == 4 * 137
     assert diloco.Config(coordinates="int8").size(tensors).arrays == 137 + 2 * 2 + 4
-
-
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-@pytest.mark.slow
-def test_it_learns_on_the_demo_model(toy_spec: SpecFactory, optimizer: str) -> None:
-    local = {"optimizer": optimizer, "learning_rate": 1e-3, "steps": 2}
-    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate": 0}
-    spec = toy_spec("diloco", options={"local": local}, rounds=2, server=OUTER, model=model, evaluation=evaluation)
-    base, *_, last = simulate(spec).rounds
-    assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.2

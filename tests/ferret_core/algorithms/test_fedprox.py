@@ -15,13 +15,11 @@ from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms.fedprox import proximal
 from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.parameters import trainable
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
+from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
-
-SpecFactory = Callable[..., ExperimentSpec]
 
 
 def test_the_pull_back_is_mu_times_the_way_from_the_start(lab: Any, weights: Any) -> None:

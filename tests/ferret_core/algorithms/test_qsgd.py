@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,8 @@ from hypothesis import strategies as st
 
 from ferret_core.algorithms import qsgd
 from ferret_core.algorithms._base import Weighted
-from ferret_core.models.parameters import shapes
-from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Array, Contribution
-from ferret_core.simulate import simulate
-from tests.algorithms import METADATA
+from ferret_core.protocol.wire import Array
 
-SpecFactory = Callable[..., ExperimentSpec]
 SEEDS = 400
 NORMS = ["max", "l2"]
 
@@ -95,30 +88,10 @@ def test_participants_round_by_seeds_of_their_own_and_the_mean_gets_better(lab: 
     assert off(40) == pytest.approx(off(1) / 40, rel=0.3)
 
 
-def test_it_sends_a_level_for_each_parameter_and_a_number_for_each_bucket(toy_spec: SpecFactory) -> None:
-    done = simulate(toy_spec("qsgd", options={"levels": 2, "bucket": 100}, rounds=2)).rounds[2]
-    d = 30_880
-    assert 0 <= done.bytes_up / 3 - (8 * -(-d // 27) + 4 * 309) <= METADATA
-    assert 0 <= done.bytes_down / 3 - 4 * d <= METADATA
-    assert done.cost["parameters_up"] == done.cost["parameters_down"] == d
-
-
-def test_a_bucket_beyond_the_model_is_the_model(lab: Any, weights: Any) -> None:
-    update = update_of(50)
-    whole, beyond = (received(lab, weights, update, bucket=bucket) for bucket in (50, 10**9))
-    np.testing.assert_array_equal(whole, beyond)
-
-
 def test_what_nobody_would_send_is_refused(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((41,)), qsgd.Algorithm(qsgd.Config(bucket=20))
+    model, algorithm = weights((41,)), lab.algorithm("qsgd", bucket=20)
     sent = lab.participate(algorithm, model, algorithm.init_state(model, 0), update_of(41)).contribution
-    for meta, wrong, says in [
-        ({}, {"norms": -sent.arrays["norms"]}, "is negative"),
-        ({}, {"norms": sent.arrays["norms"][:1]}, r"expected float32 \(3,\)"),
-        ({}, {"levels": np.array([3**40, 0], np.uint64)}, "a word holds more than 40"),
-        ({"K": (40,)}, {}, r"expected \(41,\)"),
-    ]:
-        changed = Contribution(sent.meta.model_copy(update=meta), {**sent.arrays, **wrong})
-        with pytest.raises(FerretError, match=says) as caught:
-            algorithm.config.check(changed, lab.task, shapes(model))
-        assert caught.value.code == "contribution.malformed"
+    for norms in (-sent.arrays["norms"], sent.arrays["norms"][:1]):
+        assert lab.blamed(algorithm, model, sent, norms=norms) == "norms"
+    assert lab.blamed(algorithm, model, sent, levels=np.array([3**40, 0], np.uint64)) == "levels"
+    assert lab.blamed(algorithm, model, sent, meta={"K": (40,)}) == "metadata.K"

@@ -10,15 +10,11 @@ from torch import nn
 
 from ferret_core.algorithms import fedavg, scaffold
 from ferret_core.algorithms._base import Weighted
-from ferret_core.models.parameters import shapes, trainable
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Arrays, Contribution
+from ferret_core.models.parameters import trainable
+from ferret_core.protocol.wire import Arrays
 from ferret_core.simulate import simulate
 from ferret_core.training.config import LocalConfig
-from tests.algorithms import METADATA
-from tests.refusals import refused
-
-SpecFactory = Callable[..., ExperimentSpec]
+from tests.ferret_core.replicas import SpecFactory
 
 LOCAL = LocalConfig(optimizer="sgd", learning_rate=0.05, steps=10)
 CURVATURES, TARGETS = (1.0, 8.0), (0.0, 1.0)
@@ -127,18 +123,3 @@ def test_steps_in_the_backward_pass_are_corrected_too(toy_spec: SpecFactory) -> 
         losses.append([round_.metrics["eval_loss"] for round_ in simulate(spec).rounds])
     np.testing.assert_allclose(*losses, rtol=1e-4)
     assert losses[0][-1] < losses[0][0]
-
-
-def test_it_sends_and_receives_two_numbers_for_each_parameter(toy_spec: SpecFactory) -> None:
-    result = simulate(toy_spec("scaffold", rounds=2))
-    for sums in (result.rounds[2].bytes_up, result.rounds[2].bytes_down):
-        assert 0 <= sums / 3 - 8 * 30_880 <= METADATA
-
-
-def test_an_update_without_its_control_variate_is_refused(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((3,)), scaffold.Algorithm(scaffold.Config(local=LOCAL))
-    contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), descend(0)).contribution
-    with refused("contribution.malformed", "expected exactly control, update"):
-        algorithm.config.check(
-            Contribution(contribution.meta, {"update": contribution.arrays["update"]}), lab.task, shapes(model)
-        )
