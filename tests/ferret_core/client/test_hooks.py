@@ -17,15 +17,14 @@ from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import SIMULATION
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds import sampling
 from ferret_core.simulate import simulate
 from ferret_core.training.custom_training import CustomTraining, TrainingContext
 from tests.algorithms import NAMES
+from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
 
-SpecFactory = Callable[..., ExperimentSpec]
 FIXED = {"fedkseed", "fedprox", "fedzo", "hiso", "scaffold"}
 """Their own training is part of what they send."""
 
@@ -189,11 +188,6 @@ def test_a_function_that_does_something_else_is_told(
 ) -> None:
     with pytest.raises(TypeError, match=message):
         part(trained_by(function))
-
-
-def test_it_is_refused_where_its_gradients_would_say_what_is_sent(part: Callable[..., LocalRound]) -> None:
-    with refused("training.unsupported", "it uses the gradient of every local step"):
-        part(trained_by(steps), "ferret", allocation="curvature")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

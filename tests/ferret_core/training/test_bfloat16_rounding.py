@@ -14,14 +14,13 @@ from pydantic import ValidationError
 from torch import nn
 from transformers import LlamaForCausalLM
 
-from ferret_core import catalog
 from ferret_core.datasets._client_data import ClientData
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
 from ferret_core.training.bfloat16_rounding import StochasticRounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
-from tests.refusals import refused
+from tests.ferret_core.replicas import SpecFactory
 
 IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "in_backward": True}
 PURE = {**IN_BACKWARD, "precision": "pure_bfloat16"}
@@ -83,24 +82,9 @@ def test_it_has_no_fp32_weights_to_step_from_whole_gradients() -> None:
         LocalConfig.model_validate({**PURE, "in_backward": False})
 
 
-def spec_of(toy_spec: Callable[..., ExperimentSpec], dtype: str, **algorithm: object) -> ExperimentSpec:
+def spec_of(toy_spec: SpecFactory, dtype: str, **algorithm: object) -> ExperimentSpec:
     spec = toy_spec(algorithm=algorithm)
     return spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
-
-
-@pytest.mark.parametrize(
-    ("dtype", "name", "message"),
-    [
-        ("float32", "ferret", "is float32: set model.dtype = 'bfloat16'"),
-        ("float16", "fedavg", "is float16: set model.dtype = 'bfloat16'"),
-        ("bfloat16", "fedit", "fedit leaves alone: use 'bfloat16'"),
-        ("bfloat16", "fed_sb", "fed_sb leaves alone: use 'bfloat16'"),
-    ],
-)
-def test_what_cannot_be_trained_so_is_refused(toy_spec, dtype: str, name: str, message: str) -> None:
-    with refused("spec.invalid", message) as caught:
-        catalog.resolve(spec_of(toy_spec, dtype, name=name, local=PURE))
-    assert caught.value.errors[0].field == "algorithm.local.precision"
 
 
 @pytest.mark.parametrize("name", ["ferret", "fedavg", "topk"])
