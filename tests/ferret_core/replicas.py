@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +14,32 @@ from ferret_core.client.local_round import contribute
 from ferret_core.contribution import SealedContribution
 from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.parameters import trainable
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Contribution
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
+from ferret_core.protocol.wire import Arrays, Contribution, ContributionMeta
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds.sampling import client_names, round_tasks
 
 SpecFactory = Callable[..., ExperimentSpec]
+
+
+TASK = RoundTask(
+    experiment="simulation",
+    round=1,
+    rounds=1,
+    participant="client-1",
+    base_digest="0" * 64,
+    data_seed=1,
+    seed=9,
+    round_seed=5,
+    population=1,
+)
+
+
+def contribution(arrays: Arrays, task: RoundTask = TASK, **changes: Any) -> Contribution:
+    """Arrays that a participant sends for a task, and all that it has to say of them unless it is changed."""
+    fields = {name: getattr(task, name) for name in ("experiment", "round", "participant", "base_digest")}
+    meta = {"format": 1, **fields, "algorithm": "any", "examples": 1, **changes}
+    return Contribution(ContributionMeta.model_validate(meta), arrays)
 
 
 def replica_of(spec: ExperimentSpec) -> Replica:

@@ -23,8 +23,6 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.replica import Replica
-from ferret_core.simulate import simulate
-from tests.ferret_core import manifest_reader
 from tests.ferret_core.replicas import SpecFactory, flat, replica_of, sent_by, weights_of
 from tests.refusals import refused
 
@@ -84,13 +82,6 @@ def test_a_checkpoint_names_the_base_model_as_the_specification_does(
     checkpoint.write(Replica.load(spec, copy), "exp", out)
     config = json.loads((out / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == str(tiny_model_dir)
-
-
-def test_simulate_writes_the_adapters_of_the_last_round(name: str, toy_spec: SpecFactory, tmp_path: Path) -> None:
-    spec = toy_spec(name, rounds=1)
-    result = simulate(spec, out=tmp_path)
-    assert manifest_reader.checked(tmp_path).digest == result.digest
-    assert torch.equal(logits(stock(spec.model.source, tmp_path)), logits(after_a_round(spec).model))
 
 
 def test_the_base_model_is_saved_and_read_back_before_adapters_are_in_it(
@@ -168,12 +159,8 @@ def test_a_half_precision_model_is_not_copied_for_training(
 
 def test_layers_with_adapters_can_be_checkpointed(name: str, toy_spec: SpecFactory) -> None:
     """Nothing below a soft prompt needs a gradient, and dropout must draw the same numbers twice."""
-    plain, checkpointed = (
-        sent_by(replica_of(toy_spec(name, options={"local": {"steps": 2, "activation_checkpointing": on}})))[
-            0
-        ].contribution.arrays["update"]
-        for on in (False, True)
-    )
+    specs = [toy_spec(name, options={"local": {"steps": 2, "activation_checkpointing": on}}) for on in (False, True)]
+    plain, checkpointed = (sent_by(replica_of(spec))[0].contribution.arrays["update"] for spec in specs)
     np.testing.assert_allclose(checkpointed, plain, rtol=1e-4, atol=1e-7)
     assert plain.any()
 

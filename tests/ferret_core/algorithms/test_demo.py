@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms._dct import PRECISION, cosines, transformed, transformed_back
 from ferret_core.algorithms.configs._chunks import cut
 from ferret_core.protocol.wire import Array
@@ -60,12 +59,10 @@ def test_what_is_not_sent_stays_and_fades(lab: Any, weights: Any) -> None:
 
 def test_the_signs_of_the_mean_wave_are_applied_at_the_mean_length(lab: Any, weights: Any) -> None:
     model, algorithm = weights((64,)), lab.algorithm("demo", density=1 / 4096)
-    state, wave = algorithm.init_state(model, 0), cosines(64).astype(np.float32)
-    received = [lab.participate(algorithm, model, state, size * wave[5]).contribution for size in (8, -16)]
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, received[0]), Weighted(3.0, received[1]))
-    np.testing.assert_allclose(moved, -np.sign(wave[5]) * (1 + 3 * 2) / 4, rtol=1e-3)
-    even, _ = lab.update(algorithm, model, state, Weighted(1.0, received[0]), Weighted(1.0, received[1]))
-    assert not even.any()
+    wave = cosines(64).astype(np.float32)[5]
+    moved = lab.round(algorithm, model, [8 * wave, -16 * wave], weights=[1, 3]).moved
+    np.testing.assert_allclose(moved, -np.sign(wave) * (1 + 3 * 2) / 4, rtol=1e-3)
+    assert not lab.round(algorithm, model, [8 * wave, -16 * wave]).moved.any()
 
 
 def test_what_nobody_would_send_is_refused(lab: Any, weights: Any) -> None:

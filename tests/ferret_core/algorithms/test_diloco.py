@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from ferret_core.algorithms import diloco
-from ferret_core.algorithms._base import Weighted
 from ferret_core.models.parameters import shapes
 from ferret_core.protocol.wire import Array
 
@@ -16,10 +15,8 @@ from ferret_core.protocol.wire import Array
 def test_the_mean_of_what_travels_is_the_mean_update(
     lab: Any, weights: Any, draw: Callable[..., Array], kind: str, error: float
 ) -> None:
-    model, algorithm = weights((3, 40), (17,)), diloco.Algorithm(diloco.Config.model_validate({"coordinates": kind}))
-    state, updates = algorithm.init_state(model, 0), [draw(137, 1), draw(137, 2)]
-    received = [lab.participate(algorithm, model, state, update).contribution for update in updates]
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, received[0]), Weighted(3.0, received[1]))
+    updates = [draw(137, 1), draw(137, 2)]
+    moved = lab.round(lab.algorithm("diloco", coordinates=kind), weights((3, 40), (17,)), updates, weights=[1, 3]).moved
     np.testing.assert_allclose(moved, (updates[0] + 3 * updates[1]) / 4, rtol=0, atol=error / 2 + 1e-6)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ferret_core.algorithms import drive
-from ferret_core.algorithms._base import Weighted
 from ferret_core.protocol.wire import Array
 
 D = 4 * 4096
@@ -21,10 +20,8 @@ def heavy_tailed(seed: int, d: int = D) -> Array:
 
 def received(lab: Any, weights: Any, updates: dict[int, Array], **options: Any) -> Array:
     """What a round moves the model by; ``updates`` by the seeds of their participants' tasks."""
-    model, algorithm = weights((len(next(iter(updates.values()))),)), lab.algorithm("drive", **options)
-    state = algorithm.init_state(model, 0)
-    parts = [lab.participate(algorithm, model, state, update, seed=seed) for seed, update in updates.items()]
-    return lab.update(algorithm, model, state, *(Weighted(1.0, part.contribution) for part in parts))[0]
+    model = weights((len(next(iter(updates.values()))),))
+    return lab.round(lab.algorithm("drive", **options), model, [*updates.values()], seeds=updates).moved
 
 
 def error(estimate: Array, update: Array) -> float:

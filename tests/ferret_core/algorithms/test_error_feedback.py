@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core.algorithms._base import Weighted
 from ferret_core.protocol.wire import Array
 
 D = 137
@@ -36,17 +35,11 @@ def test_applied_and_kept_are_what_there_was(
     counts: list[int],
 ) -> None:
     model, algorithm = weights(*TENSORS), lab.algorithm(name, **options)
-    state = algorithm.init_state(model, 0)
-    updates, memories = ([draw(D, first + n) for n in range(len(counts))] for first in (0, 10))
-    parts = [
-        lab.participate(algorithm, model, state, update, {"error": memory}, seed=n)
-        for n, (update, memory) in enumerate(zip(updates, memories, strict=True))
-    ]
-    received = (Weighted(count, part.contribution) for count, part in zip(counts, parts, strict=True))
-    moved, _ = lab.update(algorithm, model, state, *received)
-    kept = np.average([part.memory["error"] for part in parts], axis=0, weights=counts)
-    there = np.average(np.array(updates) + decay * np.array(memories), axis=0, weights=counts)
-    np.testing.assert_allclose(moved + kept, there, rtol=0, atol=1e-5)
+    updates, errors = ([draw(D, first + n) for n in range(len(counts))] for first in (0, 10))
+    done = lab.round(algorithm, model, updates, memories=[{"error": error} for error in errors], weights=counts)
+    kept = np.average([memory["error"] for memory in done.memories], axis=0, weights=counts)
+    there = np.average(np.array(updates) + decay * np.array(errors), axis=0, weights=counts)
+    np.testing.assert_allclose(done.moved + kept, there, rtol=0, atol=1e-5)
     assert kept.any()
 
 
@@ -57,13 +50,9 @@ def distance_from_the_uncompressed_sum(lab: Any, model: Any, name: str, rounds: 
     memories, meant, applied = [{}] * 5, np.zeros(260), np.zeros(260)
     for n in range(rounds):
         updates = (own + draws.standard_normal((5, 260))).astype(np.float32) / 8
-        parts = [
-            lab.participate(algorithm, model, state, update, memory, seed=n)
-            for update, memory in zip(updates, memories, strict=True)
-        ]
-        memories = [part.memory for part in parts]
-        moved, state = lab.update(algorithm, model, state, *(Weighted(1.0, part.contribution) for part in parts))
-        meant, applied = meant + updates.mean(axis=0), applied + moved
+        done = lab.round(algorithm, model, updates, state=state, memories=memories, seeds=[n] * 5)
+        state, memories = done.state, done.memories
+        meant, applied = meant + updates.mean(axis=0), applied + done.moved
     return float(np.linalg.norm(applied - meant) / np.linalg.norm(meant))
 
 

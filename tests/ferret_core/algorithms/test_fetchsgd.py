@@ -70,12 +70,10 @@ def test_the_bits_do_not_depend_on_the_threads(draw: Callable[..., Array]) -> No
 
 
 def test_a_table_that_is_large_enough_loses_nothing(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
-    model, algorithm = weights((5, 8), (7,)), lab.algorithm("fetchsgd", columns=5000, k=47, momentum=0)
-    state, updates = algorithm.init_state(model, 0), [draw(47, 1), draw(47, 2)]
-    sent = [lab.participate(algorithm, model, state, update).contribution for update in updates]
-    moved, after = lab.update(algorithm, model, state, Weighted(1.0, sent[0]), Weighted(3.0, sent[1]))
-    np.testing.assert_allclose(moved, (updates[0] + 3 * updates[1]) / 4, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(after["error"], 0, atol=1e-6)
+    algorithm, updates = lab.algorithm("fetchsgd", columns=5000, k=47, momentum=0), [draw(47, 1), draw(47, 2)]
+    done = lab.round(algorithm, weights((5, 8), (7,)), updates, weights=[1, 3])
+    np.testing.assert_allclose(done.moved, (updates[0] + 3 * updates[1]) / 4, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(done.state["error"], 0, atol=1e-6)
 
 
 def test_momentum_and_error_build_up_in_the_sketch(lab: Any, weights: Any) -> None:
@@ -85,8 +83,7 @@ def test_momentum_and_error_build_up_in_the_sketch(lab: Any, weights: Any) -> No
     rounds = []
     for large, small in [(4.0, 3.0), (0.0, 0.0), (0.0, 0.0)]:
         update = np.array([large, small, *[0] * 8], np.float32)
-        contribution = lab.participate(algorithm, model, state, update).contribution
-        moved, state = lab.update(algorithm, model, state, Weighted(1.0, contribution))
+        moved, state, _ = lab.round(algorithm, model, [update], state=state)
         rounds.append(moved[:2].tolist())
     # u is (4, 3), (0, 1.5), (0, 0); e before the move (4, 3), (0, 4.5), (0, 0).
     assert rounds == [[4, 0], [0, 4.5], [0, 0]]
@@ -98,8 +95,7 @@ def test_a_table_that_is_far_too_small_does_not_diverge(lab: Any, weights: Any, 
     state = algorithm.init_state(model, 0)
     moves = []
     for number in range(12):
-        contribution = lab.participate(algorithm, model, state, draw(4000, number)).contribution
-        moved, state = lab.update(algorithm, model, state, Weighted(1.0, contribution))
+        moved, state, _ = lab.round(algorithm, model, [draw(4000, number)], state=state)
         moves.append(float(np.linalg.norm(moved)))
     assert max(moves) < 2 * moves[0]
 

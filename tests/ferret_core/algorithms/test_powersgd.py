@@ -33,15 +33,11 @@ class Federation:
     def go(self, updates: Sequence[Array], weights: Sequence[float] | None = None) -> Array:
         """What a round of these updates moves the model by."""
         self.round += 1
-        parts = [
-            self.lab.participate(self.algorithm, self.model, self.state, update, memory, round=self.round)
-            for update, memory in zip(updates, self.memories, strict=True)
-        ]
-        self.memories = [part.memory for part in parts]
-        self.sent = [part.contribution for part in parts]
-        received = map(Weighted, weights or [1.0] * len(parts), self.sent)
-        moved, self.state = self.lab.update(self.algorithm, self.model, self.state, *received)
-        return moved
+        how = {"state": self.state, "memories": self.memories, "weights": weights, "round": self.round}
+        done = self.lab.round(self.algorithm, self.model, updates, **how)
+        self.state, self.memories = done.state, done.memories
+        self.sent = [part.contribution for part in done.parts]
+        return done.moved
 
     @property
     def kept(self) -> Array:

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferret_core.algorithms import qsgd
-from ferret_core.algorithms._base import Weighted
+from ferret_core.algorithms.configs._radix_packing import level_layout, pack_levels, unpack_levels
 from ferret_core.protocol.wire import Array
+from tests.refusals import refused
 
 SEEDS = 400
 NORMS = ["max", "l2"]
@@ -22,10 +23,7 @@ def update_of(d: int, seed: int = 0) -> Array:
 
 def received(lab: Any, weights: Any, update: Array, seed: int = 1, **options: Any) -> Array:
     """What a round of one participant moves the model by."""
-    model, algorithm = weights((len(update),)), qsgd.Algorithm(qsgd.Config(**options))
-    state = algorithm.init_state(model, 0)
-    part = lab.participate(algorithm, model, state, update, seed=seed)
-    return lab.update(algorithm, model, state, Weighted(1.0, part.contribution))[0]
+    return lab.round(lab.algorithm("qsgd", **options), weights((len(update),)), [update], seeds=[seed]).moved
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -77,12 +75,10 @@ def test_no_entry_is_off_by_a_level_or_changes_its_sign(
 
 def test_participants_round_by_seeds_of_their_own_and_the_mean_gets_better(lab: Any, weights: Any) -> None:
     """Forty with different data."""
-    model, algorithm = weights((2000,)), qsgd.Algorithm(qsgd.Config())
-    state, updates = algorithm.init_state(model, 0), [update_of(2000, seed) for seed in range(40)]
-    parts = [lab.participate(algorithm, model, state, update, seed=n) for n, update in enumerate(updates)]
+    updates = [update_of(2000, seed) for seed in range(40)]
 
     def off(count: int) -> float:
-        moved, _ = lab.update(algorithm, model, state, *(Weighted(1.0, part.contribution) for part in parts[:count]))
+        moved = lab.round(lab.algorithm("qsgd"), weights((2000,)), updates[:count]).moved
         return float(np.square(moved - np.mean(updates[:count], axis=0)).sum())
 
     assert off(40) == pytest.approx(off(1) / 40, rel=0.3)
@@ -95,3 +91,30 @@ def test_what_nobody_would_send_is_refused(lab: Any, weights: Any) -> None:
         assert lab.blamed(algorithm, model, sent, norms=norms) == "norms"
     assert lab.blamed(algorithm, model, sent, levels=np.array([3**40, 0], np.uint64)) == "levels"
     assert lab.blamed(algorithm, model, sent, meta={"K": (40,)}) == "metadata.K"
+
+
+@given(st.integers(1, 127), st.integers(1, 300), st.integers(0, 2**32))
+def test_what_is_packed_is_unpacked(s: int, count: int, seed: int) -> None:
+    levels = np.random.default_rng(seed).integers(-s, s, count, endpoint=True)
+    packed = pack_levels(levels, s)
+    dtype, shape = level_layout(s, count)
+    assert (packed.dtype, packed.shape) == (dtype, shape)
+    np.testing.assert_array_equal(unpack_levels(packed, s, count), levels)
+
+
+@pytest.mark.parametrize("s", range(1, 128))
+def test_a_word_holds_as_many_as_it_can(s: int) -> None:
+    (words,) = level_layout(s, 10_000).shape
+    assert words == -(-10_000 // math.floor(64 / math.log2(2 * s + 1)))
+    extremes = np.full(10_000, -s)
+    np.testing.assert_array_equal(unpack_levels(pack_levels(extremes, s), s, 10_000), extremes)
+
+
+def test_words_that_nobody_would_pack_are_refused() -> None:
+    packed = pack_levels(np.ones(41, np.int64), 1)
+    for wrong, says in [
+        (packed + np.array([0, 3], np.uint64), "numbers after the first 41 are not zero"),
+        (np.array([3**40, 0], np.uint64), "a word holds more than 40 digits of base 3"),
+    ]:
+        with refused("contribution.malformed", says):
+            unpack_levels(wrong, 1, 41)

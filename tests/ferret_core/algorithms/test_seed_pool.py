@@ -72,12 +72,6 @@ def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
     assert len(set(odds(replica.state).tolist())) > 1
 
 
-def test_a_steep_direction_is_drawn_more_often() -> None:
-    steep = history([0.0] * 3 + [1.0])
-    drawn = _seed_pool.draw(odds(steep), 3, 4000)
-    assert (drawn == 3).mean() == pytest.approx(math.e / (3 + math.e), abs=0.03)
-
-
 def test_one_result_moves_the_history_of_others_alike(toy_spec: SpecFactory) -> None:
     """Nothing but the round's result tells a replica what to draw by."""
     spec = toy_spec("fedkseed", options={**IMPORTANCE, "K": 16})

@@ -7,44 +7,29 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.algorithms import signsgd
-from ferret_core.algorithms._base import Weighted
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
-from ferret_core.protocol.wire import Array
 from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
 
 
-def voted(lab: Any, weights: Any, options: dict[str, Any], *votes: tuple[float, list[float]]) -> Array:
-    """What a round moves a model of three and two weights by; ``votes`` are pairs of weight and update."""
-    model, algorithm = weights((3,), (2,)), signsgd.Algorithm(signsgd.Config(**options))
-    state = algorithm.init_state(model, 0)
-    received = [
-        Weighted(weight, lab.participate(algorithm, model, state, np.array(update, np.float32)).contribution)
-        for weight, update in votes
-    ]
-    return lab.update(algorithm, model, state, *received)[0]
-
-
-def test_the_majority_decides_the_sign_and_the_mean_size_of_each_tensor_the_step(lab: Any, weights: Any) -> None:
-    first, two, three = [1.0, 1, -1, 2, 2], [1.0, -1, -1, 2, -2], [-4.0, 4, -4, -2, -2]
-    moved = voted(lab, weights, {}, (1, first), (1, two), (1, three))
-    np.testing.assert_array_equal(moved, np.array([2, 2, -2, 2, -2], np.float32))
-
-
-def test_a_fixed_step_is_the_papers(lab: Any, weights: Any) -> None:
-    moved = voted(lab, weights, {"scale": 0.25}, (1, [9, -0.1, 3, 1, -1]))
-    np.testing.assert_array_equal(moved, np.array([0.25, -0.25, 0.25, 0.25, -0.25], np.float32))
-
-
-def test_a_tie_leaves_a_weight_where_it_is(lab: Any, weights: Any) -> None:
-    moved = voted(lab, weights, {"scale": 1.0}, (1, [1, 1, 1, 1, 1]), (1, [1, -1, 1, -1, 1]))
-    np.testing.assert_array_equal(moved, np.array([1, 0, 1, 0, 1], np.float32))
-
-
-def test_a_heavier_participant_has_more_votes(lab: Any, weights: Any) -> None:
-    votes = (3, [1, 1, 1, 1, 1]), (1, [-1, 1, -1, 1, -1]), (1, [-1, -1, -1, -1, -1])
-    np.testing.assert_array_equal(voted(lab, weights, {"scale": 1.0}, *votes), np.ones(5, np.float32))
+@pytest.mark.parametrize(
+    ("options", "votes", "counts", "moved"),
+    [
+        ({}, [[1, 1, -1, 2, 2], [1, -1, -1, 2, -2], [-4, 4, -4, -2, -2]], [1, 1, 1], [2, 2, -2, 2, -2]),
+        ({"scale": 0.25}, [[9, -0.1, 3, 1, -1]], [1], [0.25, -0.25, 0.25, 0.25, -0.25]),
+        ({"scale": 1.0}, [[1, 1, 1, 1, 1], [1, -1, 1, -1, 1]], [1, 1], [1, 0, 1, 0, 1]),
+        ({"scale": 1.0}, [[1, 1, 1, 1, 1], [-1, 1, -1, 1, -1], [-1, -1, -1, -1, -1]], [3, 1, 1], [1, 1, 1, 1, 1]),
+        ({"aggregation": "mean"}, [[1, 1, -1, 2, 2], [-4, 4, -4, 2, -2]], [1, 3], [-2.75, 3.25, -3.25, 2, -1]),
+    ],
+    ids=["the majority, at each tensor's mean size", "the paper's step", "a tie", "a heavier one", "the mean"],
+)
+def test_a_round_moves_a_model_of_three_and_two_weights(
+    lab: Any, weights: Any, options: dict[str, Any], votes: list[list[float]], counts: list[float], moved: list[float]
+) -> None:
+    updates, algorithm = [np.array(vote, np.float32) for vote in votes], lab.algorithm("signsgd", **options)
+    done = lab.round(algorithm, weights((3,), (2,)), updates, weights=counts)
+    np.testing.assert_array_equal(done.moved, np.array(moved, np.float32))
 
 
 def test_zeros_do_not_all_vote_for_the_same(lab: Any, weights: Any) -> None:
@@ -54,11 +39,6 @@ def test_zeros_do_not_all_vote_for_the_same(lab: Any, weights: Any) -> None:
     bits = [np.unpackbits(contribution.arrays["signs"], count=4000) for contribution in sent]
     assert all(1800 < item.sum() < 2200 for item in bits)
     assert 1800 < (bits[0] ^ bits[1]).sum() < 2200
-
-
-def test_the_mean_is_of_each_participants_signs_at_its_own_scale(lab: Any, weights: Any) -> None:
-    moved = voted(lab, weights, {"aggregation": "mean"}, (1, [1.0, 1, -1, 2, 2]), (3, [-4.0, 4, -4, 2, -2]))
-    np.testing.assert_array_equal(moved, np.array([-2.75, 3.25, -3.25, 2, -1], np.float32))
 
 
 def test_a_vote_with_error_feedback_is_refused() -> None:

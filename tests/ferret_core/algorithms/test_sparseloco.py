@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ferret_core.algorithms import sparseloco
-from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms.configs._chunks import (
     Chunks,
     cut,
@@ -65,10 +64,8 @@ def test_a_place_is_averaged_over_those_that_sent_it_and_a_long_tensor_is_clippe
     lab: Any, weights: Any
 ) -> None:
     model, algorithm = weights((64,)), lab.algorithm("sparseloco", density=1 / 4096)
-    state = algorithm.init_state(model, 0)
     updates = [np.eye(64, dtype=np.float32)[place] * value for place, value in [(3, 1), (3, 3), (9, 8)]]
-    received = [Weighted(1.0, lab.participate(algorithm, model, state, update).contribution) for update in updates]
-    moved, _ = lab.update(algorithm, model, state, *received)
+    moved = lab.round(algorithm, model, updates).moved
     assert {int(place): float(moved[place]) for place in np.flatnonzero(moved)} == {3: 2.0, 9: 3.0}
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms._sparsify import largest
 from ferret_core.algorithms.configs._base import size_of
 from ferret_core.algorithms.configs._elias_fano import index_layouts, pack_indices, unpack_indices
@@ -42,21 +41,14 @@ def test_what_was_kept_is_sent_when_it_has_grown(lab: Any, weights: Any) -> None
 
 
 def test_the_server_averages_over_the_union_by_weight(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((5,)), lab.algorithm("topk", K=2, coordinates="float32")
-    state = algorithm.init_state(model, 0)
-    item = lab.participate(algorithm, model, state, np.array([8, 4, 0, 0, 0], np.float32))
-    other = lab.participate(algorithm, model, state, np.array([0, 4, 0, 16, 0], np.float32))
-    received = Weighted(1.0, item.contribution), Weighted(3.0, other.contribution)
-    moved, _ = lab.update(algorithm, model, state, *received)
+    updates = [np.array(update, np.float32) for update in ([8, 4, 0, 0, 0], [0, 4, 0, 16, 0])]
+    moved = lab.round(lab.algorithm("topk", K=2, coordinates="float32"), weights((5,)), updates, weights=[1, 3]).moved
     np.testing.assert_array_equal(moved, np.array([2, 4, 0, 12, 0], np.float32))
 
 
 def test_a_half_precision_model_stays_where_nobody_sent_anything(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((1000,), dtype=torch.bfloat16), lab.algorithm("topk", K=10)
-    state, update = algorithm.init_state(model, 0), np.full(1000, 2**-12, np.float32)
-    contribution = lab.participate(algorithm, model, state, update)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
-    assert not moved[10:].any()
+    model, update = weights((1000,), dtype=torch.bfloat16), np.full(1000, 2**-12, np.float32)
+    assert not lab.round(lab.algorithm("topk", K=10), model, [update]).moved[10:].any()
 
 
 @pytest.mark.parametrize(("K", "d"), [(1, 1), (1, 10**6), (7, 7), (1000, 1024), (333, 10**5), (5, 2**40)])
