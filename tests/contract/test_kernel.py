@@ -226,6 +226,18 @@ def test_nothing_has_no_coordinates(case: Case) -> None:
     assert torch.equal(case.kernel.project(nothing, nothing, Block(0, "w", 9), 9, SEED, start=5).cpu(), torch.zeros(9))
 
 
+@pytest.mark.parametrize("size", [1, 6, TILE + 260])
+def test_unit_coefficients_uncover_every_entry(case: Case, size: int) -> None:
+    block = Block(8, "w", size)
+    K = size if case.letter == "I" or size < 7 else 3
+    for k in range(min(K, 4)):
+        weights, unit = torch.zeros(size, device=case.device), torch.zeros(K, device=case.device)
+        unit[k] = 1
+        case.kernel.apply_(weights, block, [ReconstructionTerm(SEED, unit)])
+        expected = basis(case.letter).entries(torch.arange(size), torch.tensor([k]), block, K, SEED)
+        assert torch.equal(-weights.cpu(), expected[:, 0])
+
+
 def test_arguments_are_left_alone(case: Case) -> None:
     block = Block(1, "w", 5000)
     before, after = vector(5000, 7).to(case.device), vector(5000, 8).to(case.device)
