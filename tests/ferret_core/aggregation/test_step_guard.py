@@ -67,20 +67,6 @@ def test_the_bound_is_a_share_of_the_loss_and_of_a_nat_at_least() -> None:
     assert loss_limit(3.0, 0) == 3.0
 
 
-@pytest.mark.slow
-def test_a_rate_too_high_diverges_without_the_guard_and_not_with_it(toy_spec: SpecFactory) -> None:
-    """At 128 bytes a round, where noise is most of what a round is made of, and the loss of a few rounds."""
-    local = {"optimizer": "normalized", "learning_rate": 100.0, "steps": 4, "batch_size": 4}
-    options = {"bytes_per_round": 128, "blocks": 4, "guard": False, "local": local}
-    changes: dict[str, Any] = {"options": options, "rounds": 8, "round": {"attempts": 1}}
-    with refused("round.diverged"):
-        simulate(guarded(toy_spec, server={"step": "fixed"}, **changes))
-    rounds = simulate(guarded(toy_spec, **changes)).rounds
-    before, after = rounds[0].metrics["eval_loss"], rounds[-1].metrics["eval_loss"]
-    assert after < before
-    assert min(done.metrics["step"] for done in rounds[1:]) < 100
-
-
 def test_no_round_raises_the_development_loss_beyond_the_bound(toy_spec: SpecFactory) -> None:
     rise = 0.02
     rounds = simulate(guarded(toy_spec, rate=64.0, rise=rise, rounds=3)).rounds[1:]

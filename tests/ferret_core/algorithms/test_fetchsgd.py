@@ -106,9 +106,3 @@ def test_the_rate_scales_what_enters_the_error(lab: Any, weights: Any) -> None:
     contribution = lab.participate(algorithm, model, state, np.arange(10, dtype=np.float32)).contribution
     lab.fold(algorithm, model, state, Weighted(1.0, contribution), rate=0.5)
     np.testing.assert_allclose(before - model.flat, np.arange(10) / 2, atol=1e-6)
-
-
-def test_a_table_of_another_shape_is_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
-    model, algorithm = weights((100,)), lab.algorithm("fetchsgd", columns=10)
-    sent = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(100)).contribution
-    assert lab.blamed(lab.algorithm("fetchsgd", columns=10, rows=4), model, sent) == "sketch"

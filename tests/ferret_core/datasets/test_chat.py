@@ -50,11 +50,6 @@ def test_a_long_prompt_loses_its_left_behind_the_first_token(chatting: PreTraine
     assert cut == [whole[0], *whole[-11:]]
 
 
-def test_a_limit_that_the_template_fills_is_refused(chatting: PreTrainedTokenizerFast) -> None:
-    with refused("spec.invalid", "'chat'"):
-        longest(PromptSpec(template="chat", max_tokens=5), chatting, 128)
-
-
 def test_a_model_without_a_chat_template_is_refused(toy_spec: SpecFactory, tiny_model_dir: Path) -> None:
     with refused("spec.invalid", "the model has no chat template; use paper", field="prompt.template"):
         _ = replica_of(toy_spec(prompt={"template": "chat"})).context

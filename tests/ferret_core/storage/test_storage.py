@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -269,7 +268,3 @@ def test_what_is_no_bucket_is_refused_without_a_secret(url: str, bucket: Any) ->
     with refused("settings.invalid", "s3://bucket/prefix") as caught:
         open_storage(url, bucket()[1])
     assert "secret" not in caught.value.detail
-
-
-def test_where_a_storage_is_can_be_said(storage: Storage, tmp_path: Path) -> None:
-    assert str(storage).startswith(("s3://ferret-", str(tmp_path)))

@@ -15,12 +15,9 @@ from torch import nn
 from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._client_data import ClientData
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.simulate import simulate
 from ferret_core.training.bfloat16_rounding import StochasticRounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
-from tests.ferret_core.replicas import SpecFactory
 
 IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "in_backward": True}
 PURE = {**IN_BACKWARD, "precision": "pure_bfloat16"}
@@ -80,16 +77,3 @@ def test_the_seed_decides_how_steps_are_rounded(tiny_model: LlamaForCausalLM, tr
 def test_it_has_no_fp32_weights_to_step_from_whole_gradients() -> None:
     with pytest.raises(ValidationError, match=r"precision = 'pure_bfloat16' .* it needs in_backward = true"):
         LocalConfig.model_validate({**PURE, "in_backward": False})
-
-
-def spec_of(toy_spec: SpecFactory, dtype: str, **algorithm: object) -> ExperimentSpec:
-    spec = toy_spec(algorithm=algorithm)
-    return spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
-
-
-@pytest.mark.parametrize("name", ["ferret", "fedavg", "topk"])
-@pytest.mark.slow
-def test_a_federated_run_learns_in_bf16_alone(toy_spec, name: str) -> None:
-    found = simulate(spec_of(toy_spec, "bfloat16", name=name, local={**PURE, "learning_rate": 0.02, "steps": 3}))
-    losses = [found.rounds[0].metrics["eval_loss"], found.rounds[-1].metrics["eval_loss"]]
-    assert losses[1] < losses[0]

@@ -95,11 +95,6 @@ def test_a_step_goes_down_the_mean_of_its_directions(tiny_model: LlamaForCausalL
     torch.testing.assert_close(flat(tiny_model), expected, rtol=0, atol=1e-6)
 
 
-def test_the_same_seeds_give_the_same_bits(tiny_model: LlamaForCausalLM) -> None:
-    assert torch.equal(walked(tiny_model, 2**64 - 4), walked(tiny_model, 2**64 - 4))
-    assert not torch.equal(walked(tiny_model, 1), walked(tiny_model, 2))
-
-
 def test_the_slopes_alone_tell_where_the_walk_ended(tiny_model: LlamaForCausalLM) -> None:
     """Within rounding: each step rounds every weight three times, by half a unit in its last place at most."""
     replayed = copy.deepcopy(tiny_model)

@@ -93,11 +93,8 @@ def flat(replica: Replica) -> Vector:
 
 PROJECTED: list[dict[str, Any]] = [
     {"basis": "G", "coordinates": "float32", "K": 4000},
-    {"basis": "G", "coordinates": "sign", "K": 2000},
     {"basis": "H", "coordinates": "float16", "K": 4000},
-    {"basis": "R", "coordinates": "float32", "K": 1000},
     {"basis": "T", "coordinates": "int8", "K": 1000},
-    {"basis": "G", "coordinates": "float32", "K": 4000, "seeds": "shared", "allocation": "fixed"},
     {"basis": "G", "coordinates": "sign", "K": 2000, "seeds": "shared", "allocation": "fixed"},
     {"basis": "R", "coordinates": "float32", "K": 1000, "seeds": "shared", "allocation": "fixed", "whole_up_to": 40},
 ]
