@@ -42,8 +42,8 @@ def test_little_travels_beside_the_numbers(
     toy_spec: SpecFactory, name: str, options: dict[str, Any], up: float, down: float
 ) -> None:
     done = simulate(toy_spec(name, options=options, rounds=2, evaluation={"examples": 1, "generate": 0})).rounds[2]
-    assert 0 <= done.bytes_up / 3 - up <= 1.5 * METADATA
-    assert 0 <= done.bytes_down / 3 - down <= 1.5 * METADATA
+    assert 0 <= done.bytes_up / 3 - up <= METADATA
+    assert 0 <= done.bytes_down / 3 - down <= METADATA
 
 
 BUDGETS = [("demo", {}, 900), ("sparseloco", {}, 2_000), ("sparseloco", {}, 9_000)]

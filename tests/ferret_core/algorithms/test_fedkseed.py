@@ -11,15 +11,11 @@ from ferret_core.algorithms._base import Weighted
 from ferret_core.client.local_round import contribute
 from ferret_core.models.digest import model_digest
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.protocol.wire import Array, Contribution, encode
+from ferret_core.protocol.wire import Contribution, encode
 from tests.ferret_core.replicas import SpecFactory, clients_of, held_in, replica_of, sent_by
 from tests.refusals import refused
 
 LOCAL = {"learning_rate": 1e-3, "steps": 20, "batch_size": 2, "epsilon": 1e-3}
-
-
-def slopes_by_candidate(slopes: Array, drawn: Array, K: int) -> Array:
-    return np.bincount(drawn, weights=slopes, minlength=K)
 
 
 @pytest.mark.heavy
@@ -41,7 +37,7 @@ def test_slopes_add_up_by_candidate_and_average_by_weight(toy_spec: SpecFactory)
     result = replica.algorithm.aggregate(replica.state, pairs)
     draws = [_seed_pool.draw(np.ones(K, np.int64), contribution.meta.seed or 0, 20) for contribution in sent]
     expected = sum(
-        share * slopes_by_candidate(contribution.arrays["slopes"], drawn, K) / 4
+        share * np.bincount(drawn, weights=contribution.arrays["slopes"], minlength=K) / 4
         for share, contribution, drawn in zip(shares, sent, draws, strict=True)
     )
     drawn = _seed_pool.drawn_in(result, K)

@@ -168,20 +168,13 @@ def test_a_site_may_only_evaluate_whatever_the_algorithm(toy_spec: SpecFactory) 
     assert (result.rounds[1].metrics["site_loss"], result.digest) == (3.0, simulate(spec).digest)
 
 
-def replace(model: Any, examples: Any, context: TrainingContext) -> None:
-    model.lm_head = torch.nn.Linear(2, 2)
-
-
-def add(model: Any, examples: Any, context: TrainingContext) -> None:
-    model.extra = torch.nn.Parameter(torch.zeros(1))
-
-
-def answer(model: Any, examples: Any, context: TrainingContext) -> Any:
-    return {"loss": 1.0}
-
-
 @pytest.mark.parametrize(
-    ("function", "message"), [(replace, "another tensor"), (add, "adds none"), (answer, "returns a loss as a number")]
+    ("function", "message"),
+    [
+        (lambda model, examples, context: setattr(model, "lm_head", torch.nn.Linear(2, 2)), "another tensor"),
+        (lambda model, examples, context: setattr(model, "extra", torch.nn.Parameter(torch.zeros(1))), "adds none"),
+        (lambda model, examples, context: {"loss": 1.0}, "returns a loss as a number"),
+    ],
 )
 def test_a_function_that_does_something_else_is_told(
     part: Callable[..., LocalRound], function: Any, message: str
