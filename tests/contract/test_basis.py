@@ -147,16 +147,6 @@ def test_a_stretch_is_a_slice_of_the_block(family: Basis, start: int, length: in
 
 
 @families()
-def test_stretches_add_up_to_the_block(family: Basis) -> None:
-    block = Block(1, "w", 3 * 4096 + 1234)
-    K, delta = count(family, block.size, 50), vector(block.size, 2)
-    gamma = torch.zeros(K)
-    for start, stop in ((0, 4096), (4096, 12288), (12288, block.size)):
-        family.project_into(gamma, delta[start:stop], block, start, SEED)
-    assert torch.allclose(gamma, project(family, delta, block, K), rtol=1e-4, atol=1e-4)
-
-
-@families()
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_size_any_number_of_coordinates_any_stretch(family: Basis, data: st.DataObject) -> None:

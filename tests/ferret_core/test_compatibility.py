@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,10 +9,9 @@ import pytest
 from ferret_core import catalog, compatibility
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.compatibility import FILES, OWN_TRAINING, PRIVACY_BUDGET, RULES, SIMULATION, TEAM
-from ferret_core.protocol.spec import ExperimentSpec
+from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
 
-SpecFactory = Callable[..., ExperimentSpec]
 IN_BACKWARD = {"optimizer": "sgd", "optimizer_in_backward": True, "accumulation": 1}
 PURE = IN_BACKWARD | {"precision": "pure_bfloat16"}
 

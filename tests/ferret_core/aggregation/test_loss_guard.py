@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from torch import nn
 
 from ferret_core.aggregation.loss_guard import LossGuard, divergence_limit
 from ferret_core.datasets._client_data import ClientData, Encoded
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
+from tests.ferret_core.replicas import SpecFactory
 
 
 @pytest.fixture
@@ -27,9 +25,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return losses
 
 
-def test_a_run_of_three_rounds_measures_four_models(
-    toy_spec: Callable[..., ExperimentSpec], measured: list[float]
-) -> None:
+def test_a_run_of_three_rounds_measures_four_models(toy_spec: SpecFactory, measured: list[float]) -> None:
     simulate(toy_spec(rounds=3))
     assert len(measured) == len(set(measured)) == 4
 

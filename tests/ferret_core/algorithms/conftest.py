@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,21 +15,10 @@ from ferret_core.algorithms import _base
 from ferret_core.algorithms._base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
 from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.parameters import shapes, trainable
-from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.wire import Array, Arrays, Contribution, ContributionMeta
+from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.local import LocalMetrics
-
-TASK = RoundTask(
-    experiment="simulation",
-    round=1,
-    rounds=1,
-    participant="client-1",
-    base_digest="0" * 64,
-    data_seed=1,
-    seed=9,
-    round_seed=5,
-    population=1,
-)
+from tests.ferret_core.replicas import TASK, contribution
+from tests.refusals import refused
 
 
 class Weights(nn.Module):
@@ -52,13 +42,22 @@ class Participation(NamedTuple):
     memory: Arrays
 
 
+class Round(NamedTuple):
+    """What a round moved the model by, fp32 (d,), the next state, and what its participants sent and keep."""
+
+    moved: Array
+    state: State
+    parts: list[Participation]
+
+    @property
+    def memories(self) -> list[Arrays]:
+        return [part.memory for part in self.parts]
+
+
 def sent_over_the_wire(update: LocalUpdate, client: Client) -> Contribution:
     """A local update, stamped with its task, as it arrives."""
-    fields = {name: getattr(client.task, name) for name in ("experiment", "round", "participant", "base_digest")}
-    meta = ContributionMeta(
-        format=1, **fields, algorithm="any", examples=len(client.shard), metrics=update.metrics, **update.columns
-    )
-    return Contribution.decode(Contribution(meta, update.arrays).encode())
+    told = {"examples": len(client.shard), "metrics": update.metrics, **update.columns}
+    return Contribution.decode(contribution(update.arrays, client.task, **told).encode())
 
 
 class Lab:
@@ -73,6 +72,18 @@ class Lab:
     def _called(self, model: nn.Module, batches: Any, config: Any, on_step: Any, **others: Any) -> LocalMetrics:
         self._train(model, config=config, on_step=on_step, **others)
         return LocalMetrics(1.0, 1, 1)
+
+    def algorithm(self, name: str, **options: Any) -> Any:
+        """The algorithm of this name with these options."""
+        module = import_module(f"ferret_core.algorithms.{name}")
+        return module.Algorithm(module.Config.model_validate(options))
+
+    def blamed(self, algorithm: Any, model: nn.Module, sent: Contribution, task: Any = None, **changes: Any) -> str:
+        """The field for which the server refuses ``sent`` with other arrays, and other members of ``meta``."""
+        meta = sent.meta.model_copy(update=changes.pop("meta", {}))
+        with refused("contribution.malformed") as caught:
+            algorithm.config.check(Contribution(meta, {**sent.arrays, **changes}), task or TASK, shapes(model))
+        return caught.value.errors[0].field
 
     def participate(
         self,
@@ -92,6 +103,30 @@ class Lab:
         received = sent_over_the_wire(update, client)
         algorithm.config.check(received, client.task, shapes(model))
         return Participation(received, {name: array.copy() for name, array in update.memory.items()})
+
+    def round(
+        self,
+        algorithm: Any,
+        model: Weights,
+        updates: Sequence[Any],
+        *,
+        state: State | None = None,
+        memories: Sequence[Arrays] | None = None,
+        weights: Sequence[float] | None = None,
+        seeds: Iterable[int] = (),
+        **task: Any,
+    ) -> Round:
+        """A round of participants with these updates, of seeds 0, 1 … unless others are given."""
+        state = algorithm.init_state(model, 0) if state is None else state
+        memories, seeds = memories or [{}] * len(updates), [*seeds] or range(len(updates))
+        parts = [
+            self.participate(algorithm, model, state, update, memory, seed=seed, **task)
+            for update, memory, seed in zip(updates, memories, seeds, strict=True)
+        ]
+        received = zip(weights or [1.0] * len(parts), parts, strict=True)
+        before = model.flat
+        state = self.fold(algorithm, model, state, *(Weighted(weight, part.contribution) for weight, part in received))
+        return Round(before - model.flat, state, parts)
 
     def fold(
         self, algorithm: FederatedAlgorithm, model: nn.Module, state: State, *received: Weighted, rate: float = 1.0
@@ -136,9 +171,3 @@ def draw() -> Callable[..., Array]:
         return (np.random.default_rng(seed).integers(-512, 512, count) / 1024).astype(np.float32)
 
     return make
-
-
-@pytest.fixture
-def over_the_wire() -> Callable[[LocalUpdate, Client], Contribution]:
-    """``over_the_wire(update, client)``: what arrives at the server of a local update."""
-    return sent_over_the_wire

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +15,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ferret_core import catalog
 from ferret_core.aggregation.aggregate import aggregate_round
-from ferret_core.algorithms._base import Client
-from ferret_core.client.local_round import contribute
-from ferret_core.contribution import SealedContribution
-from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import load
 from ferret_core.models.parameters import trainable
@@ -28,12 +23,8 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.replica import Replica
-from ferret_core.rounds.sampling import client_names, round_tasks
-from ferret_core.simulate import simulate
-from tests.ferret_core import manifest_reader
+from tests.ferret_core.replicas import SpecFactory, flat, replica_of, sent_by, weights_of
 from tests.refusals import refused
-
-SpecFactory = Callable[..., ExperimentSpec]
 
 NAMES = ["fedit", "fedprompt", "fedptuning"]
 FIRST_WEIGHTS = {
@@ -50,24 +41,9 @@ pytestmark = [
 ]
 
 
-def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec).spec)
-
-
-def weights(model: nn.Module) -> dict[str, Tensor]:
-    return {name: parameter.detach().clone() for name, parameter in trainable(model).items()}
-
-
-def contributions(replica: Replica, on_step: Callable[[int], None] | None = None) -> list[SealedContribution]:
-    data = FederatedData(replica.spec, replica.tokenizer, replica.context)
-    names = client_names(replica.spec.participants.simulated)
-    tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
-    return [contribute(replica, Client(t, data.shard(t.participant), {}, on_step)).sealed for t in tasks]
-
-
 def after_a_round(spec: ExperimentSpec) -> Replica:
     replica = replica_of(spec)
-    aggregate_round(replica, "simulation", contributions(replica))
+    aggregate_round(replica, "simulation", sent_by(replica))
     return replica
 
 
@@ -108,13 +84,6 @@ def test_a_checkpoint_names_the_base_model_as_the_specification_does(
     assert config["base_model_name_or_path"] == str(tiny_model_dir)
 
 
-def test_simulate_writes_the_adapters_of_the_last_round(name: str, toy_spec: SpecFactory, tmp_path: Path) -> None:
-    spec = toy_spec(name, rounds=1)
-    result = simulate(spec, out=tmp_path)
-    assert manifest_reader.checked(tmp_path).digest == result.digest
-    assert torch.equal(logits(stock(spec.model.source, tmp_path)), logits(after_a_round(spec).model))
-
-
 def test_the_base_model_is_saved_and_read_back_before_adapters_are_in_it(
     name: str, toy_spec: SpecFactory, tmp_path: Path
 ) -> None:
@@ -131,7 +100,7 @@ def test_a_contribution_holds_the_adapters_alone_and_the_rest_never_moves(name: 
     replica = replica_of(toy_spec(name))
     below = frozen_weights_digest(replica.model)
     tuned = sum(parameter.numel() for parameter in trainable(replica.model).values())
-    for sent in contributions(replica):
+    for sent in sent_by(replica):
         assert {key: array.shape for key, array in sent.contribution.arrays.items()} == {"update": (tuned,)}
     assert frozen_weights_digest(after_a_round(toy_spec(name)).model) == below
 
@@ -139,8 +108,8 @@ def test_a_contribution_holds_the_adapters_alone_and_the_rest_never_moves(name: 
 def test_adapters_end_at_the_mean_weighted_by_examples(name: str, toy_spec: SpecFactory) -> None:
     spec = toy_spec(name, participants={"simulated": 7}, server={"weights": "examples", "learning_rate": 0.5})
     replica = replica_of(spec)
-    before = torch.cat([tensor.reshape(-1) for tensor in weights(replica.model).values()])
-    sent = contributions(replica)
+    before = flat(replica.model)
+    sent = sent_by(replica)
     examples = np.array([item.meta.examples for item in sent], dtype=np.float64)
     assert set(examples) == {8, 9}
     mean = sum(
@@ -148,7 +117,7 @@ def test_adapters_end_at_the_mean_weighted_by_examples(name: str, toy_spec: Spec
         for count, item in zip(examples, sent, strict=True)
     )
     aggregate_round(replica, "simulation", sent)
-    after = torch.cat([tensor.reshape(-1) for tensor in weights(replica.model).values()])
+    after = flat(replica.model)
     expected = before.double() - 0.5 * torch.from_numpy(mean / examples.sum())
     torch.testing.assert_close(after.double(), expected, rtol=0, atol=1e-6)
     assert not torch.equal(after, before)
@@ -167,7 +136,7 @@ def test_first_weights_follow_from_the_seed_alone(name: str, toy_spec: SpecFacto
 
 def test_first_weights_are_the_same_bits_everywhere(name: str, toy_spec: SpecFactory) -> None:
     """A changed digest means that no recorded ledger of this algorithm can be replayed any more."""
-    first = weights(replica_of(toy_spec(name)).model)
+    first = weights_of(replica_of(toy_spec(name)).model)
     assert digest_bytes(b"".join(tensor.numpy().tobytes() for tensor in first.values())) == FIRST_WEIGHTS[name]
 
 
@@ -182,7 +151,7 @@ def test_a_half_precision_model_is_not_copied_for_training(
         at = {key: weight.data_ptr() for key, weight in replica.model.named_parameters() if key not in adapters}
         frozen.append(at == places)
 
-    contributions(replica, look)
+    sent_by(replica, look)
     assert frozen
     assert all(frozen)
     assert {parameter.dtype for parameter in adapters.values()} == {torch.float32}
@@ -190,12 +159,8 @@ def test_a_half_precision_model_is_not_copied_for_training(
 
 def test_layers_with_adapters_can_be_checkpointed(name: str, toy_spec: SpecFactory) -> None:
     """Nothing below a soft prompt needs a gradient, and dropout must draw the same numbers twice."""
-    plain, checkpointed = (
-        contributions(replica_of(toy_spec(name, options={"local": {"steps": 2, "activation_checkpointing": on}})))[
-            0
-        ].contribution.arrays["update"]
-        for on in (False, True)
-    )
+    specs = [toy_spec(name, options={"local": {"steps": 2, "activation_checkpointing": on}}) for on in (False, True)]
+    plain, checkpointed = (sent_by(replica_of(spec))[0].contribution.arrays["update"] for spec in specs)
     np.testing.assert_allclose(checkpointed, plain, rtol=1e-4, atol=1e-7)
     assert plain.any()
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,20 +7,11 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from ferret_core import catalog
 from ferret_core.algorithms import fed_sb
-from ferret_core.algorithms._base import Client, Weighted
 from ferret_core.client.local_round import contribute
-from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.models.parameters import shapes, trainable
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replica import Replica
-from ferret_core.rounds.sampling import client_names, round_tasks
-from ferret_core.sample import model_path
-from ferret_core.simulate import simulate
+from tests.ferret_core.replicas import SpecFactory, clients_of, move, replica_of, weights_of
 from tests.refusals import refused
-
-SpecFactory = Callable[..., ExperimentSpec]
 
 
 def low_rank(rows: int, columns: int) -> torch.Tensor:
@@ -79,22 +69,15 @@ def test_a_core_beside_a_layer_is_the_product_added_to_its_matrix() -> None:
 @pytest.mark.parametrize(("kind", "each"), [("float16", 2 * 9 + 2), ("sign", 9 / 8 + 2)])
 def test_a_matrix_takes_the_square_of_the_rank_and_a_scale(toy_spec: SpecFactory, kind: str, each: float) -> None:
     options = {"rank": 3, "coordinates": kind}
-    spec = catalog.resolve(toy_spec("fed_sb", options=options)).spec
-    replica = Replica.load(spec)
+    replica = replica_of(toy_spec("fed_sb", options=options))
     size = replica.experiment.config.size(replica.shapes)
     assert 14 * each <= size.arrays <= 14 * each + 6, "seven matrices in each of two layers, and an exponent"
 
 
 def test_a_round_moves_the_tuned_matrices_within_their_bases_and_nothing_else(toy_spec: SpecFactory) -> None:
-    spec = catalog.resolve(toy_spec("fed_sb", options={"rank": 2, "targets": ["q_proj", "down_proj"]})).spec
-    replica = Replica.load(spec)
-    before = {name: weight.detach().clone() for name, weight in trainable(replica.model).items()}
-    (task, *_) = round_tasks(spec, "simulation", 1, client_names(3), replica.digest)
-    client = Client(task, FederatedData(spec, replica.tokenizer, replica.context).shard(task.participant))
-    received = Weighted(1.0, contribute(replica, client).sealed.contribution)
-    replica.algorithm.apply_update(
-        replica.model, replica.state, replica.algorithm.aggregate(replica.state, [received]), 1.0
-    )
+    replica = replica_of(toy_spec("fed_sb", options={"rank": 2, "targets": ["q_proj", "down_proj"]}))
+    before = weights_of(replica.model)
+    move(replica, contribute(replica, clients_of(replica)[0]).sealed.contribution)
     for name, weight in trainable(replica.model).items():
         moved = (before[name] - weight.detach()).double()
         if name.endswith(("q_proj.weight", "down_proj.weight")):
@@ -105,29 +88,13 @@ def test_a_round_moves_the_tuned_matrices_within_their_bases_and_nothing_else(to
 
 def test_a_budget_takes_the_largest_rank_that_fits(toy_spec: SpecFactory) -> None:
     """14 cores of 7 × 7 in fp16, their scales and an exponent, are 1,404 bytes; of 8 × 8 they would be 1,824."""
-    spec = catalog.resolve(toy_spec("fed_sb", options={"bytes_per_round": 1_800})).spec
-    replica = Replica.load(spec)
-    config, shapes_of = replica.experiment.config, replica.shapes
-    assert config.size(shapes_of).arrays == 1_404
-    with refused("spec.invalid", "60") as caught:
-        Replica.load(catalog.resolve(toy_spec("fed_sb", options={"bytes_per_round": 50})).spec)
-    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
-    with pytest.raises(ValueError, match="rank = 3 and bytes_per_round = 100 exclude each other"):
-        fed_sb.Config(rank=3, bytes_per_round=100)
-
-
-@pytest.mark.heavy
-@pytest.mark.slow
-def test_every_replica_of_an_experiment_has_the_same_bases(toy_spec: SpecFactory) -> None:
-    first, second = (Replica.load(catalog.resolve(toy_spec("fed_sb")).spec).state for _ in range(2))
-    for name, array in first.items():
-        np.testing.assert_array_equal(array, second[name])
+    replica = replica_of(toy_spec("fed_sb", options={"bytes_per_round": 1_800}))
+    assert replica.experiment.config.size(replica.shapes).arrays == 1_404
 
 
 def test_a_target_that_there_is_not_is_refused_with_those_there_are(toy_spec: SpecFactory) -> None:
-    with refused("spec.invalid", "q_proj") as caught:
-        Replica.load(catalog.resolve(toy_spec("fed_sb", options={"targets": ["query"]})).spec)
-    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.targets")
+    with refused("spec.invalid", "q_proj", field="algorithm.targets"):
+        replica_of(toy_spec("fed_sb", options={"targets": ["query"]}))
 
 
 def test_gpt2s_layers_can_be_tuned() -> None:
@@ -145,12 +112,3 @@ def test_gpt2s_layers_can_be_tuned() -> None:
         expected = model(ids).logits
     algorithm.apply_update(model, state, {"update": core, "rounding": np.zeros(1, np.uint64)}, 1.0)
     torch.testing.assert_close(model(ids).logits, expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["float16", "sign"])
-@pytest.mark.slow
-def test_it_learns_on_the_demo_model(toy_spec: SpecFactory, kind: str) -> None:
-    options = {"coordinates": kind, "local": {"learning_rate": 1e-2, "steps": 4}}
-    model, evaluation = {"source": str(model_path())}, {"every": 2, "examples": 6, "generate_examples": 0}
-    base, *_, last = simulate(toy_spec("fed_sb", options=options, rounds=2, model=model, evaluation=evaluation)).rounds
-    assert last.metrics["eval_loss"] < base.metrics["eval_loss"] - 0.2

@@ -1,27 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from ferret_core import catalog
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._tokenize import shard_of
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.models.parameters import trainable
-from ferret_core.protocol.spec import EvaluationSpec, ExperimentSpec
-from ferret_core.replica.replica import Replica
-from ferret_core.simulate import simulate
+from ferret_core.protocol.spec import EvaluationSpec
+from tests.ferret_core.replicas import SpecFactory, replica_of
 from tests.refusals import refused
 
-SpecFactory = Callable[..., ExperimentSpec]
 CONTEXT = 128
 LONG = Example("Repeat.", "red green blue " * 40, "red green blue " * 40)
-
-
-def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec).spec)
 
 
 def test_only_the_prompt_is_sent(toy_spec: SpecFactory) -> None:
@@ -29,11 +21,6 @@ def test_only_the_prompt_is_sent(toy_spec: SpecFactory) -> None:
     (prompt,) = trainable(replica.model).values()
     assert prompt.shape == (7, 32)
     assert 0.4 < prompt.abs().max() <= 0.5
-    options = {"virtual_tokens": 7}
-    result = simulate(
-        toy_spec("fedprompt", options=options, rounds=1, evaluation={"examples": 1, "generate_examples": 0})
-    )
-    assert 0 < result.rounds[1].bytes_up / 3 - 4 * 7 * 32 < 1500
 
 
 @pytest.mark.parametrize("name", ["fedprompt", "fedptuning"])
@@ -54,6 +41,5 @@ def test_sequences_leave_room_for_the_prompt(name: str, toy_spec: SpecFactory) -
 
 def test_a_prompt_that_leaves_no_room_is_refused_at_the_start(toy_spec: SpecFactory) -> None:
     assert replica_of(toy_spec("fedprompt", options={"virtual_tokens": CONTEXT - 2})).context == 2
-    with refused("spec.invalid", "128") as caught:
+    with refused("spec.invalid", "128", field="algorithm.virtual_tokens"):
         replica_of(toy_spec("fedprompt", options={"virtual_tokens": CONTEXT - 1}))
-    assert caught.value.errors[0].field == "algorithm.virtual_tokens"

@@ -7,25 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core import catalog
-from ferret_core.algorithms import fetchsgd
 from ferret_core.algorithms._base import Weighted
-from ferret_core.models.parameters import shapes
 from ferret_core.projection.kernels.cpu.count_sketch import estimates, sketch
 from ferret_core.projection.philox import Tag
 from ferret_core.projection.philox import draw as words_of
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
-from ferret_core.replica.replica import Replica
-from ferret_core.simulate import simulate
-from tests.algorithms import METADATA
-from tests.refusals import refused
-
-SpecFactory = Callable[..., ExperimentSpec]
-
-
-def algorithm_of(**options: Any) -> fetchsgd.Algorithm:
-    return fetchsgd.Algorithm(fetchsgd.Config(**options))
 
 
 def test_an_entry_lies_where_its_word_says() -> None:
@@ -84,23 +70,20 @@ def test_the_bits_do_not_depend_on_the_threads(draw: Callable[..., Array]) -> No
 
 
 def test_a_table_that_is_large_enough_loses_nothing(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
-    model, algorithm = weights((5, 8), (7,)), algorithm_of(columns=5000, k=47, momentum=0)
-    state, updates = algorithm.init_state(model, 0), [draw(47, 1), draw(47, 2)]
-    sent = [lab.participate(algorithm, model, state, update).contribution for update in updates]
-    moved, after = lab.update(algorithm, model, state, Weighted(1.0, sent[0]), Weighted(3.0, sent[1]))
-    np.testing.assert_allclose(moved, (updates[0] + 3 * updates[1]) / 4, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(after["error"], 0, atol=1e-6)
+    algorithm, updates = lab.algorithm("fetchsgd", columns=5000, k=47, momentum=0), [draw(47, 1), draw(47, 2)]
+    done = lab.round(algorithm, weights((5, 8), (7,)), updates, weights=[1, 3])
+    np.testing.assert_allclose(done.moved, (updates[0] + 3 * updates[1]) / 4, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(done.state["error"], 0, atol=1e-6)
 
 
 def test_momentum_and_error_build_up_in_the_sketch(lab: Any, weights: Any) -> None:
     """One entry moves a round, and is done with; the other waits in the error and gathers momentum."""
-    model, algorithm = weights((10,)), algorithm_of(columns=5000, k=1, momentum=0.5)
+    model, algorithm = weights((10,)), lab.algorithm("fetchsgd", columns=5000, k=1, momentum=0.5)
     state = algorithm.init_state(model, 0)
     rounds = []
     for large, small in [(4.0, 3.0), (0.0, 0.0), (0.0, 0.0)]:
         update = np.array([large, small, *[0] * 8], np.float32)
-        contribution = lab.participate(algorithm, model, state, update).contribution
-        moved, state = lab.update(algorithm, model, state, Weighted(1.0, contribution))
+        moved, state, _ = lab.round(algorithm, model, [update], state=state)
         rounds.append(moved[:2].tolist())
     # u is (4, 3), (0, 1.5), (0, 0); e before the move (4, 3), (0, 4.5), (0, 0).
     assert rounds == [[4, 0], [0, 4.5], [0, 0]]
@@ -108,47 +91,18 @@ def test_momentum_and_error_build_up_in_the_sketch(lab: Any, weights: Any) -> No
 
 def test_a_table_that_is_far_too_small_does_not_diverge(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
     """More entries are moved than the table has columns: what is taken out of it must not come back larger."""
-    model, algorithm = weights((4000,)), algorithm_of(columns=100, k=1000, momentum=0)
+    model, algorithm = weights((4000,)), lab.algorithm("fetchsgd", columns=100, k=1000, momentum=0)
     state = algorithm.init_state(model, 0)
     moves = []
     for number in range(12):
-        contribution = lab.participate(algorithm, model, state, draw(4000, number)).contribution
-        moved, state = lab.update(algorithm, model, state, Weighted(1.0, contribution))
+        moved, state, _ = lab.round(algorithm, model, [draw(4000, number)], state=state)
         moves.append(float(np.linalg.norm(moved)))
     assert max(moves) < 2 * moves[0]
 
 
 def test_the_rate_scales_what_enters_the_error(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((10,)), algorithm_of(columns=5000, k=10, momentum=0)
+    model, algorithm = weights((10,)), lab.algorithm("fetchsgd", columns=5000, k=10, momentum=0)
     state, before = algorithm.init_state(model, 0), model.flat
     contribution = lab.participate(algorithm, model, state, np.arange(10, dtype=np.float32)).contribution
     lab.fold(algorithm, model, state, Weighted(1.0, contribution), rate=0.5)
     np.testing.assert_allclose(before - model.flat, np.arange(10) / 2, atol=1e-6)
-
-
-def test_bytes_are_those_of_the_table_both_ways(toy_spec: SpecFactory) -> None:
-    spec = toy_spec("fetchsgd", options={"bytes_per_round": 9_000, "rows": 3}, rounds=2)
-    result = simulate(spec)
-    for sums in (result.rounds[2].bytes_up, result.rounds[2].bytes_down):
-        assert 0 <= sums / 3 - 9_000 <= METADATA
-    assert fetchsgd.Algorithm(fetchsgd.Config()).init_state(Replica.load(catalog.resolve(spec).spec).model, 0)[
-        "error"
-    ].shape == (5, 30_880 // 13)
-
-
-def test_options_exclude_each_other() -> None:
-    with pytest.raises(ValueError, match="columns = 5 and bytes_per_round = 100 exclude each other"):
-        fetchsgd.Config(columns=5, bytes_per_round=100)
-
-
-def test_a_budget_for_no_column_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
-    with refused("spec.invalid", "is 20 for 5 rows") as caught:
-        Replica.load(catalog.resolve(toy_spec("fetchsgd", options={"bytes_per_round": 19})).spec)
-    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
-
-
-def test_a_table_of_another_shape_is_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
-    model, algorithm = weights((100,)), algorithm_of(columns=10)
-    contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(100)).contribution
-    with refused("contribution.malformed", "float32 (4, 10)"):
-        algorithm_of(columns=10, rows=4).config.check(contribution, lab.task, shapes(model))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferret_core.algorithms import qsgd
-from ferret_core.algorithms._base import Weighted
-from ferret_core.models.parameters import shapes
-from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.protocol.wire import Array, Contribution
-from ferret_core.simulate import simulate
-from tests.algorithms import METADATA
+from ferret_core.algorithms.configs._radix_packing import level_layout, pack_levels, unpack_levels
+from ferret_core.protocol.wire import Array
+from tests.refusals import refused
 
-SpecFactory = Callable[..., ExperimentSpec]
 SEEDS = 400
 NORMS = ["max", "l2"]
 
@@ -29,10 +23,7 @@ def update_of(d: int, seed: int = 0) -> Array:
 
 def received(lab: Any, weights: Any, update: Array, seed: int = 1, **options: Any) -> Array:
     """What a round of one participant moves the model by."""
-    model, algorithm = weights((len(update),)), qsgd.Algorithm(qsgd.Config(**options))
-    state = algorithm.init_state(model, 0)
-    part = lab.participate(algorithm, model, state, update, seed=seed)
-    return lab.update(algorithm, model, state, Weighted(1.0, part.contribution))[0]
+    return lab.round(lab.algorithm("qsgd", **options), weights((len(update),)), [update], seeds=[seed]).moved
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -84,41 +75,46 @@ def test_no_entry_is_off_by_a_level_or_changes_its_sign(
 
 def test_participants_round_by_seeds_of_their_own_and_the_mean_gets_better(lab: Any, weights: Any) -> None:
     """Forty with different data."""
-    model, algorithm = weights((2000,)), qsgd.Algorithm(qsgd.Config())
-    state, updates = algorithm.init_state(model, 0), [update_of(2000, seed) for seed in range(40)]
-    parts = [lab.participate(algorithm, model, state, update, seed=n) for n, update in enumerate(updates)]
+    updates = [update_of(2000, seed) for seed in range(40)]
 
     def off(count: int) -> float:
-        moved, _ = lab.update(algorithm, model, state, *(Weighted(1.0, part.contribution) for part in parts[:count]))
+        moved = lab.round(lab.algorithm("qsgd"), weights((2000,)), updates[:count]).moved
         return float(np.square(moved - np.mean(updates[:count], axis=0)).sum())
 
     assert off(40) == pytest.approx(off(1) / 40, rel=0.3)
 
 
-def test_it_sends_a_level_for_each_parameter_and_a_number_for_each_bucket(toy_spec: SpecFactory) -> None:
-    done = simulate(toy_spec("qsgd", options={"levels": 2, "bucket": 100}, rounds=2)).rounds[2]
-    d = 30_880
-    assert 0 <= done.bytes_up / 3 - (8 * -(-d // 27) + 4 * 309) <= METADATA
-    assert 0 <= done.bytes_down / 3 - 4 * d <= METADATA
-    assert done.cost["numbers_sent"] == done.cost["numbers_received"] == d
-
-
-def test_a_bucket_beyond_the_model_is_the_model(lab: Any, weights: Any) -> None:
-    update = update_of(50)
-    whole, beyond = (received(lab, weights, update, bucket=bucket) for bucket in (50, 10**9))
-    np.testing.assert_array_equal(whole, beyond)
-
-
 def test_what_nobody_would_send_is_refused(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((41,)), qsgd.Algorithm(qsgd.Config(bucket=20))
+    model, algorithm = weights((41,)), lab.algorithm("qsgd", bucket=20)
     sent = lab.participate(algorithm, model, algorithm.init_state(model, 0), update_of(41)).contribution
-    for meta, wrong, says in [
-        ({}, {"norms": -sent.arrays["norms"]}, "is negative"),
-        ({}, {"norms": sent.arrays["norms"][:1]}, r"expected float32 \(3,\)"),
-        ({}, {"levels": np.array([3**40, 0], np.uint64)}, "a word holds more than 40"),
-        ({"K": (40,)}, {}, r"expected \(41,\)"),
+    for norms in (-sent.arrays["norms"], sent.arrays["norms"][:1]):
+        assert lab.blamed(algorithm, model, sent, norms=norms) == "norms"
+    assert lab.blamed(algorithm, model, sent, levels=np.array([3**40, 0], np.uint64)) == "levels"
+    assert lab.blamed(algorithm, model, sent, meta={"K": (40,)}) == "metadata.K"
+
+
+@given(st.integers(1, 127), st.integers(1, 300), st.integers(0, 2**32))
+def test_what_is_packed_is_unpacked(s: int, count: int, seed: int) -> None:
+    levels = np.random.default_rng(seed).integers(-s, s, count, endpoint=True)
+    packed = pack_levels(levels, s)
+    dtype, shape = level_layout(s, count)
+    assert (packed.dtype, packed.shape) == (dtype, shape)
+    np.testing.assert_array_equal(unpack_levels(packed, s, count), levels)
+
+
+@pytest.mark.parametrize("s", range(1, 128))
+def test_a_word_holds_as_many_as_it_can(s: int) -> None:
+    (words,) = level_layout(s, 10_000).shape
+    assert words == -(-10_000 // math.floor(64 / math.log2(2 * s + 1)))
+    extremes = np.full(10_000, -s)
+    np.testing.assert_array_equal(unpack_levels(pack_levels(extremes, s), s, 10_000), extremes)
+
+
+def test_words_that_nobody_would_pack_are_refused() -> None:
+    packed = pack_levels(np.ones(41, np.int64), 1)
+    for wrong, says in [
+        (packed + np.array([0, 3], np.uint64), "numbers after the first 41 are not zero"),
+        (np.array([3**40, 0], np.uint64), "a word holds more than 40 digits of base 3"),
     ]:
-        changed = Contribution(sent.meta.model_copy(update=meta), {**sent.arrays, **wrong})
-        with pytest.raises(FerretError, match=says) as caught:
-            algorithm.config.check(changed, lab.task, shapes(model))
-        assert caught.value.code == "contribution.malformed"
+        with refused("contribution.malformed", says):
+            unpack_levels(wrong, 1, 41)

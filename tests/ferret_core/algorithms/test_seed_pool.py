@@ -1,39 +1,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from ferret_core import catalog
 from ferret_core.aggregation.aggregate import aggregate_round
-from ferret_core.algorithms import _seed_pool, fedkseed
-from ferret_core.algorithms._base import Client, State, Weighted
+from ferret_core.algorithms import _seed_pool
+from ferret_core.algorithms._base import State, Weighted
 from ferret_core.algorithms._seed_pool import odds
-from ferret_core.client.local_round import contribute
 from ferret_core.contribution import SealedContribution
-from ferret_core.experiment.federated_data import FederatedData
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array
 from ferret_core.replica.replica import Replica
-from ferret_core.rounds.sampling import client_names, round_tasks
-
-SpecFactory = Callable[..., ExperimentSpec]
+from tests.ferret_core.replicas import SpecFactory, replica_of, sent_by
 
 LOCAL = {"learning_rate": 1e-4, "steps": 20, "batch_size": 2, "epsilon": 1e-3}
 IMPORTANCE = {"sampling": "importance", "local": LOCAL}
 
 
-def replica_of(spec: ExperimentSpec) -> Replica:
-    return Replica.load(catalog.resolve(spec).spec)
-
-
 def one_round(replica: Replica) -> list[SealedContribution]:
-    data = FederatedData(replica.spec, replica.tokenizer, replica.context)
-    names = client_names(replica.spec.participants.simulated)
-    tasks = round_tasks(replica.spec, "simulation", replica.round + 1, names, replica.digest)
-    sent = [contribute(replica, Client(task, data.shard(task.participant))).sealed for task in tasks]
+    sent = sent_by(replica)
     aggregate_round(replica, "simulation", sent)
     return sent
 
@@ -86,12 +72,6 @@ def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
     assert len(set(odds(replica.state).tolist())) > 1
 
 
-def test_a_steep_direction_is_drawn_more_often() -> None:
-    steep = history([0.0] * 3 + [1.0])
-    drawn = _seed_pool.draw(odds(steep), 3, 4000)
-    assert (drawn == 3).mean() == pytest.approx(math.e / (3 + math.e), abs=0.03)
-
-
 def test_one_result_moves_the_history_of_others_alike(toy_spec: SpecFactory) -> None:
     """Nothing but the round's result tells a replica what to draw by."""
     spec = toy_spec("fedkseed", options={**IMPORTANCE, "K": 16})
@@ -102,8 +82,3 @@ def test_one_result_moves_the_history_of_others_alike(toy_spec: SpecFactory) -> 
     state = follower.algorithm.apply_update(follower.model, start, result, 1.0)
     assert np.array_equal(odds(state), odds(replica.state))
     assert np.array_equal(start["counts"], np.ones(16, np.int32)), "the state it came from is untouched"
-
-
-def test_the_clip_must_be_above_zero() -> None:
-    with pytest.raises(ValueError, match="clip"):
-        fedkseed.Config(clip=0)

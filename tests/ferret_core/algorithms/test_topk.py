@@ -7,26 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core import catalog
-from ferret_core.algorithms import topk
-from ferret_core.algorithms._base import Weighted
 from ferret_core.algorithms._sparsify import largest
 from ferret_core.algorithms.configs._base import size_of
 from ferret_core.algorithms.configs._elias_fano import index_layouts, pack_indices, unpack_indices
-from ferret_core.models.parameters import shapes
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution
-from ferret_core.replica.replica import Replica
-from ferret_core.simulate import simulate
-from tests.algorithms import METADATA
-from tests.refusals import refused
 
-SpecFactory = Callable[..., ExperimentSpec]
 D = 3 * 40 + 17
-
-
-def algorithm_of(**options: Any) -> topk.Algorithm:
-    return topk.Algorithm(topk.Config(**options))
 
 
 def sent_by(item: Contribution, K: int, d: int = D) -> dict[int, float]:
@@ -38,7 +24,7 @@ def sent_by(item: Contribution, K: int, d: int = D) -> dict[int, float]:
 
 
 def test_the_largest_entries_travel_and_the_rest_is_kept(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((2, 3)), algorithm_of(K=2, coordinates="float32")
+    model, algorithm = weights((2, 3)), lab.algorithm("topk", K=2, coordinates="float32")
     update = np.array([0.5, -4, 0, 0.25, 3, -1], np.float32)
     contribution = lab.participate(algorithm, model, algorithm.init_state(model, 0), update)
     assert sent_by(contribution.contribution, 2, 6) == {1: -4.0, 4: 3.0}
@@ -46,7 +32,7 @@ def test_the_largest_entries_travel_and_the_rest_is_kept(lab: Any, weights: Any)
 
 
 def test_what_was_kept_is_sent_when_it_has_grown(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((4,)), algorithm_of(K=1, coordinates="float32")
+    model, algorithm = weights((4,)), lab.algorithm("topk", K=1, coordinates="float32")
     state, update = algorithm.init_state(model, 0), np.array([1, 0.75, 0, 0], np.float32)
     first = lab.participate(algorithm, model, state, update)
     second = lab.participate(algorithm, model, state, update, first.memory)
@@ -54,34 +40,15 @@ def test_what_was_kept_is_sent_when_it_has_grown(lab: Any, weights: Any) -> None
     assert sent_by(second.contribution, 1, 4) == {1: 1.5}
 
 
-@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "sign"])
-def test_nothing_is_lost_sent_and_kept_are_what_there_was(
-    lab: Any, weights: Any, draw: Callable[..., Array], kind: str
-) -> None:
-    model, algorithm = weights((3, 40), (17,)), algorithm_of(fraction=0.2, coordinates=kind)
-    state, memory = algorithm.init_state(model, 0), {"error": draw(D, 1)}
-    update = draw(D, 2)
-    contribution = lab.participate(algorithm, model, state, update, memory)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
-    np.testing.assert_allclose(moved + contribution.memory["error"], update + memory["error"], rtol=0, atol=1e-6)
-
-
 def test_the_server_averages_over_the_union_by_weight(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((5,)), algorithm_of(K=2, coordinates="float32")
-    state = algorithm.init_state(model, 0)
-    item = lab.participate(algorithm, model, state, np.array([8, 4, 0, 0, 0], np.float32))
-    other = lab.participate(algorithm, model, state, np.array([0, 4, 0, 16, 0], np.float32))
-    received = Weighted(1.0, item.contribution), Weighted(3.0, other.contribution)
-    moved, _ = lab.update(algorithm, model, state, *received)
+    updates = [np.array(update, np.float32) for update in ([8, 4, 0, 0, 0], [0, 4, 0, 16, 0])]
+    moved = lab.round(lab.algorithm("topk", K=2, coordinates="float32"), weights((5,)), updates, weights=[1, 3]).moved
     np.testing.assert_array_equal(moved, np.array([2, 4, 0, 12, 0], np.float32))
 
 
 def test_a_half_precision_model_stays_where_nobody_sent_anything(lab: Any, weights: Any) -> None:
-    model, algorithm = weights((1000,), dtype=torch.bfloat16), algorithm_of(K=10)
-    state, update = algorithm.init_state(model, 0), np.full(1000, 2**-12, np.float32)
-    contribution = lab.participate(algorithm, model, state, update)
-    moved, _ = lab.update(algorithm, model, state, Weighted(1.0, contribution.contribution))
-    assert not moved[10:].any()
+    model, update = weights((1000,), dtype=torch.bfloat16), np.full(1000, 2**-12, np.float32)
+    assert not lab.round(lab.algorithm("topk", K=10), model, [update]).moved[10:].any()
 
 
 @pytest.mark.parametrize(("K", "d"), [(1, 1), (1, 10**6), (7, 7), (1000, 1024), (333, 10**5), (5, 2**40)])
@@ -99,43 +66,14 @@ def test_of_equal_entries_the_first_are_the_largest() -> None:
     assert largest(np.array([1, -2, 0, 2, -2], np.float32), 2).tolist() == [1, 3]
 
 
-@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "sign"])
-@pytest.mark.parametrize("budget", [2_000, 9_000])
-@pytest.mark.heavy
-def test_a_budget_is_filled_and_kept(toy_spec: SpecFactory, kind: str, budget: int) -> None:
-    spec = toy_spec("topk", options={"bytes_per_round": budget, "coordinates": kind}, rounds=1)
-    each = simulate(spec).rounds[1].bytes_up / 3
-    assert budget - 8 < each <= budget + METADATA
-
-
-def test_options_exclude_each_other_and_survive_being_written_out() -> None:
-    assert topk.Config().fraction == 0.01
-    assert topk.Config(K=5).fraction is None
-    assert topk.Config.model_validate(topk.Config(K=5).model_dump()) == topk.Config(K=5)
-    with pytest.raises(ValueError, match=r"K = 5 and bytes_per_round = 100 exclude each other"):
-        topk.Config(K=5, bytes_per_round=100)
-
-
-def test_a_budget_for_no_entry_is_refused_before_anything_runs(toy_spec: SpecFactory) -> None:
-    with refused("spec.invalid", "the smallest possible is") as caught:
-        Replica.load(catalog.resolve(toy_spec("topk", options={"bytes_per_round": 5})).spec)
-    assert (caught.value.code, caught.value.errors[0].field) == ("spec.invalid", "algorithm.bytes_per_round")
-
-
 def test_indices_that_nobody_would_send_are_refused(lab: Any, weights: Any, draw: Callable[..., Array]) -> None:
-    model, algorithm = weights((D,)), algorithm_of(K=9)
-    item = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(D))
-    arrays, task = item.contribution.arrays, item.contribution.meta
-    first = unpack_indices(arrays, 9, D)
-    twice = {**arrays, **pack_indices(np.sort(np.append(first[1:], first[1])), D)}
-    beyond = {**arrays, **pack_indices(np.append(first[:-1], D + 2), D + 3)}
-    padded = {**arrays, "low": arrays["low"] | np.uint8(1)}
-    fewer = {**arrays, "high": arrays["high"] & np.uint8(0xF0)}
-    for wrong, says in [
-        (twice, "do not ascend"),
-        (beyond, "reach beyond the 137 parameters"),
-        (padded, "bits after the first 9 are not zero"),
-        (fewer, "expected 9 bits that are set"),
-    ]:
-        with refused("contribution.malformed", says):
-            algorithm.config.check(Contribution(task, wrong), lab.task, shapes(model))
+    model, algorithm = weights((D,)), lab.algorithm("topk", K=9)
+    sent = lab.participate(algorithm, model, algorithm.init_state(model, 0), draw(D)).contribution
+    first = unpack_indices(sent.arrays, 9, D)
+    for wrong in (
+        pack_indices(np.sort(np.append(first[1:], first[1])), D),  # one twice
+        pack_indices(np.append(first[:-1], D + 2), D + 3),  # one beyond the model
+        {"low": sent.arrays["low"] | np.uint8(1)},
+        {"high": sent.arrays["high"] & np.uint8(0xF0)},
+    ):
+        assert lab.blamed(algorithm, model, sent, **wrong) in ("high", "low")

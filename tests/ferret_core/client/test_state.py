@@ -16,10 +16,6 @@ def kept(value: float) -> dict[str, np.ndarray]:
     return {"error": np.full(3, value, np.float32)}
 
 
-def test_there_is_none_before_the_first_round(tmp_path: Path) -> None:
-    assert ClientState(StateFolder(tmp_path / "memory")).load() == {}
-
-
 def test_it_counts_once_the_contribution_is_committed(tmp_path: Path) -> None:
     state = ClientState(StateFolder(tmp_path))
     assert state.stage(AA, kept(1)) == AA

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,9 +12,9 @@ from ferret_core.client.hooks import Site
 from ferret_core.client.task_loop import tasks
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
+from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
 
-SpecFactory = Callable[..., ExperimentSpec]
 pytestmark = pytest.mark.timeout(60)
 
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
-from ferret_core import catalog
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
-from ferret_core.models.load import load
-from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PromptSpec
-from ferret_core.replica.replica import Replica
-from ferret_core.simulate import simulate
+from ferret_core.protocol.spec import PromptSpec
+from tests.ferret_core.replicas import SpecFactory, replica_of
 from tests.refusals import refused
 
 pytestmark = pytest.mark.heavy
@@ -54,17 +50,9 @@ def test_a_long_prompt_loses_its_left_behind_the_first_token(chatting: PreTraine
     assert cut == [whole[0], *whole[-11:]]
 
 
-def test_a_limit_that_the_template_fills_is_refused(chatting: PreTrainedTokenizerFast) -> None:
-    with refused("spec.invalid", "'chat'"):
-        longest(PromptSpec(template="chat", max_tokens=5), chatting, 128)
-
-
-def test_a_model_without_a_chat_template_is_refused(
-    toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path
-) -> None:
-    with refused("spec.invalid", "the model has no chat template; use paper") as raised:
-        _ = Replica.load(catalog.resolve(toy_spec(prompt={"template": "chat"})).spec).context
-    assert (raised.value.code, raised.value.errors[0].field) == ("spec.invalid", "prompt.template")
+def test_a_model_without_a_chat_template_is_refused(toy_spec: SpecFactory, tiny_model_dir: Path) -> None:
+    with refused("spec.invalid", "the model has no chat template; use paper", field="prompt.template"):
+        _ = replica_of(toy_spec(prompt={"template": "chat"})).context
 
 
 @pytest.mark.parametrize(
@@ -91,20 +79,3 @@ def test_a_chat_template_that_takes_no_question_is_refused(chatting: PreTrainedT
     chatting.chat_template = broken
     with refused("spec.invalid", "does not take a question"):
         longest(CHAT, chatting, 128)
-
-
-def test_training_and_evaluation_use_it(
-    toy_spec: Callable[..., ExperimentSpec], tiny_model_dir: Path, chatting: PreTrainedTokenizerFast, tmp_path: Path
-) -> None:
-    model: Any = load(ModelSpec(source=str(tiny_model_dir))).model
-    model.save_pretrained(tmp_path / "model")
-    chatting.save_pretrained(tmp_path / "model")
-    assert AutoTokenizer.from_pretrained(tmp_path / "model").chat_template == TEMPLATE
-    spec = toy_spec(rounds=1, model={"source": str(tmp_path / "model")})
-    paper, chat = (simulate(spec.model_copy(update={"prompt": prompt})).rounds for prompt in (PromptSpec(), CHAT))
-    assert chat[0].metrics["eval_loss"] != paper[0].metrics["eval_loss"]
-    assert chat[1].digest != paper[1].digest
-
-
-def test_the_default_and_its_digest_are_as_before() -> None:
-    assert PromptSpec().model_dump(mode="json") == {"template": "paper", "max_tokens": None}

@@ -3,14 +3,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets.codealpaca import Config, Dataset
 from ferret_core.protocol.errors import FerretError
+from tests.refusals import refused
 
 COUNTS = {"C": 30, "C#": 12, "C++": 30, "Go": 8, "X86-64 Assembly": 2}
 
@@ -29,9 +28,8 @@ def official(tmp_path: Path) -> str:
 
 
 def failure(config: Config) -> FerretError:
-    with pytest.raises(FerretError) as caught:
+    with refused("dataset.invalid") as caught:
         Dataset(config).train()
-    assert caught.value.code == "dataset.invalid"
     return caught.value
 
 
@@ -79,10 +77,8 @@ def test_an_unknown_language_and_too_few_of_them_name_those_there_are(official: 
     [
         ("[]", "holds no examples: the list is empty"),
         ('{"instruction": "a"}', "the file is an object: write a JSON list, or rename a JSON Lines file to .jsonl"),
-        ('[\n{"instruction": "a",\n]', "line 3 is not valid JSON"),
         ('[{"instruction": "a", "input": "C", "output": "b"}, 7]', "item 2 is a number, not an object"),
         ('[{"instruction": "a", "input": "C"}]', "item 1: field 'output' is missing"),
-        ('[{"instruction": "a", "input": 3, "output": "b"}]', "item 1: field 'input' is a number, not a text"),
         ("", "line 1 is not valid JSON"),
     ],
 )
@@ -98,9 +94,3 @@ def test_one_example_cannot_be_split(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps(rows({"C": 1})))
     assert "leaves 1 example and none to hold out" in failure(Config(path=str(path), languages=1, exclude=())).detail
-
-
-@pytest.mark.parametrize("options", [{"languages": 0}, {"test_share": 0}, {"test_share": 1}, {"language": ""}])
-def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        Config(path="a", **options)

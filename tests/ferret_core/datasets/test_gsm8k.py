@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,33 +14,13 @@ from pydantic import ValidationError
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets.gsm8k import Config, Dataset
+from tests.ferret_core.datasets.hub_reader import read
 from tests.refusals import refused
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 TRAIN = [{"question": "2 + 2?", "answer": "<<2+2=4>>4\n#### 4"}, {"question": "1 + 1?", "answer": "2\n#### 2"}]
 TEST = [{"question": "3 + 3?", "answer": "6\n#### 6"}]
 PATH = "/datasets/openai/gsm8k/resolve/{revision}/main/{split}-00000-of-00001.parquet"
-
-SCRIPT = """
-import json, sys
-from ferret_core.datasets.gsm8k import Config, Dataset
-from ferret_core.protocol.errors import FerretError
-for options in json.loads(sys.argv[1]):
-    try:
-        dataset = Dataset(Config(**options))
-        print(json.dumps([dataset.train(), dataset.test()]))
-    except FerretError as error:
-        print(json.dumps(error.to_json()))
-"""
-
-
-def read(endpoint: str, home: Path, *options: dict[str, str]) -> list[Any]:
-    """What a fresh process reads for each of ``options``: the hub's settings are fixed when its library is imported."""
-    environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "NO_PROXY": "*"}
-    command = [sys.executable, "-c", SCRIPT, json.dumps(options)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def as_parquet(rows: list[dict[str, str]], path: Path) -> bytes:
@@ -63,9 +41,8 @@ def test_reads_the_official_files(tmp_path: Path) -> None:
 
 def test_another_file_is_refused_with_line_and_field(tmp_path: Path) -> None:
     path = write(tmp_path / "train", [*TRAIN, {"instruction": "a"}])
-    with refused("dataset.invalid", "line 3: field 'question'") as caught:
+    with refused("dataset.invalid", "line 3: field 'question'", field="dataset.train"):
         Dataset(Config(train=path, test=path)).train()
-    assert (caught.value.code, caught.value.errors[0].field) == ("dataset.invalid", "dataset.train")
 
 
 @pytest.mark.parametrize("options", [{"train": "a"}, {"test": "a"}, {"train": "a", "test": "b", "revision": "c"}])
@@ -88,14 +65,14 @@ def test_reads_the_hub_at_a_revision_and_keeps_a_copy(tmp_path: Path, hub: Any) 
     }
     with hub(files) as endpoint:
         expected = [[[row["question"], "", row["answer"], "", []] for row in rows] for rows in (TRAIN, TEST)]
-        assert read(endpoint, tmp_path / "home", {}, {"revision": REVISION}) == [expected, expected]
-    assert read(endpoint, tmp_path / "home", {"revision": REVISION}) == [expected]
+        assert read("gsm8k", endpoint, tmp_path / "home", {}, {"revision": REVISION}) == [expected, expected]
+    assert read("gsm8k", endpoint, tmp_path / "home", {"revision": REVISION}) == [expected]
 
 
 def test_what_the_hub_has_not_or_has_wrong_is_named(tmp_path: Path, hub: Any) -> None:
     train = PATH.format(revision="main", split="train")
     with hub({train: b"no parquet"}) as endpoint:
-        broken, missing = read(endpoint, tmp_path / "home", {}, {"revision": "v9"})
+        broken, missing = read("gsm8k", endpoint, tmp_path / "home", {}, {"revision": "v9"})
     assert broken["code"] == missing["code"] == "dataset.invalid"
     assert broken["errors"][0]["field"] == "dataset.hub"
     assert "is not a complete Parquet file" in broken["detail"]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets.jsonl import Config, Dataset
@@ -26,10 +25,8 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
 
 
 def failure(path: Path, **options: Any) -> FerretError:
-    with pytest.raises(FerretError) as caught:
+    with refused("dataset.invalid", field="dataset.train") as caught:
         Dataset(Config(train=str(path), test_share=0, **options)).train()
-    assert caught.value.code == "dataset.invalid"
-    assert caught.value.errors[0].field == "dataset.train"
     assert str(path) in caught.value.detail
     return caught.value
 
@@ -167,9 +164,3 @@ def test_a_field_of_the_test_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FerretError) as caught:
         Dataset(Config(train=good, test=bad)).test()
     assert caught.value.errors[0].field == "dataset.test"
-
-
-@pytest.mark.parametrize("options", [{"test_share": 1}, {"train_limit": 0}, {"output": ""}, {"outputs": "a"}])
-def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        Config(train="a", **options)

@@ -13,7 +13,6 @@ from ferret_core.datasets import _tokenize
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.datasets._tokenize import encode_prompts, pad_id, shard_of
-from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused
 
 BEGIN, END = 0, 1
@@ -35,11 +34,8 @@ def test_prompt_begins_the_text_and_response_ends_it(tiny_tokenizer: PreTrainedT
     assert response[-1] == END
     assert tiny_tokenizer.decode(prompt[1:]) == prompt_of(EXAMPLE)
     assert tiny_tokenizer.decode(response[:-1]) == EXAMPLE.output
-
-
-def test_a_prompt_alone_has_the_tokens_it_is_trained_with(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
-    (encoded,) = shard_of([EXAMPLE], tiny_tokenizer, 1000).examples
-    assert encode_prompts([EXAMPLE], tiny_tokenizer, 1000) == [encoded.prompt]
+    assert encode_prompts([EXAMPLE], tiny_tokenizer, 1000) == [prompt], "a prompt alone has the tokens of training"
+    assert shard_of([Example("a", "", "")], tiny_tokenizer, 1000).examples[0].response == [END]
 
 
 def test_special_tokens_in_a_users_text_stay_text(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
@@ -114,16 +110,6 @@ def test_padding_falls_back_to_end_of_text(bare: PreTrainedTokenizerFast) -> Non
 def test_an_output_without_any_token_is_named(bare: PreTrainedTokenizerFast) -> None:
     with refused("dataset.invalid", "an answer gives no token"):
         shard_of([Example("a", "", "")], bare, 64)
-
-
-def test_an_empty_output_is_the_end_alone(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
-    assert shard_of([Example("a", "", "")], tiny_tokenizer, 1000).examples[0].response == [END]
-
-
-def test_no_examples_is_an_empty_shard(tiny_tokenizer: PreTrainedTokenizerFast) -> None:
-    with pytest.raises(FerretError) as caught:
-        shard_of([], tiny_tokenizer, 64)
-    assert caught.value.code == "partition.invalid"
 
 
 def test_a_saved_truncation_setting_is_not_obeyed(

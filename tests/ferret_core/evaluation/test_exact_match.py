@@ -21,25 +21,16 @@ from ferret_core.evaluation.exact_match import exact_matches, final_number
         ("#### 5.", "5"),
         ("#### 7.0", "7"),
         ("#### none, but 8", "8"),
+        ("I do not know.", None),
     ],
 )
-def test_the_number_an_answer_comes_to(answer: str, number: str) -> None:
-    assert final_number(answer) == Decimal(number)
-
-
-def test_an_answer_without_a_number_comes_to_none() -> None:
-    assert final_number("I do not know.") is None
+def test_the_number_an_answer_comes_to(answer: str, number: str | None) -> None:
+    assert final_number(answer) == (None if number is None else Decimal(number))
 
 
 def test_answers_are_right_or_wrong_where_references_end_in_a_number() -> None:
     answers = ["It is 12.", "It is 13.", "no idea", "12"]
     references = [["6 * 2\n#### 12"]] * 3 + [["12, without a mark"]]
     assert exact_matches(answers, references) == [True, False, False]
-
-
-def test_any_accepted_number_is_right() -> None:
-    assert exact_matches(["#### 2"], [["#### 1", "#### 2.00"]]) == [True]
-
-
-def test_a_heading_is_no_final_answer() -> None:
-    assert exact_matches(["1"], [["#### 1. Introduction\nText"]]) == []
+    assert exact_matches(["#### 2"], [["#### 1", "#### 2.00"]]) == [True], "any accepted one"
+    assert exact_matches(["1"], [["#### 1. Introduction\nText"]]) == [], "a heading is no final answer"

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from ferret_core.algorithms import fedit, fedprompt
 from ferret_core.datasets._base import Example
+from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.datasets._tokenize import encode_prompts, shard_of
 from ferret_core.evaluation.generate import generate
+from ferret_core.models.parameters import trainable
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
+from ferret_core.training.loss import response_loss
 from tests.ferret_core.memory_limited_device import small
 
 PROMPTS = [[0, 40, 41], [0, 50], [0, 60, 61, 62, 63, 64, 65], [0], [0, 70, 71, 72]]
@@ -23,10 +29,11 @@ def wild_model(tiny_model: LlamaForCausalLM) -> LlamaForCausalLM:
     return tiny_model
 
 
-def by_hand(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, prompt: list[int], steps: int) -> str:
+def by_hand(model: Any, tokenizer: PreTrainedTokenizerFast, prompt: list[int], count: int) -> str:
+    """A greedy answer by a forward pass for every token, without padding."""
     ids = list(prompt)
-    for _ in range(steps):
-        ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+    for _ in range(count):
+        ids.append(int(model(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
     return str(tokenizer.decode(ids[len(prompt) :], skip_special_tokens=True)).strip()
 
 
@@ -85,3 +92,49 @@ def test_nothing_asked_is_nothing_answered(
     tiny_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
 ) -> None:
     assert generate(tiny_model, tiny_tokenizer, [], 5, 3) == []
+
+
+LONG, SHORT = Encoded([0, 5, 6], [7, 8, 9, 1]), Encoded([0, 9], [4, 1])
+LONGER = [[0, 17, 40, 5, 99, 61, 30], [0, 8], [0, 120, 77, 11]]
+
+
+@pytest.fixture
+def prompted(tiny_model: Any) -> Any:
+    """A soft prompt of 5 tokens, in a model whose attention is sharp enough for it, and for places, to count."""
+    with torch.no_grad():
+        for parameter in tiny_model.model.layers.parameters():
+            parameter *= 15
+    return fedprompt.Algorithm(fedprompt.Config(virtual_tokens=5)).prepare(tiny_model, 3)
+
+
+def test_the_loss_is_taken_behind_the_prompt(prompted: Any) -> None:
+    nll, tokens = response_loss(prompted, next(ClientData([LONG, SHORT], pad_id=2).ordered(2)))
+    expected = 0.0
+    for prompt, response in (LONG, SHORT):
+        embeddings = prompted.get_input_embeddings()(torch.tensor([[*prompt, *response]]))
+        whole = torch.cat([prompted.get_prompt(1), embeddings], dim=1)
+        logs = prompted.get_base_model()(inputs_embeds=whole).logits[0].log_softmax(-1)
+        expected -= sum(logs[5 + len(prompt) - 1 + i, token].item() for i, token in enumerate(response))
+    assert tokens == 6
+    assert nll.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_answers_follow_the_prompt_and_not_their_neighbours(
+    prompted: Any, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    together = generate(prompted, tiny_tokenizer, LONGER, 6, batch_size=3)
+    assert together == [by_hand(prompted, tiny_tokenizer, prompt, 6) for prompt in LONGER]
+    assert together == generate(prompted, tiny_tokenizer, LONGER, 6, batch_size=1)
+    assert together != generate(prompted.get_base_model(), tiny_tokenizer, LONGER, 6, batch_size=3)
+
+
+def test_answers_come_from_the_adapted_layers(tiny_model: Any, tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+    model: Any = fedit.Algorithm(fedit.Config(targets=["down_proj"])).prepare(tiny_model, 3)
+    before = generate(model, tiny_tokenizer, LONGER, 6, batch_size=3)
+    with torch.no_grad():
+        for parameter in trainable(model).values():
+            parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter).sin())
+    after = generate(model, tiny_tokenizer, LONGER, 6, batch_size=3)
+    assert after == [by_hand(model, tiny_tokenizer, prompt, 6) for prompt in LONGER]
+    assert after != before
+    assert tiny_model.generation_config.eos_token_id == tiny_tokenizer.eos_token_id, "and its settings are put back"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,20 +21,28 @@ from ferret_core.evaluation.streaming_generation import (
     load_exported,
     question_ids,
 )
-from ferret_core.models.load import load
+from ferret_core.models.load import LoadedModel, load
 from ferret_core.models.save import save_base
-from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.protocol.spec import ModelSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.replica import Replica
 from ferret_core.sample import model_path
+from tests.ferret_core.replicas import SpecFactory, replica_of
 from tests.refusals import refused
 
 EXAMPLE = Example("Repeat the sentence.", "Anna has a red kite.", "")
 
 
-def test_the_parts_together_are_what_evaluation_generates() -> None:
-    model, tokenizer, _ = load(ModelSpec(source=str(model_path())))
-    tokenizer.chat_template = fitting(tokenizer, "paper")
+@pytest.fixture
+def sample() -> LoadedModel:
+    """The demo's model, with the chat template of its training."""
+    loaded = load(ModelSpec(source=str(model_path())))
+    loaded.tokenizer.chat_template = fitting(loaded.tokenizer, "paper")
+    return loaded
+
+
+def test_the_parts_together_are_what_evaluation_generates(sample: LoadedModel) -> None:
+    model, tokenizer, _ = sample
     prompt = question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input)
     assert [prompt] == encode_prompts([EXAMPLE], tokenizer, 1000)
     parts: list[str] = []
@@ -63,9 +70,8 @@ def test_a_question_that_fills_the_context_is_refused(
     assert answer(tiny_model, tiny_tokenizer, [5] * 127, 10)[1:] == (1, "context")
 
 
-def test_an_answer_says_why_it_ended() -> None:
-    model, tokenizer, _ = load(ModelSpec(source=str(model_path())))
-    tokenizer.chat_template = fitting(tokenizer, "paper")
+def test_an_answer_says_why_it_ended(sample: LoadedModel) -> None:
+    model, tokenizer, _ = sample
     prompt = question_ids(tokenizer, "Count the words.", "bell school kite")
     counted: list[None] = []
     whole = answer(model, tokenizer, prompt, 40, on_token=lambda: counted.append(None))
@@ -73,11 +79,8 @@ def test_an_answer_says_why_it_ended() -> None:
     assert answer(model, tokenizer, prompt, whole.tokens - 1)[1:] == (whole.tokens - 1, "length")
 
 
-def test_a_seed_draws_the_same_answer_again_and_leaves_the_random_numbers_of_others() -> None:
-    import torch
-
-    model, tokenizer, _ = load(ModelSpec(source=str(model_path())))
-    tokenizer.chat_template = fitting(tokenizer, "paper")
+def test_a_seed_draws_the_same_answer_again_and_leaves_the_random_numbers_of_others(sample: LoadedModel) -> None:
+    model, tokenizer, _ = sample
     prompt = question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input)
     torch.manual_seed(3)
     expected = torch.rand(2)
@@ -101,10 +104,8 @@ def test_an_interrupted_answer_leaves_the_model_as_it_was(
 
 
 @pytest.mark.parametrize("algorithm", ["ferret", "fedit", "fedprompt"])
-def test_exported_models_and_adapters_are_loaded(
-    toy_spec: Callable[..., ExperimentSpec], tmp_path: Path, algorithm: str
-) -> None:
-    replica = Replica.load(catalog.resolve(toy_spec(algorithm)).spec)
+def test_exported_models_and_adapters_are_loaded(toy_spec: SpecFactory, tmp_path: Path, algorithm: str) -> None:
+    replica = replica_of(toy_spec(algorithm))
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
     with refused("model.invalid", "has no chat template"):
         load_exported(tmp_path)
@@ -116,7 +117,7 @@ def test_exported_models_and_adapters_are_loaded(
 
 @pytest.mark.parametrize("algorithm", ["ferret", "fedit"])
 def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
-    toy_spec: Callable[..., ExperimentSpec], tmp_path: Path, algorithm: str
+    toy_spec: SpecFactory, tmp_path: Path, algorithm: str
 ) -> None:
     spec = catalog.resolve(toy_spec(algorithm)).spec
     base, tuned = tmp_path / "base", tmp_path / "tuned"
@@ -132,9 +133,7 @@ def test_a_stored_checkpoint_is_asked_as_its_export_would_be(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_model_takes_no_more_memory_than_it_was_trained_in(
-    dtype: str, toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
-) -> None:
+def test_a_model_takes_no_more_memory_than_it_was_trained_in(dtype: str, toy_spec: SpecFactory, tmp_path: Path) -> None:
     replica = Replica.load(catalog.resolve(toy_spec(model={"source": str(model_path()), "dtype": dtype})).spec)
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
     model, tokenizer, _ = load_checkpoint(tmp_path, tmp_path, "paper")
@@ -142,7 +141,7 @@ def test_a_model_takes_no_more_memory_than_it_was_trained_in(
     assert answer(model, tokenizer, question_ids(tokenizer, EXAMPLE.instruction, EXAMPLE.input), 5).tokens > 0
 
 
-def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
+def test_a_checkpoint_that_no_template_fits_is_refused(toy_spec: SpecFactory, tmp_path: Path) -> None:
     save_base(load(toy_spec().model), tmp_path)
     with refused("model.invalid", "no chat template gives its tokenizer"):
         load_checkpoint(tmp_path, tmp_path, "chat")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from ferret_core import catalog
@@ -12,8 +10,8 @@ from ferret_core.experiment.estimate import Estimate, document, estimate
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
+from tests.ferret_core.replicas import SpecFactory
 
-Spec = Callable[..., ExperimentSpec]
 SPEED = 1e12
 
 
@@ -31,7 +29,9 @@ def planned(spec: ExperimentSpec, model: architecture.Architecture | None = None
     ],
 )
 @pytest.mark.heavy
-def test_bytes_and_noise_are_those_of_the_run(toy_spec: Spec, algorithm: str, options: dict[str, object]) -> None:
+def test_bytes_and_noise_are_those_of_the_run(
+    toy_spec: SpecFactory, algorithm: str, options: dict[str, object]
+) -> None:
     spec = toy_spec(algorithm, options=options, rounds=2)
     told = planned(spec)
     base, first, second = simulate(spec).rounds
@@ -48,14 +48,14 @@ def test_bytes_and_noise_are_those_of_the_run(toy_spec: Spec, algorithm: str, op
 
 @pytest.mark.parametrize("participants", [1, 3, 37])
 @pytest.mark.parametrize("name", ["llama-3b", "llama2-7b", "llama2-13b"])
-def test_the_default_is_right_for_a_large_model(toy_spec: Spec, name: str, participants: int) -> None:
+def test_the_default_is_right_for_a_large_model(toy_spec: SpecFactory, name: str, participants: int) -> None:
     default = toy_spec(algorithm={"name": "ferret"}, participants={"simulated": participants}, rounds=100)
     told = planned(default, architecture.of_llama(name))
     assert told.noise is not None
     assert told.noise.total < (ADVISED if participants > 1 else MOST)
 
 
-def test_what_would_destroy_a_large_model_is_told_with_the_ways_out(toy_spec: Spec) -> None:
+def test_what_would_destroy_a_large_model_is_told_with_the_ways_out(toy_spec: SpecFactory) -> None:
     adam = {"name": "ferret", "local": {"optimizer": "adam", "learning_rate": 1e-4}}
     told = planned(toy_spec(algorithm=adam, participants={"simulated": 37}), architecture.of_llama("llama-3b"))
     assert told.noise is not None
@@ -68,12 +68,12 @@ def test_what_would_destroy_a_large_model_is_told_with_the_ways_out(toy_spec: Sp
     assert largest["largest"]["percent"] > 100
 
 
-def test_a_step_too_short_to_learn_is_told(toy_spec: Spec) -> None:
+def test_a_step_too_short_to_learn_is_told(toy_spec: SpecFactory) -> None:
     told = planned(toy_spec(algorithm={"name": "ferret", "local": {"learning_rate": 1e-4}}))
     assert any("moves next to nothing" in advice for advice in told.advice)
 
 
-def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy_spec: Spec) -> None:
+def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy_spec: SpecFactory) -> None:
     def of(**local: object) -> Estimate:
         return planned(toy_spec("fedavg", options={"local": local}), architecture.of_llama("llama-1b"))
 
@@ -84,6 +84,6 @@ def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy
     assert of(steps=20).local_seconds == pytest.approx(2 * (of(steps=10).local_seconds or 0))
 
 
-def test_an_adapters_size_is_left_to_the_run(toy_spec: Spec) -> None:
+def test_an_adapters_size_is_left_to_the_run(toy_spec: SpecFactory) -> None:
     told = planned(toy_spec("fedit"))
     assert (told.bytes_up, told.bytes_down, told.total_bytes, told.memory_bytes) == (None, None, None, None)

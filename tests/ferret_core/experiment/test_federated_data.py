@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +8,12 @@ from transformers import PreTrainedTokenizerFast
 
 from ferret_core.experiment import federated_data
 from ferret_core.experiment.federated_data import FederatedData, deal
-from ferret_core.protocol.spec import ExperimentSpec
-from tests.refusals import refused
+from tests.ferret_core.replicas import SpecFactory
 
-Spec = Callable[..., ExperimentSpec]
 BY_LABEL = {"partition": {"name": "natural"}}
 
 
-def test_examples_are_dealt_to_named_clients_by_the_specifications_seed(toy_spec: Spec) -> None:
+def test_examples_are_dealt_to_named_clients_by_the_specifications_seed(toy_spec: SpecFactory) -> None:
     dealt = deal(toy_spec())
     assert list(dealt.clients) == ["client-001", "client-002", "client-003"]
     assert sorted(index for shard in dealt.clients.values() for index in shard) == list(range(60))
@@ -24,7 +21,7 @@ def test_examples_are_dealt_to_named_clients_by_the_specifications_seed(toy_spec
     assert deal(toy_spec(seed=6)).clients != dealt.clients
 
 
-def test_a_natural_client_holds_its_label_alone(toy_spec: Spec) -> None:
+def test_a_natural_client_holds_its_label_alone(toy_spec: SpecFactory) -> None:
     dealt = deal(toy_spec(**BY_LABEL))
     assert [{dealt.train[index].label for index in shard} for shard in dealt.clients.values()] == [
         {"category 0"},
@@ -33,13 +30,13 @@ def test_a_natural_client_holds_its_label_alone(toy_spec: Spec) -> None:
     ]
 
 
-def test_real_participants_bring_their_own_data(toy_spec: Spec) -> None:
+def test_real_participants_bring_their_own_data(toy_spec: SpecFactory) -> None:
     dealt = deal(toy_spec(participants={"edge": 2}))
     assert (dealt.train, dealt.clients, len(dealt.held_out)) == ([], {}, 10)
 
 
 def test_a_validation_split_is_set_aside_before_the_clients_get_theirs(
-    toy_spec: Spec, toy_data: tuple[Path, Path], tmp_path: Path
+    toy_spec: SpecFactory, toy_data: tuple[Path, Path], tmp_path: Path
 ) -> None:
     dataset = {"name": "jsonl", "train": str(toy_data[0]), "test": str(tmp_path / "never-read.jsonl")}
     choosing = {"dataset": dataset, "evaluation": {"split": "validation"}}
@@ -51,14 +48,16 @@ def test_a_validation_split_is_set_aside_before_the_clients_get_theirs(
     assert deal(toy_spec(participants={"edge": 2}, **choosing)).held_out == dealt.held_out
 
 
-def test_the_test_split_is_measured_without_setting_anything_aside(toy_spec: Spec) -> None:
+def test_the_test_split_is_measured_without_setting_anything_aside(toy_spec: SpecFactory) -> None:
     assert deal(toy_spec(evaluation={"validation_share": 0.5})) == deal(toy_spec())
 
 
 GUARDED = {"step_guard": True, "development_examples": 4}
 
 
-def test_development_examples_are_nobody_elses(toy_spec: Spec, toy_data: tuple[Path, Path], tmp_path: Path) -> None:
+def test_development_examples_are_nobody_elses(
+    toy_spec: SpecFactory, toy_data: tuple[Path, Path], tmp_path: Path
+) -> None:
     train, test = (path.read_text().splitlines(keepends=True) for path in toy_data)
     (tmp_path / "train.jsonl").write_text("".join(line for line in train if line not in test))
     dataset = {"name": "jsonl", "train": str(tmp_path / "train.jsonl"), "test": str(toy_data[1])}
@@ -70,7 +69,7 @@ def test_development_examples_are_nobody_elses(toy_spec: Spec, toy_data: tuple[P
     assert deal(toy_spec(participants={"edge": 2}, **asked)).development == dealt.development
 
 
-def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: Spec) -> None:
+def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: SpecFactory) -> None:
     asked = {"evaluation": {"split": "validation", "validation_share": 0.4}}
     dealt, all_ = deal(toy_spec(server=GUARDED, **asked)), deal(toy_spec(**asked))
     assert dealt.train == all_.train
@@ -78,24 +77,8 @@ def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: Spe
     assert not {*dealt.development} & {*dealt.held_out}
 
 
-@pytest.mark.parametrize(
-    ("asked", "value", "said"),
-    [
-        ({"evaluation": {"validation_share": 0.9}}, 20, "test examples too"),
-        ({"evaluation": {"split": "validation"}}, 4, "has 3 examples of different texts"),
-    ],
-)
-def test_a_development_set_that_is_no_good_is_refused(
-    toy_spec: Spec, asked: dict[str, Any], value: int, said: str
-) -> None:
-    with refused("dataset.invalid", said) as caught:
-        deal(toy_spec(server=GUARDED | {"development_examples": value}, **asked))
-    error = caught.value.errors[0]
-    assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development_examples", value)
-
-
 def test_a_shard_is_tokenised_when_it_is_asked_for_and_kept(
-    toy_spec: Spec, tiny_tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+    toy_spec: SpecFactory, tiny_tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
     real = federated_data.shard_of
@@ -112,15 +95,9 @@ def test_a_shard_is_tokenised_when_it_is_asked_for_and_kept(
     assert asked == [1]
 
 
-def test_prompts_longer_than_the_context_are_counted(toy_spec: Spec, tiny_tokenizer: PreTrainedTokenizerFast) -> None:
+def test_prompts_longer_than_the_context_are_counted(
+    toy_spec: SpecFactory, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
     assert FederatedData(toy_spec(), tiny_tokenizer, 128).shard("client-001").truncated == 0
     short = FederatedData(toy_spec(), tiny_tokenizer, 24).shard("client-001")
     assert short.truncated == len(short) == 20
-
-
-@pytest.mark.parametrize(("clients", "right"), [(2, "set it to 3"), (61, "set it to 3")])
-def test_an_impossible_partition_is_refused_before_anything_is_trained(
-    toy_spec: Spec, clients: int, right: str
-) -> None:
-    with refused("partition.invalid", right):
-        deal(toy_spec(participants={"simulated": clients}, **BY_LABEL))

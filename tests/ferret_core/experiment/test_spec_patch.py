@@ -53,23 +53,31 @@ def _stored(tree: dict[str, Any]) -> dict[str, Any]:
     return catalog.resolve(ExperimentSpec.model_validate(tree)).spec.model_dump(mode="json")
 
 
-def test_the_local_training_stays_with_an_algorithm_that_trains_the_same_way() -> None:
-    revised = revise(document(), {"algorithm": {"name": "fedavg"}})
-    assert revised.document["algorithm"] == {"name": "fedavg", "local": FERRET["local"]}
-    assert revised.dropped == {"algorithm.K": 64}
-
-
-def test_a_rate_for_gradients_is_none_for_zeroth_order_steps() -> None:
-    revised = revise(document(), {"algorithm": {"name": "fedkseed", "K": 9}})
-    assert revised.document["algorithm"] == {"name": "fedkseed", "K": 9, "local": {"batch_size": 2}}
-    assert revised.dropped == {"algorithm.local.learning_rate": 0.5, "algorithm.local.optimizer": "sgd"}
-
-
-def test_what_the_change_sets_wins_over_what_is_dropped() -> None:
-    change = {"algorithm": {"name": "fedkseed", "local": {"learning_rate": 1e-6, "optimizer": None}}}
-    revised = revise(document(), change)
-    assert revised.document["algorithm"] == {"name": "fedkseed", "local": {"learning_rate": 1e-6, "batch_size": 2}}
-    assert revised.dropped == {"algorithm.K": 64}
+@pytest.mark.parametrize(
+    ("change", "left", "dropped"),
+    [
+        ({"name": "fedavg"}, {"name": "fedavg", "local": FERRET["local"]}, {"K": 64}),
+        (
+            {"name": "fedkseed", "K": 9},
+            {"name": "fedkseed", "K": 9, "local": {"batch_size": 2}},
+            {"local.learning_rate": 0.5, "local.optimizer": "sgd"},
+        ),
+        (
+            {"name": "fedkseed", "local": {"learning_rate": 1e-6, "optimizer": None}},
+            {"name": "fedkseed", "local": {"learning_rate": 1e-6, "batch_size": 2}},
+            {"K": 64},
+        ),
+        ({"name": "fednew"}, {"name": "fednew"}, None),
+        ({"local": {"optimizer": "adam"}}, FERRET | {"local": FERRET["local"] | {"optimizer": "adam"}}, {}),
+    ],
+    ids=["trains alike", "zeroth order", "what is set wins", "not known here", "rates that are alike"],
+)
+def test_what_suits_the_changed_algorithm_stays(
+    change: dict[str, Any], left: dict[str, Any], dropped: dict[str, Any] | None
+) -> None:
+    revised = revise(document(), {"algorithm": change})
+    assert revised.document["algorithm"] == left
+    assert dropped is None or revised.dropped == {f"algorithm.{name}": value for name, value in dropped.items()}
 
 
 @pytest.mark.parametrize(
@@ -145,11 +153,6 @@ def test_a_change_of_no_sense_is_left_to_the_validation(patch) -> None:
         ExperimentSpec.model_validate(revised.document)
 
 
-def test_an_algorithm_that_is_not_known_here_gets_no_options() -> None:
-    revised = revise(document(), {"algorithm": {"name": "fednew"}})
-    assert revised.document["algorithm"] == {"name": "fednew"}
-
-
 def test_neither_document_nor_patch_is_touched() -> None:
     before, patch = document(), {"algorithm": {"name": "fedavg"}}
     revise(before, patch)
@@ -165,12 +168,6 @@ def test_a_rate_is_no_length_and_a_length_no_rate(before: str | None, after: str
     assert revised.dropped == {"algorithm.local.learning_rate": 0.5, "algorithm.local.schedule": "linear"}
     given = revise(stated, {"algorithm": {"local": {"optimizer": after, "learning_rate": 0.1}}})
     assert given.document["algorithm"]["local"]["learning_rate"] == 0.1
-
-
-def test_a_rate_stays_between_optimizers_whose_rates_are_alike() -> None:
-    revised = revise(document(), {"algorithm": {"local": {"optimizer": "adam"}}})
-    assert revised.document["algorithm"]["local"]["learning_rate"] == 0.5
-    assert revised.dropped == {}
 
 
 def test_an_algorithm_that_is_not_named_is_the_default() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ferret_core import catalog
 from ferret_core.experiment.validation import minimal_document, validate
-from ferret_core.protocol.spec import ExperimentSpec
+from tests.ferret_core.replicas import SpecFactory
 
 
 def wrong(document: dict[str, Any]) -> dict[str, str]:
@@ -38,7 +37,7 @@ def test_sections_that_are_right_are_filled_in() -> None:
     assert not {"server", "model", "name"} & draft.filled.keys()
 
 
-def test_a_right_one_is_resolved(toy_spec: Callable[..., ExperimentSpec]) -> None:
+def test_a_right_one_is_resolved(toy_spec: SpecFactory) -> None:
     spec = toy_spec()
     draft = validate(spec.model_dump(mode="json"))
     assert draft.problem is None
@@ -46,11 +45,7 @@ def test_a_right_one_is_resolved(toy_spec: Callable[..., ExperimentSpec]) -> Non
     assert draft.filled == draft.experiment.spec.model_dump(mode="json")
 
 
-def test_rules_over_several_sections_are_told(toy_spec: Callable[..., ExperimentSpec]) -> None:
-    assert set(wrong(toy_spec(robust={"rule": "median"}).model_dump(mode="json"))) == {"robust.rule"}
-
-
-def test_what_has_to_be_said_is_what_was_said(toy_spec: Callable[..., ExperimentSpec]) -> None:
+def test_what_has_to_be_said_is_what_was_said(toy_spec: SpecFactory) -> None:
     plain = {**toy_spec().model_dump(mode="json", include={"name", "model", "dataset"}), "participants": {"edge": 2}}
     for algorithm in (
         {"name": "ferret"},

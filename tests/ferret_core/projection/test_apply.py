@@ -15,7 +15,7 @@ from ferret_core.projection.apply import moved_to, reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.block_views import FLOATS
 from ferret_core.projection.blocks import HeldRange, blocks_of
-from ferret_core.projection.project import Projected, norms, project
+from ferret_core.projection.project import Projected, project
 from tests.ferret_core.projection.sample import BLOCKS, COUNTS, as_bytes, every_letter, parameters
 from tests.tiers import slow
 
@@ -36,29 +36,6 @@ class Collected:
         self.moved[parameter] = torch.cat([before, elements])
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_without_terms_and_without_blocks_weights_keep_their_bits(dtype: torch.dtype) -> None:
-    model = parameters(1, dtype)
-    reconstruct_(model, BLOCKS, basis("G"), [])
-    reconstruct_(model, [], basis("G"), [Projected(1, [])])
-    assert as_bytes(list(model.values())) == as_bytes(list(parameters(1, dtype).values()))
-    assert norms(model, model, []) == []
-    assert project(model, model, [], basis("G"), [], seed=1) == Projected(1, [])
-
-
-@every_letter
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.heavy
-def test_workers_that_share_out_the_blocks_get_the_same_weights(letter: str, dtype: torch.dtype) -> None:
-    alone, shared = parameters(1, dtype), parameters(1, dtype)
-    terms = [project(alone, parameters(n), BLOCKS, basis(letter), COUNTS[letter], seed=n) for n in (2, 3)]
-    reconstruct_(alone, BLOCKS, basis(letter), terms, rounding=8)
-    for part in (slice(1, 3), slice(0, 1)):
-        mine = [term._replace(coordinates=term.coordinates[part]) for term in terms]
-        reconstruct_(shared, BLOCKS[part], basis(letter), mine, rounding=8)
-    assert as_bytes(list(shared.values())) == as_bytes(list(alone.values()))
-
-
 @every_letter
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("rule", ["tensor", "grouped", 3])
@@ -75,15 +52,6 @@ def test_workers_that_share_out_the_elements_get_the_same_weights(letter: str, d
     for name, weights in alone.items():
         joined = torch.cat([part.moved[name] for part in parts if name in part.moved])
         assert as_bytes([joined]) == as_bytes([weights])
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_weights_are_rounded_by_the_seed_given(dtype: torch.dtype) -> None:
-    first, again, other = (parameters(1, dtype) for _ in range(3))
-    terms = [Projected(1, [torch.full((K,), 1e-4) for K in COUNTS["G"]])]
-    for model, rounding in ((first, 1), (again, 1), (other, 2)):
-        reconstruct_(model, BLOCKS, basis("G"), terms, rounding)
-    assert as_bytes([first["matrix"]]) == as_bytes([again["matrix"]]) != as_bytes([other["matrix"]])
 
 
 def all_at_once(counts: Sequence[int], most: int) -> list[slice]:

@@ -92,15 +92,11 @@ def test_an_empty_tensor_is_refused_by_name() -> None:
 @pytest.mark.parametrize("rule", ["tensor", "grouped", 3])
 def test_more_blocks_than_the_format_numbers_are_refused(rule: BlockRule, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "MAX_BLOCKS", 2)
-    with refused("projection.invalid", "blocks = 3", "2 at most"):
+    with refused("projection.invalid", "2 at most", field="blocks"):
         blocks_of({name: torch.zeros(1) for name in "abc"}, rule)
 
 
-def test_more_than_two_to_the_24_blocks_are_refused_before_they_are_made() -> None:
-    with refused("projection.invalid", "16777216"):
-        cut({"embed": 2**40}, 2**24 + 1)
-
-
-def test_more_blocks_than_elements_are_refused() -> None:
-    with refused("projection.invalid", "blocks = 6", "5 elements"):
-        cut({"w": 3, "v": 2}, 6)
+@pytest.mark.parametrize(("sizes", "count"), [({"embed": 2**40}, 2**24 + 1), ({"w": 3, "v": 2}, 6)])
+def test_more_blocks_than_there_can_be_are_refused_before_they_are_made(sizes: dict[str, int], count: int) -> None:
+    with refused("projection.invalid", field="blocks"):
+        cut(sizes, count)

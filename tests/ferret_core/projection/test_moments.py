@@ -27,11 +27,6 @@ def test_moments_are_those_of_the_papers_distribution(d: int) -> None:
     assert kappa == pytest.approx(exact_kappa, rel=9.3e-3 / d**2 + 1e-14)
 
 
-@pytest.mark.parametrize("d", [1, 7, 100, 10**8])
-def test_the_series_of_the_format(d: int) -> None:
-    assert truncated_normal(d)[0] == pytest.approx(1 / (3 * d) - 2 / (45 * d**2) + 2 / (945 * d**3), rel=1e-14)
-
-
 @pytest.mark.parametrize("d", [1, 3, 64])
 def test_moments_are_exact_for_what_is_drawn_however_small_the_block(d: int) -> None:
     columns = torch.arange(300_000 // d)

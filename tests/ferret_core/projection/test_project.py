@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -17,45 +16,13 @@ from ferret_core.projection import block_views as module
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece, blocks_of
-from ferret_core.projection.coordinate_encoding import PRECISIONS
 from ferret_core.projection.project import Projected, norms, project
 from ferret_core.projection.quantize import dequantize, quantize
-from ferret_core.protocol.errors import FerretError
 from tests.ferret_core.projection.sample import BLOCKS, COUNTS, SHAPES, as_bytes, every_letter, parameters
 from tests.refusals import refused
 
 # Of before and after: equal ones, and an fp32 master beside the half precision it trained in.
 TYPES = [(torch.float32, torch.float32), (torch.float16, torch.float16), (torch.float32, torch.bfloat16)]
-
-
-def everything(letter: str) -> list[bytes]:
-    """All results of a round: coordinates, norms, coordinates on the wire, moved model."""
-    before, after = parameters(1), parameters(2)
-    projected = project(before, after, BLOCKS, basis(letter), COUNTS[letter], seed=11)
-    wire = [array.tobytes() for kind in PRECISIONS for array in quantize(projected.coordinates, kind).values()]
-    lengths = np.array(norms(before, after, BLOCKS)).tobytes()
-    reconstruct_(before, BLOCKS, basis(letter), [projected, projected._replace(seed=12)])
-    return [*as_bytes(projected.coordinates), *wire, lengths, *as_bytes(list(before.values()))]
-
-
-@every_letter
-def test_the_same_bytes_on_one_thread_and_on_two(letter: str) -> None:
-    alone = everything(letter)
-    torch.set_num_threads(2)
-    assert everything(letter) == alone
-
-
-@every_letter
-def test_the_mean_over_many_seeds_is_the_update(letter: str) -> None:
-    before = {"a": torch.randn(64, generator=torch.Generator().manual_seed(0)), "b": torch.ones(8)}
-    after = {"a": before["a"] * 0.5, "b": torch.zeros(8)}
-    model = {name: tensor.clone() for name, tensor in before.items()}
-    blocks, seeds = blocks_of(before), range(200)
-    terms = [project(before, after, blocks, basis(letter), [32, 8], seed) for seed in seeds]
-    mean = [Projected(item.seed, [gamma / len(seeds) for gamma in item.coordinates]) for item in terms]
-    reconstruct_(model, blocks, basis(letter), mean)
-    for name, tensor in model.items():
-        assert float((tensor - after[name]).norm()) < 0.2 * float((before[name] - after[name]).norm())
 
 
 @pytest.mark.parametrize(("letter", "bias"), [("H", False), ("G", True)])
@@ -70,16 +37,6 @@ def test_one_bit_coordinates_keep_the_mean_up_to_K_near_d_on_h_but_not_on_g(lett
     assert (float((mean["a"] - update).norm()) > 0.15 * float(update.norm())) == bias
 
 
-def test_a_block_that_is_not_sent_stays_as_it_is() -> None:
-    before, after = parameters(1), parameters(2)
-    projected = project(before, after, BLOCKS, basis("G"), [0, 9, 0], seed=1)
-    assert [len(gamma) for gamma in projected.coordinates] == [0, 9, 0]
-    moved = parameters(1)
-    reconstruct_(moved, BLOCKS, basis("G"), [projected])
-    assert torch.equal(moved["matrix"], before["matrix"])
-    assert not torch.equal(moved["vector"], before["vector"])
-
-
 @pytest.mark.parametrize("letter", ["G", "H"])
 def test_trainable_parameters_are_moved_in_place_and_keep_no_graph(letter: str) -> None:
     layer = nn.Linear(30, 20)
@@ -91,24 +48,6 @@ def test_trainable_parameters_are_moved_in_place_and_keep_no_graph(letter: str) 
         assert tensor.requires_grad
         assert tensor.grad_fn is None
         assert torch.allclose(tensor, after[name], atol=1e-5)  # K = d: nothing is lost
-
-
-@pytest.mark.parametrize("letter", ["G", "H", "R"])
-def test_one_element_in_one_coordinate_loses_nothing(letter: str) -> None:
-    model = {"w": torch.tensor(3.0)}
-    projected = project(model, {"w": torch.tensor(1.0)}, blocks_of(model), basis(letter), [1], seed=5)
-    reconstruct_(model, blocks_of(model), basis(letter), [projected])
-    assert model["w"].item() == 1.0
-
-
-def test_a_whole_block_is_sent_as_it_is_whatever_the_basis() -> None:
-    before, after = parameters(1), parameters(2)
-    blocks = [block._replace(whole=block.name == "vector") for block in BLOCKS]
-    projected = project(before, after, blocks, basis("T"), [2, 77, 0], seed=3)
-    assert torch.equal(projected.coordinates[1], before["vector"] - after["vector"])
-    moved = parameters(1)
-    reconstruct_(moved, blocks, basis("T"), [projected])
-    assert torch.equal(moved["vector"], before["vector"] - (before["vector"] - after["vector"]))
 
 
 def in_pieces(size: int, cuts: Sequence[int]) -> Block:
@@ -260,60 +199,37 @@ def last(**changes: Any) -> list[Block]:
 
 
 REFUSED = {
-    "K beyond d": (projecting(K=(5, 78, 1)), "K of vector = 78", "projection.invalid"),
-    "K below zero": (projecting(K=(5, -1, 1)), "K of vector = -1", "projection.invalid"),
-    "K for fewer blocks": (projecting(K=(5, 9)), "K = 2: .* 3 blocks", "projection.invalid"),
-    "seed below zero": (projecting(seed=-1), "seed = -1", "projection.invalid"),
-    "seed beyond 64 bits": (projecting(seed=2**64), f"seed = {2**64}", "projection.invalid"),
-    "a term's coordinates beyond d": (
-        applying(coordinates=[torch.ones(5), torch.ones(78), torch.ones(1)]),
-        "K of vector = 78",
-        "projection.invalid",
-    ),
-    "a term for fewer blocks": (applying(coordinates=GAMMAS[:2]), "K = 2", "projection.invalid"),
-    "a term's seed": (applying(seed=2**64), f"seed = {2**64}", "projection.invalid"),
-    "the rounding's seed": (applying(rounding=-5), "rounding = -5", "projection.invalid"),
-    "coordinates that are no numbers": (
-        applying(coordinates=[*GAMMAS[:2], torch.tensor([math.nan])]),
-        "scalar = 'nan'",
-        "training.non_finite",
-    ),
+    "K beyond d": (projecting(K=(5, 78, 1)), "K of vector", "projection.invalid"),
+    "K below zero": (projecting(K=(5, -1, 1)), "K of vector", "projection.invalid"),
+    "K for fewer blocks": (projecting(K=(5, 9)), "K", "projection.invalid"),
+    "seed below zero": (projecting(seed=-1), "seed", "projection.invalid"),
+    "seed beyond 64 bits": (projecting(seed=2**64), "seed", "projection.invalid"),
+    "a term beyond d": (applying(coordinates=[*map(torch.ones, (5, 78, 1))]), "K of vector", "projection.invalid"),
+    "a term for fewer blocks": (applying(coordinates=GAMMAS[:2]), "K", "projection.invalid"),
+    "a term's seed": (applying(seed=2**64), "seed", "projection.invalid"),
+    "the rounding's seed": (applying(rounding=-5), "rounding", "projection.invalid"),
+    "no numbers": (applying(coordinates=[*GAMMAS[:2], torch.tensor([math.nan])]), "scalar", "training.non_finite"),
     "part of a whole block": (
         applying(blocks=[BLOCKS[0]._replace(whole=True), *BLOCKS[1:]]),
-        "K of matrix = 5: .* 275600 coordinates",
+        "K of matrix",
         "projection.invalid",
     ),
-    "a block of another model": (
-        applying(blocks=last(pieces=(Piece("bias", 0, 0, 1),))),
-        "bias = None: .* block scalar",
-        "projection.invalid",
-    ),
+    "a block of another model": (applying(blocks=last(pieces=(Piece("bias", 0, 0, 1),))), "bias", "projection.invalid"),
     "a block of a larger model": (
         applying(blocks=last(size=2, pieces=(Piece("scalar", 0, 0, 2),))),
-        "scalar = 1: block scalar needs 2 elements",
+        "scalar",
         "projection.invalid",
     ),
-    "a block whose pieces are not all of it": (applying(blocks=last(size=2)), "scalar = 1: .* 2", "projection.invalid"),
-    "a block without pieces": (applying(blocks=last(pieces=())), "scalar = 0", "projection.invalid"),
-    "double precision": (
-        applying(model=MODEL | {"scalar": torch.zeros((), dtype=torch.float64)}),
-        "scalar = 'torch.float64'",
-        "model.invalid",
-    ),
-    "integers": (applying(model=MODEL | {"scalar": torch.tensor(1)}), "scalar = 'torch.int64'", "model.invalid"),
-    "a strided parameter": (
-        applying(model=MODEL | {"vector": torch.zeros(154)[::2]}),
-        r"vector = \(2,\): .*contiguous",
-        "model.invalid",
-    ),
+    "a block whose pieces are not all of it": (applying(blocks=last(size=2)), "scalar", "projection.invalid"),
+    "a block without pieces": (applying(blocks=last(pieces=())), "scalar", "projection.invalid"),
+    "double precision": (applying(model=MODEL | {"scalar": torch.zeros(()).double()}), "scalar", "model.invalid"),
+    "integers": (applying(model=MODEL | {"scalar": torch.tensor(1)}), "scalar", "model.invalid"),
+    "a strided parameter": (applying(model=MODEL | {"vector": torch.zeros(154)[::2]}), "vector", "model.invalid"),
 }
 
 
-@pytest.mark.parametrize(("refused", "message", "code"), REFUSED.values(), ids=REFUSED)
-def test_bad_input_is_refused_by_name_and_value_and_moves_nothing(
-    refused: Callable[[], object], message: str, code: str
-) -> None:
-    with pytest.raises(FerretError, match=message) as caught:
-        refused()
-    assert caught.value.code == code
+@pytest.mark.parametrize(("act", "field", "code"), REFUSED.values(), ids=REFUSED)
+def test_bad_input_is_refused_by_name_and_moves_nothing(act: Callable[[], object], field: str, code: str) -> None:
+    with refused(code, field=field):
+        act()
     assert as_bytes(list(MODEL.values())) == as_bytes(list(parameters(1).values()))

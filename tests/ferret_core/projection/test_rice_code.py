@@ -57,22 +57,6 @@ def test_whatever_bytes_arrive_are_places_that_pack_to_them_or_refused(data: byt
     assert rice_code.pack(places, minus, K).tobytes() == data
 
 
-@steady
-@given(chosen(), st.data())
-def test_a_flipped_bit_is_other_places_or_refused(sent: tuple[Array, Array, int], data: st.DataObject) -> None:
-    places, minus, K = sent
-    packed = rice_code.pack(places, minus, K)
-    if not len(packed):
-        return
-    bit = data.draw(st.integers(0, 8 * len(packed) - 1))
-    packed[bit // 8] ^= 128 >> bit % 8
-    found = unpacked(packed, len(places), K)
-    if isinstance(found, FerretError):
-        assert found.code == "contribution.malformed"
-    else:
-        assert [part.tolist() for part in found] != [places.tolist(), minus.tolist()]
-
-
 def test_random_places_take_a_thirtieth_of_a_bit_more_than_their_entropy() -> None:
     K, n = 640_000, 7000
     p = n / K
@@ -101,6 +85,5 @@ BYTES = rice_code.pack(np.array([3, 40, 41, 90]), np.array([True, False, True, F
     ],
 )
 def test_what_nobody_packs_is_refused_by_name(packed: Array, n: int, K: int, field: str, message: str) -> None:
-    with refused("contribution.malformed", message) as caught:
+    with refused("contribution.malformed", message, field=field):
         rice_code.unpack(packed, n, K)
-    assert (caught.value.code, caught.value.errors[0].field) == ("contribution.malformed", field)

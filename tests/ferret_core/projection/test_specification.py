@@ -279,23 +279,48 @@ def shares(K: int, sizes: list[int], weights: list[int]) -> list[int]:
     return counts
 
 
-def decode(arrays: dict[str, bytes], kind: str, K: list[int], whole: list[int]) -> Array:
-    if kind == "float32":
-        return np.frombuffer(arrays["coordinates"], "<f4")
-    h, (e,) = np.frombuffer(arrays["scales"], "<f2"), np.frombuffer(arrays["exponent"], "<i4")
-    bits = np.unpackbits(np.frombuffer(arrays["coordinates"], np.uint8))
-    types = {"float16": "<f2", "int8": "i1", "sign": "i1"}
-    values = 1.0 - 2.0 * bits if kind == "sign" else np.frombuffer(arrays["coordinates"], types[kind])
-    apart = np.frombuffer(arrays.get("whole", b""), "i1")
+def by_block(values: Array, apart: Array, K: list[int], whole: list[int], scales: list[float]) -> Array:
+    """Each block's numbers, those of whole ones from the row ``apart``, times its scale."""
     decoded: list[Array] = []
-    for block, count in enumerate(K):
-        scale = math.ldexp(float(h[block]), int(e))
-        if kind == "sign" and block in whole:
+    for block, (count, scale) in enumerate(zip(K, scales, strict=True)):
+        if block in whole:
             part, apart = apart[:count], apart[count:]
         else:
             part, values = values[:count], values[count:]
         decoded.append((part.astype(float) * scale).astype(f32))
     return np.concatenate(decoded)
+
+
+def scales_of(arrays: dict[str, bytes]) -> list[float]:
+    (e,) = np.frombuffer(arrays["exponent"], "<i4")
+    return [math.ldexp(float(h), int(e)) for h in np.frombuffer(arrays["scales"], "<f2")]
+
+
+def stored_scales(S: list[float], up: list[bool]) -> tuple[dict[str, bytes], list[float]]:
+    """The arrays, and the scales that a receiver finds: not below S where ``up``."""
+    e = math.frexp(max(S))[1] - 15 if max(S) else 0
+    h: list[Any] = []
+    for scale, raised in zip(S, up, strict=True):
+        stored = np.float16(math.ldexp(scale, -e))
+        below = raised and float(stored) < math.ldexp(scale, -e)
+        h.append(np.nextafter(stored, np.float16(np.inf)) if below else stored)
+    arrays = {"scales": np.array(h, "<f2").tobytes(), "exponent": np.array([e], "<i4").tobytes()}
+    return arrays, scales_of(arrays)
+
+
+def in_levels(part: Array, scale: float, seed: int, block: int) -> Array:
+    """Whole numbers of the scale, rounded at random."""
+    k = np.arange(len(part))
+    return np.floor(part / (scale or 1.0) + word(seed, k // 4, k % 4, 1, block, 6) / 2**32).astype("i1")
+
+
+def decode(arrays: dict[str, bytes], kind: str, K: list[int], whole: list[int]) -> Array:
+    if kind == "float32":
+        return np.frombuffer(arrays["coordinates"], "<f4")
+    bits = np.unpackbits(np.frombuffer(arrays["coordinates"], np.uint8))
+    types = {"float16": "<f2", "int8": "i1", "sign": "i1"}
+    values = 1.0 - 2.0 * bits if kind == "sign" else np.frombuffer(arrays["coordinates"], types[kind])
+    return by_block(values, np.frombuffer(arrays.get("whole", b""), "i1"), K, whole, scales_of(arrays))
 
 
 def encode(gamma: Array, kind: str, K: list[int], whole: list[int], seed: int) -> dict[str, bytes]:
@@ -312,25 +337,15 @@ def encode(gamma: Array, kind: str, K: list[int], whole: list[int], seed: int) -
             S.append(2.0 ** (math.frexp(largest)[1] - 15))
         else:
             S.append(largest / 127 if block_ == "int8" else float(part @ part / np.abs(part).sum()))
-    e = math.frexp(max(S))[1] - 15 if max(S) else 0
-    h: list[Any] = []
-    for scale, block_ in zip(S, kinds, strict=True):
-        stored = np.float16(math.ldexp(scale, -e))
-        up = block_ != "sign" and float(stored) < math.ldexp(scale, -e)
-        h.append(np.nextafter(stored, np.float16(np.inf)) if up else stored)
+    arrays, scales = stored_scales(S, [block_ != "sign" for block_ in kinds])
     rows: dict[str, list[Array]] = {"coordinates": [], "whole": []}
-    for block, (part, block_) in enumerate(zip(blocks, kinds, strict=True)):
-        ratio = part / (math.ldexp(float(h[block]), e) or 1.0)
-        k = np.arange(len(part))
-        if block_ == "int8":
-            ratio = np.floor(ratio + word(seed, k // 4, k % 4, 1, block, 6) / 2**32)
-        row = "whole" if block_ != kind else "coordinates"
-        rows[row].append({"sign": part < 0, "int8": ratio.astype("i1"), "float16": ratio.astype("<f2")}[block_])
+    for block, (part, block_, scale) in enumerate(zip(blocks, kinds, scales, strict=True)):
+        levels = in_levels(part, scale, seed, block)
+        numbers = {"sign": part < 0, "int8": levels, "float16": (part / (scale or 1.0)).astype("<f2")}[block_]
+        rows["whole" if block_ != kind else "coordinates"].append(numbers)
     sent = np.concatenate(rows["coordinates"])
-    arrays = {"coordinates": (np.packbits(sent) if kind == "sign" else sent).tobytes()}
-    if rows["whole"]:
-        arrays["whole"] = np.concatenate(rows["whole"]).tobytes()
-    return {**arrays, "scales": np.array(h, "<f2").tobytes(), "exponent": np.array([e], "<i4").tobytes()}
+    arrays |= {"coordinates": (np.packbits(sent) if kind == "sign" else sent).tobytes()}
+    return arrays | ({"whole": np.concatenate(rows["whole"]).tobytes()} if rows["whole"] else {})
 
 
 def rice(places: list[int], minus: list[bool], K: int) -> str:
@@ -364,27 +379,16 @@ def encode_sparse(gamma: Array, K: list[int], whole: list[int], seed: int, room:
     for block, part in enumerate(blocks):
         here = [place for place in sent if 0 <= place - starts.get(block, total) < K[block]]
         S.append(np.abs(part).max() / 127 if block in whole else float(part @ part / np.abs(row[here]).sum()))
-    e = math.frexp(max(S))[1] - 15
-    h: list[Any] = []
-    for block, scale in enumerate(S):
-        stored = np.float16(math.ldexp(scale, -e))
-        up = block in whole and float(stored) < math.ldexp(scale, -e)
-        h.append(np.nextafter(stored, np.float16(np.inf)) if up else stored)
-    apart = b""
-    for block in whole:
-        k = np.arange(K[block])
-        ratio = blocks[block] / math.ldexp(float(h[block]), e) + word(seed, k // 4, k % 4, 1, block, 6) / 2**32
-        apart += np.floor(ratio).astype("i1").tobytes()
+    arrays, scales = stored_scales(S, [block in whole for block in range(len(K))])
+    apart = b"".join(in_levels(blocks[block], scales[block], seed, block).tobytes() for block in whole)
     packed = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
-    arrays = {"coordinates": packed, "sent": np.array([len(sent)], "<i4").tobytes()}
-    scales = {"scales": np.array(h, "<f2").tobytes(), "exponent": np.array([e], "<i4").tobytes()}
-    return {**arrays, **scales, **({"whole": apart} if whole else {})}
+    arrays |= {"coordinates": packed, "sent": np.array([len(sent)], "<i4").tobytes()}
+    return arrays | ({"whole": apart} if whole else {})
 
 
 def decode_sparse(arrays: dict[str, bytes], K: list[int], whole: list[int]) -> Array:
     bits = "".join(f"{byte:08b}" for byte in arrays["coordinates"])
-    n, e = (int(np.frombuffer(arrays[name], "<i4")[0]) for name in ("sent", "exponent"))
-    h, apart = np.frombuffer(arrays["scales"], "<f2"), np.frombuffer(arrays.get("whole", b""), "i1")
+    n = int(np.frombuffer(arrays["sent"], "<i4")[0])
     total = sum(count for block, count in enumerate(K) if block not in whole)
     r = (total // n).bit_length() - 1
     values, place, at = np.zeros(total), -1, n * (r + 1)
@@ -394,14 +398,7 @@ def decode_sparse(arrays: dict[str, bytes], K: list[int], whole: list[int]) -> A
         place, at = place + 1 + (end - at << r) + low, end + 1
         values[place] = -1 if bits[gap] == "1" else 1
     assert set(bits[at:]) <= {"0"}
-    decoded: list[Array] = []
-    for block, count in enumerate(K):
-        if block in whole:
-            part, apart = apart[:count], apart[count:]
-        else:
-            part, values = values[:count], values[count:]
-        decoded.append((part.astype(float) * math.ldexp(float(h[block]), e)).astype(f32))
-    return np.concatenate(decoded)
+    return by_block(values, np.frombuffer(arrays.get("whole", b""), "i1"), K, whole, scales_of(arrays))
 
 
 # The vectors

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from ferret_core.protocol.metrics import METRICS, metric, names_of
@@ -25,9 +22,3 @@ def test_the_best_value_is_the_better_extreme(name: str, best: float | None) -> 
 def test_all_that_a_round_costs_is_in_the_catalog() -> None:
     cost = round_cost([LocalCost(2.0, 8.0, 1 << 30, 1 << 20)], 0.5, [10], 20)
     assert {*cost, "bytes_up", "bytes_down"} == set(names_of("cost"))
-
-
-@pytest.mark.heavy
-def test_the_catalog_needs_no_torch() -> None:
-    program = "import ferret_core.protocol.metrics, sys; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
@@ -61,28 +61,6 @@ def test_equal_contents_are_equal_bytes(arrays: dict[str, np.ndarray]) -> None:
     assert wire.encode(arrays, {"a": 1, "b": 2}) == wire.encode(backwards, {"b": 2, "a": 1})
 
 
-@settings(max_examples=400)
-@given(st.binary(max_size=400))
-def test_random_bytes_are_refused_with_one_typed_error(blob: bytes) -> None:
-    with pytest.raises(FerretError) as caught:
-        wire.decode(blob)
-    assert caught.value.code == "contribution.malformed"
-
-
-@settings(max_examples=400)
-@given(st.data())
-def test_a_damaged_contribution_is_decoded_or_refused_never_worse(data: st.DataObject) -> None:
-    blob = bytearray(Contribution(META, {"coordinates": np.arange(9, dtype=np.float32)}).encode())
-    for _ in range(data.draw(st.integers(1, 3))):
-        blob[data.draw(st.integers(0, len(blob) - 1))] = data.draw(st.integers(0, 255))
-    refused: str | None = None
-    try:
-        Contribution.decode(bytes(blob[: data.draw(st.integers(0, len(blob)))]))
-    except FerretError as error:
-        refused = error.code
-    assert refused in {None, "contribution.malformed", "contribution.non_finite"}
-
-
 @pytest.mark.parametrize("extra", [b"\0", b"x" * 64])
 def test_trailing_bytes_are_refused(extra: bytes) -> None:
     with refused("contribution.malformed", "left over"):
@@ -93,10 +71,8 @@ def test_trailing_bytes_are_refused(extra: bytes) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_values_that_are_no_numbers_are_refused(value: float, dtype: type) -> None:
     blob = wire.encode({"coordinates": np.array([1, value], dtype=dtype)}, {})
-    with pytest.raises(FerretError) as caught:
+    with refused("contribution.non_finite", field="coordinates"):
         wire.decode(blob)
-    assert caught.value.code == "contribution.non_finite"
-    assert caught.value.errors[0].field == "coordinates"
 
 
 def _raw(header: object, body: bytes = b"") -> bytes:
@@ -143,6 +119,8 @@ def test_a_key_that_stands_twice_is_refused() -> None:
         ({"format": 2}, "metadata.format"),
         ({"round": 0}, "metadata.round"),
         ({"seed": -1}, "metadata.seed"),
+        ({"seed": 2**64}, "metadata.seed"),
+        ({"format": None}, "metadata.format"),
         ({"base_digest": "abc"}, "metadata.base_digest"),
         ({"surprise": 1}, "metadata.surprise"),
         ({"metrics": {"train_loss": "low"}}, "metadata.metrics.train_loss"),
@@ -150,17 +128,8 @@ def test_a_key_that_stands_twice_is_refused() -> None:
 )
 def test_wrong_metadata_name_the_field(change: dict[str, object], field: str) -> None:
     blob = wire.encode({}, META.model_dump(mode="json") | change)
-    with pytest.raises(FerretError) as caught:
+    with refused("contribution.malformed", field=field):
         Contribution.decode(blob)
-    assert caught.value.code == "contribution.malformed"
-    assert caught.value.errors[0].field == field
-
-
-def test_metadata_without_a_format_are_refused() -> None:
-    blob = wire.encode({}, META.model_dump(mode="json", exclude={"format"}))
-    with refused("contribution.malformed") as caught:
-        Contribution.decode(blob)
-    assert caught.value.errors[0].field == "metadata.format"
 
 
 def test_the_safetensors_library_reads_a_contribution() -> None:

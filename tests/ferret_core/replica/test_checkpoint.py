@@ -1,22 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ferret_core import catalog
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.replica import Replica
 from tests.digests import digest_of
 from tests.ferret_core import manifest_reader
+from tests.ferret_core.replicas import SpecFactory, replica_of
 
 
 @pytest.fixture
-def written(toy_spec: Callable[..., ExperimentSpec], tmp_path: Path) -> tuple[Replica, Path]:
-    replica = Replica.load(catalog.resolve(toy_spec()).spec)
+def written(toy_spec: SpecFactory, tmp_path: Path) -> tuple[Replica, Path]:
+    replica = replica_of(toy_spec())
     checkpoint.write(replica, "exp_0000000000007e57", tmp_path)
     return replica, tmp_path
 

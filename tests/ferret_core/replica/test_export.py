@@ -10,18 +10,15 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from ferret_core import catalog
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.export import complete
 from ferret_core.replica.model_card import Facts, Figures, card
-from ferret_core.replica.replica import Replica
-from ferret_core.sample import model_path
 from tests.ferret_core import manifest_reader
+from tests.ferret_core.replicas import SpecFactory, replica_of
 
-SpecFactory = Callable[..., ExperimentSpec]
 OWN = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 EXAMPLE = Example("Say the opposite. a slow white swan", "", "")
 
@@ -37,7 +34,7 @@ def exported(toy_spec: SpecFactory, tmp_path: Path) -> Callable[..., Path]:
 
     def make(algorithm: str = "ferret", own: str | None = None, **changes: object) -> Path:
         spec = toy_spec(algorithm, **changes)
-        replica, folder = Replica.load(catalog.resolve(spec).spec), tmp_path / "model"
+        replica, folder = replica_of(spec), tmp_path / "model"
         folder.mkdir()
         if own is not None:
             replica.tokenizer.chat_template = own
@@ -98,13 +95,6 @@ def test_the_cards_snippet_runs(exported: Callable[..., Path], algorithm: str, m
     exec(snippet, names)
     (expected,) = encode_prompts([EXAMPLE], AutoTokenizer.from_pretrained(folder), 1000)
     assert names["tokens"]["input_ids"][0].tolist() == expected
-
-
-def test_of_the_demos_model_too(toy_spec: SpecFactory, exported: Callable[..., Path]) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(exported(model={"source": str(model_path())}))
-    messages = [{"role": "system", "content": "a slow white swan"}, {"role": "user", "content": "Say the opposite."}]
-    asked = tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
-    assert [asked] == encode_prompts([Example("Say the opposite.", "a slow white swan", "")], tokenizer, 1000)
 
 
 def test_a_chat_template_that_training_did_not_use_is_kept_aside(exported: Callable[..., Path]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,13 +16,12 @@ from ferret_core.replica.replica import Replica
 from ferret_core.replica.tail_averaging import TailMean, begin
 from ferret_core.rounds.early_stopping import better
 from ferret_core.simulate import simulate
-from tests.refusals import refused
+from tests.ferret_core.replicas import SpecFactory
 
-Spec = Callable[..., ExperimentSpec]
 SPLIT = {"split": "validation", "validation_share": 0.4, "examples": 10, "generate_examples": 0}
 
 
-def averaged(toy_spec: Spec, *, rounds: int = 4, **server: Any) -> ExperimentSpec:
+def averaged(toy_spec: SpecFactory, *, rounds: int = 4, **server: Any) -> ExperimentSpec:
     asked = {"average": "tail", "development_examples": 4, **server}
     return catalog.resolve(toy_spec("fedavg", rounds=rounds, server=asked, evaluation=SPLIT)).spec
 
@@ -33,14 +31,14 @@ def weights(replica: Replica) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize(("rounds", "first"), [(1, 1), (2, 2), (4, 3), (5, 3), (12, 7)])
-def test_it_begins_after_the_first_half_of_the_rounds(toy_spec: Spec, rounds: int, first: int) -> None:
+def test_it_begins_after_the_first_half_of_the_rounds(toy_spec: SpecFactory, rounds: int, first: int) -> None:
     assert begin(toy_spec(rounds=rounds)) == first
     assert begin(toy_spec(rounds=rounds, server={"average": "tail", "average_from": 1})) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.heavy
-def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Spec, dtype: str) -> None:
+def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: SpecFactory, dtype: str) -> None:
     spec, entries = averaged(toy_spec, average_from=2), list[LedgerEntry]()
     spec = spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
     result = simulate(spec, on_update=entries.append)
@@ -67,7 +65,7 @@ def test_it_is_the_mean_of_the_models_and_the_ledger_gives_it_again(toy_spec: Sp
 
 
 @pytest.mark.heavy
-def test_it_is_measured_beside_the_model_that_it_does_not_move(toy_spec: Spec) -> None:
+def test_it_is_measured_beside_the_model_that_it_does_not_move(toy_spec: SpecFactory) -> None:
     rounds = simulate(averaged(toy_spec)).rounds
     assert ["average_eval_loss" in done.metrics for done in rounds] == [False, False, False, True, True]
     first, last = rounds[3].metrics, rounds[4].metrics
@@ -81,21 +79,3 @@ def test_it_is_measured_beside_the_model_that_it_does_not_move(toy_spec: Spec) -
 def test_the_better_of_the_two_is_that_with_less_development_loss() -> None:
     assert [better(2.0, 1.9), better(1.9, 2.0), better(2.0, 2.0)] == ["average", "last", "last"]
     assert [better(2.0, None), better(None, None)] == [None, None]
-
-
-@pytest.mark.parametrize(
-    ("server", "said"),
-    [
-        ({"average": "tail", "average_from": 5}, "after the last of 4 rounds"),
-        ({"average_from": 2}, "is for server.average = 'tail'"),
-    ],
-)
-def test_a_mean_that_never_begins_is_refused(toy_spec: Spec, server: dict[str, Any], said: str) -> None:
-    with refused("spec.invalid", said) as caught:
-        catalog.resolve(toy_spec(rounds=4, server=server))
-    error = caught.value.errors[0]
-    assert (caught.value.code, error.field, error.value) == (
-        "spec.invalid",
-        "server.average_from",
-        server["average_from"],
-    )

@@ -8,15 +8,11 @@ import pytest
 import torch
 
 from ferret_core.algorithms._base import LocalUpdate
-from ferret_core.protocol.wire import Arrays, Contribution, ContributionMeta
+from ferret_core.protocol.wire import Arrays
 from ferret_core.rounds.cost import LocalCost, measured, numbers_in, numbers_sent, round_cost
+from tests.ferret_core.replicas import contribution
 
 CPU = torch.device("cpu")
-
-
-def contribution(arrays: Arrays, **changes: object) -> Contribution:
-    fields = {"experiment": "simulation", "round": 1, "participant": "p", "algorithm": "a", "base_digest": "0" * 64}
-    return Contribution(ContributionMeta.model_validate({"format": 1, **fields, "examples": 3, **changes}), arrays)
 
 
 @pytest.mark.parametrize(

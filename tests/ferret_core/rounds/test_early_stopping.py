@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
 from ferret_core.rounds import sampling
 from ferret_core.rounds.early_stopping import ranked, stop
 from ferret_core.simulate import simulate
+from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
 
-SpecFactory = Callable[..., ExperimentSpec]
 NAN = math.nan
 
 
@@ -70,24 +68,6 @@ def test_after_it_was_asked_to_go_on_patience_begins_anew_and_the_best_stays() -
     assert ends([3.0, 2.0, 2.5, 2.4, 1.9, 2.2], since=3, patience=2) is None
 
 
-@pytest.mark.parametrize(
-    ("values", "stopping", "detail"),
-    [
-        ([3.0, 2.0, 2.5], {"patience": 1}, "eval_loss has not improved for 1 round; best in round 1"),
-        ([3.0, 4.0, 5.0], {"patience": 2}, "eval_loss has not improved for 2 rounds; best in the base model"),
-        (
-            [3.0, 2.9, 2.8],
-            {"patience": 2, "min_delta": 0.5},
-            "eval_loss has not improved by more than 0.5 for 2 evaluations; best in round 2",
-        ),
-    ],
-)
-def test_the_reason_names_the_best_round(values: list[float], stopping: dict[str, Any], detail: str) -> None:
-    reason = stop(StoppingSpec(**stopping), dict(enumerate(values)))
-    assert reason is not None
-    assert reason.detail == f"stopped early: {detail}"
-
-
 def test_of_equals_the_first_is_the_best() -> None:
     assert [best.round for best in ranked(StoppingSpec(), {0: 3.0, 2: 1.0, 1: 1.0, 3: 2.0})] == [1, 2, 3, 0]
     scores = ranked(StoppingSpec(metric="rouge_l"), {0: 3.0, 1: 9.0, 2: 9.0})
@@ -107,15 +87,6 @@ def test_a_metric_that_no_evaluation_measures_is_refused(metric: str, said: str)
     with pytest.raises(ValidationError, match="no evaluation measures it") as caught:
         StoppingSpec(metric=metric)
     assert said in str(caught.value)
-
-
-def test_a_score_needs_answers(toy_spec: SpecFactory) -> None:
-    evaluation = {"generate_examples": 0, "examples": 10}
-    with refused("spec.invalid", "evaluation.generate_examples") as caught:
-        catalog.resolve(toy_spec(stopping={"metric": "rouge_l", "patience": 2}, evaluation=evaluation))
-    assert [error.field for error in caught.value.errors] == ["stopping.metric"]
-    catalog.resolve(toy_spec(stopping={"patience": 2}, evaluation=evaluation))
-    catalog.resolve(toy_spec(stopping={"metric": "rouge_l"}, evaluation=evaluation))
 
 
 def test_every_evaluated_round_is_saved_if_it_may_be_the_last(toy_spec: SpecFactory) -> None:

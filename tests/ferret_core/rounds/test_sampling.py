@@ -83,24 +83,15 @@ def test_who_failed_sits_out_the_next_attempt_unless_the_quorum_needs_it() -> No
     assert (len(drawn), len(most & set(drawn))) == (5, 2), "three are left, five make the quorum"
 
 
-def test_seeds_are_fresh_for_every_round_and_participant_but_shared_where_they_must_be() -> None:
-    tasks = [
-        task
-        for r in (1, 2, 3)
-        for task in sampling.round_tasks(spec(), "simulation", r, sampling.client_names(4), "00" * 32)
+def test_seeds_are_fresh_for_every_round_attempt_and_participant_but_shared_where_they_must_be() -> None:
+    names, opened = sampling.client_names(4), [(1, 1), (2, 1), (3, 1), (1, 2), (1, 3)]
+    rounds = [
+        sampling.round_tasks(spec(), "simulation", number, names, "00" * 32, attempt=attempt)
+        for number, attempt in opened
     ]
-    assert len({task.seed for task in tasks} | {task.data_seed for task in tasks}) == 24
-    assert len({task.round_seed for task in tasks}) == 3
-
-
-def test_every_attempt_at_a_round_has_seeds_of_its_own() -> None:
-    names = sampling.client_names(3)
-    tasks = [
-        task
-        for attempt in (1, 2, 3)
-        for task in sampling.round_tasks(spec(), "simulation", 1, names, "00" * 32, attempt=attempt)
-    ]
-    assert len({seed for task in tasks for seed in (task.seed, task.data_seed, task.round_seed)}) == 9 + 9 + 3
+    tasks = [task for tasks in rounds for task in tasks]
+    assert len({seed for task in tasks for seed in (task.seed, task.data_seed, task.round_seed)}) == 2 * 20 + 5
+    assert [len({task.round_seed for task in tasks}) for tasks in rounds] == [1] * 5
 
 
 def test_seeds_follow_from_the_specification_not_from_the_experiment() -> None:

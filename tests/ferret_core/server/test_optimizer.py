@@ -14,15 +14,15 @@ from torch import nn
 from ferret_core import catalog
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.parameters import trainable
-from ferret_core.protocol.spec import ExperimentSpec, ServerSpec
+from ferret_core.protocol.spec import ServerSpec
 from ferret_core.replica.replay import replay
 from ferret_core.replica.replica import Replica
 from ferret_core.server.optimizer import ServerOptimizer
 from ferret_core.simulate import simulate
+from tests.ferret_core.replicas import SpecFactory
 
 pytestmark = pytest.mark.heavy
 
-SpecFactory = Callable[..., ExperimentSpec]
 
 UPDATES = [[0.5, -0.25], [0.1, 0.2], [-0.3, 0.0]]
 
@@ -52,42 +52,25 @@ def by_hand(step: Callable[[int, float], float]) -> list[float]:
     return [1 - sum(step(t, update[weight]) for t, update in enumerate(UPDATES)) for weight in (0, 1)]
 
 
-def test_plain_sgd_is_the_update_times_the_rate() -> None:
-    assert run(ServerSpec(learning_rate=0.5)) == pytest.approx(by_hand(lambda t, delta: 0.5 * delta), rel=1e-6)
-
-
-def test_momentum_adds_up_the_rounds() -> None:
-    mean = 0.0
-
-    def step(t: int, delta: float) -> float:
-        nonlocal mean
-        mean = (0.9 * mean if t else 0.0) + delta
-        return 2 * mean
-
-    assert run(ServerSpec(learning_rate=2, momentum=0.9)) == pytest.approx(by_hand(step), rel=1e-5)
-
-
-def test_nesterovs_momentum_looks_a_round_ahead() -> None:
-    mean = 0.0
-
-    def step(t: int, delta: float) -> float:
-        nonlocal mean
-        mean = (0.9 * mean if t else 0.0) + delta
-        return 0.7 * (delta + 0.9 * mean)
-
-    spec = ServerSpec(learning_rate=0.7, momentum=0.9, nesterov=True)
-    assert run(spec) == pytest.approx(by_hand(step), rel=1e-5, abs=1e-6)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"learning_rate": 0.5},
+        {"learning_rate": 2, "momentum": 0.9},
+        {"learning_rate": 0.7, "momentum": 0.9, "nesterov": True},
+    ],
+    ids=str,
+)
+def test_updates_are_followed_as_torchs_sgd_follows_gradients(options: dict[str, Any]) -> None:
     parameter = torch.nn.Parameter(torch.ones(2))
-    outer = torch.optim.SGD([parameter], lr=0.7, momentum=0.9, nesterov=True)
+    rate = options["learning_rate"]
+    outer = torch.optim.SGD(
+        [parameter], lr=rate, **{name: options[name] for name in options if name != "learning_rate"}
+    )
     for update in UPDATES:
         parameter.grad = torch.tensor(update)
         outer.step()
-    assert run(spec) == pytest.approx(parameter.tolist(), rel=1e-5, abs=1e-6)
-
-
-def test_nesterov_without_momentum_is_refused() -> None:
-    with pytest.raises(ValueError, match="nesterov = True needs a momentum above 0"):
-        ServerSpec(nesterov=True)
+    assert run(ServerSpec.model_validate(options)) == pytest.approx(parameter.tolist(), rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "yogi"])
@@ -139,7 +122,9 @@ def test_a_participant_weighs_the_same_or_by_its_examples_up_to_thrice_their_med
     assert optimizer.weights([7, 5, 6, 2**31 - 1], cap=2.5) == expected
 
 
-def test_momentum_and_adaptive_optimizers_exclude_each_other() -> None:
+def test_what_needs_a_momentum_or_excludes_it_is_refused() -> None:
+    with pytest.raises(ValueError, match="nesterov = True needs a momentum above 0"):
+        ServerSpec(nesterov=True)
     with pytest.raises(ValueError, match="needs optimizer = 'sgd'"):
         ServerSpec(optimizer="adam", momentum=0.9)
 

@@ -1,23 +1,20 @@
 from __future__ import annotations
 
-import os
-import resource
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
-from ferret_core.storage import FileKind, Storage, open_storage
+from ferret_core.storage import FileKind, Storage
+from tests.ferret_core.storage.conftest import Files
 from tests.refusals import refused
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return open_storage(f"file://{tmp_path}/with space")
+def kept(tmp_path: Path) -> Files:
+    return Files(tmp_path)
 
 
 def test_storing_again_what_is_there_writes_nothing(storage: Storage) -> None:
@@ -27,9 +24,9 @@ def test_storing_again_what_is_there_writes_nothing(storage: Storage) -> None:
     assert path.stat().st_ino == before
 
 
-def test_a_folder_that_has_become_empty_goes(storage: Storage) -> None:
+def test_a_folder_that_has_become_empty_goes(kept: Files, storage: Storage) -> None:
     stored = storage.put_bytes(b"old", FileKind.UPDATE)
-    age(storage, stored.location)
+    kept.age(stored.location)
     assert storage.delete(stored.location, storage.clock() - 50)
     assert not storage.path(stored.location).parent.exists(), "an empty folder is no use"
 
@@ -42,30 +39,11 @@ def test_room_is_checked_before_writing(storage: Storage, monkeypatch: pytest.Mo
     assert list(storage.list()) == []
 
 
-@pytest.mark.heavy
-def test_a_full_disk_is_a_message_and_leaves_nothing_half_written(tmp_path: Path) -> None:
-    """A real limit of the kernel on file size stands in for a full disk: the write fails in the middle."""
-    code = f"""
-import resource, signal
-from ferret_core.protocol.errors import FerretError
-from ferret_core.storage import open_storage
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, {resource.getrlimit(resource.RLIMIT_FSIZE)[1]}))
-try:
-    open_storage("file://{tmp_path}").put_bytes(bytes(100_000), "updates")
-except FerretError as error:
-    print(error.code, error.detail)
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.startswith("storage.full no space left for")
-    assert list(open_storage(f"file://{tmp_path}").list()) == []
-
-
-def test_a_scratch_folder_of_a_killed_writer_can_be_collected(storage: Storage) -> None:
+def test_a_scratch_folder_of_a_killed_writer_can_be_collected(kept: Files, storage: Storage) -> None:
     with storage.scratch(0) as folder:
         (folder / "half").write_text("written")
         (left,) = storage.list()
-        age(storage, left.location)
+        kept.age(left.location)
         assert storage.delete(left.location, storage.clock() - 50)
 
 
@@ -91,22 +69,17 @@ def test_everything_is_listed_with_the_drafts_of_killed_writers(storage: Storage
     assert all(file.stored_at <= storage.clock() for file in storage.list())
 
 
-def age(storage: Storage, location: str, seconds: float = 100) -> None:
-    then = storage.clock() - seconds
-    os.utime(storage.path(location), (then, then))
-
-
 @pytest.mark.parametrize("rotten", [False, True])
 @pytest.mark.heavy
 def test_bytes_that_are_stored_again_while_they_are_collected_are_there_afterwards(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch, rotten: bool
+    kept: Files, storage: Storage, monkeypatch: pytest.MonkeyPatch, rotten: bool
 ) -> None:
     """The collector has seen that the file is old; before it deletes, a writer stores the same bytes."""
     stored = storage.put_bytes(b"wanted again", FileKind.UPDATE)
     path = storage.path(stored.location)
     if rotten:
         path.write_bytes(b"wanted agaim")
-    age(storage, stored.location)
+    kept.age(stored.location)
     writer = threading.Thread(target=storage.put_bytes, args=(b"wanted again", FileKind.UPDATE))
     unlink = Path.unlink
 

@@ -19,11 +19,12 @@ import pytest
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage import FileKind, ObjectStore, Storage, _cache, _object_locks, open_storage
+from ferret_core.storage import FileKind, Storage, _cache, _object_locks, open_storage
 from ferret_core.storage._bucket import Bucket
 from ferret_core.storage._cache import RESERVE_BYTES
 from ferret_core.storage._errors import PERMISSIONS, WRITING
 from ferret_core.system.failpoints import VARIABLE
+from tests.ferret_core.storage.conftest import Objects
 from tests.ferret_core.storage.faulty import (
     Fault,
     Proxy,
@@ -69,14 +70,31 @@ def code_of(act: Callable[[], object]) -> str:
     return caught.value.code
 
 
-@pytest.mark.parametrize("fault", [error(503, "SlowDown"), error(500, "InternalError"), unanswered])
+WRITES = ("PutObject", "UploadPart")
+PASSING: dict[str, dict[str, tuple[Fault, int]]] = {
+    **{
+        name: dict.fromkeys((*WRITES, "GetObject", "CompleteMultipartUpload"), (fault, 1))
+        for name, fault in [
+            ("too fast", error(503, "SlowDown")),
+            ("an error", error(500, "InternalError")),
+            ("no answer", unanswered),
+        ]
+    },
+    "changed on the way": dict.fromkeys(WRITES, (flipped_request, 1)),
+    "a wrong tag": {"PutObject": (wrong_tag, 100), "UploadPart": (wrong_tag, 1)},
+}
+
+
+@pytest.mark.parametrize("faults", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
-def test_what_fails_a_few_times_is_sent_again(storage: Storage, network: Proxy, fault: Fault, data: bytes) -> None:
-    for operation in ("PutObject", "GetObject", "UploadPart", "CompleteMultipartUpload"):
-        network.inject(operation, fault, times=1)
+def test_what_fails_a_few_times_is_sent_again(
+    storage: Storage, network: Proxy, faults: dict[str, tuple[Fault, int]], data: bytes
+) -> None:
+    for operation, (fault, times) in faults.items():
+        network.inject(operation, fault, times)
     stored = storage.put_bytes(data, FileKind.UPDATE)
     assert storage.read(stored.location, stored.digest) == data
-    assert [file.location for file in storage.list()] == [stored.location]
+    assert [file.location for file in storage.list()] == [stored.location], "no upload is left"
 
 
 @pytest.mark.parametrize("fault", [error(503, "SlowDown"), unanswered, stall(1.5)])
@@ -133,25 +151,6 @@ def test_a_store_that_gives_other_bytes_is_found_out(storage: Storage, network: 
         assert other in caught.value.detail
     network.heal()
     assert storage.view(stored.location, stored.digest) == data
-
-
-@pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
-def test_bytes_that_change_on_the_way_to_the_store_are_sent_again(
-    storage: Storage, network: Proxy, data: bytes
-) -> None:
-    network.inject("PutObject", flipped_request, times=1)
-    network.inject("UploadPart", flipped_request, times=1)
-    stored = storage.put_bytes(data, FileKind.UPDATE)
-    assert storage.read(stored.location, stored.digest) == data
-
-
-@pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
-def test_no_tag_of_the_store_is_believed(storage: Storage, network: Proxy, data: bytes) -> None:
-    network.inject("PutObject", wrong_tag)
-    network.inject("UploadPart", wrong_tag, times=1)
-    stored = storage.put_bytes(data, FileKind.UPDATE)
-    assert storage.read(stored.location, stored.digest) == data
-    assert [file.location for file in storage.list()] == [stored.location], "no upload is left"
 
 
 def test_a_store_that_keeps_nothing_is_found_out(storage: Storage, network: Proxy) -> None:
@@ -341,14 +340,7 @@ def test_a_mark_is_renewed_after_a_renewal_that_failed(
 
 @pytest.fixture
 def kept_s3(bucket: Any) -> Any:
-    from tests.ferret_core.storage.conftest import Objects
-
     return Objects(*bucket(part_bytes=PART))
-
-
-@pytest.fixture
-def options(bucket: Any) -> tuple[str, ObjectStore]:
-    return bucket(part_bytes=PART)
 
 
 def mapped(storage: Storage, byte: int) -> tuple[str, str]:

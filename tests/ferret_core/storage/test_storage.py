@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import errno
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
-from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, Storage, StoredFile, open_storage
 from tests.refusals import refused
 
@@ -159,15 +157,13 @@ def test_every_flipped_bit_and_a_missing_file_are_noticed_without_holding_the_by
     stored = storage.put_bytes(b"w", FileKind.UPDATE) if what == "bytes" else put_model(storage)[0]
     for bit in range(8):
         kept.write(stored.location, bytes([b"w"[0] ^ 1 << bit]))
-        with pytest.raises(FerretError) as caught:
+        with refused("storage.corrupt"):
             storage.verify(stored.location, stored.digest)
-        assert caught.value.code == "storage.corrupt"
     kept.write(stored.location, b"w")
     storage.verify(stored.location, stored.digest)
     kept.remove(stored.location)
-    with pytest.raises(FerretError) as caught:
+    with refused("storage.missing"):
         storage.verify(stored.location, stored.digest)
-    assert caught.value.code == "storage.missing"
 
 
 def test_everything_is_listed_with_the_time_at_which_it_was_stored(storage: Storage) -> None:
@@ -272,7 +268,3 @@ def test_what_is_no_bucket_is_refused_without_a_secret(url: str, bucket: Any) ->
     with refused("settings.invalid", "s3://bucket/prefix") as caught:
         open_storage(url, bucket()[1])
     assert "secret" not in caught.value.detail
-
-
-def test_where_a_storage_is_can_be_said(storage: Storage, tmp_path: Path) -> None:
-    assert str(storage).startswith(("s3://ferret-", str(tmp_path)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -13,12 +14,21 @@ from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 
+SHARD = ClientData(
+    [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2
+)
+"""Six examples, the first with 2 response tokens, each other with 2 more than the one before."""
+
 
 @pytest.fixture
 def shard() -> ClientData:
-    """Six examples, the first with 2 response tokens, each other with 2 more than the one before."""
-    examples = [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)]
-    return ClientData(examples, pad_id=2)
+    return SHARD
+
+
+def with_dropout(model: Any) -> LlamaForCausalLM:
+    for layer in model.model.layers:
+        layer.self_attn.attention_dropout = 0.3
+    return model
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.training.activation_checkpointing import checkpointing
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
+from tests.ferret_core.training.conftest import with_dropout
 
 Trained = Callable[..., torch.Tensor]
 
@@ -22,8 +23,7 @@ def switches(model: nn.Module) -> list[object]:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_gradients_are_the_same_dropout_included(tiny_model: Any, trained: Trained, precision: str) -> None:
-    for layer in tiny_model.model.layers:
-        layer.self_attn.attention_dropout = 0.3
+    with_dropout(tiny_model)
     plain = trained(tiny_model, precision=precision)
     assert torch.equal(trained(tiny_model, precision=precision, activation_checkpointing=True), plain)
 

@@ -14,14 +14,10 @@ from pydantic import ValidationError
 from torch import nn
 from transformers import LlamaForCausalLM
 
-from ferret_core import catalog
 from ferret_core.datasets._client_data import ClientData
-from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.simulate import simulate
 from ferret_core.training.bfloat16_rounding import StochasticRounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
-from tests.refusals import refused
 
 IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "optimizer_in_backward": True}
 PURE = {**IN_BACKWARD, "precision": "pure_bfloat16"}
@@ -81,31 +77,3 @@ def test_the_seed_decides_how_steps_are_rounded(tiny_model: LlamaForCausalLM, tr
 def test_it_has_no_fp32_weights_to_step_from_whole_gradients() -> None:
     with pytest.raises(ValidationError, match=r"precision = 'pure_bfloat16' .* it needs optimizer_in_backward = true"):
         LocalConfig.model_validate({**PURE, "optimizer_in_backward": False})
-
-
-def spec_of(toy_spec: Callable[..., ExperimentSpec], dtype: str, **algorithm: object) -> ExperimentSpec:
-    spec = toy_spec(algorithm=algorithm)
-    return spec.model_copy(update={"model": spec.model.model_copy(update={"dtype": dtype})})
-
-
-@pytest.mark.parametrize(
-    ("dtype", "name", "message"),
-    [
-        ("float32", "ferret", "is float32: set model.dtype = 'bfloat16'"),
-        ("float16", "fedavg", "is float16: set model.dtype = 'bfloat16'"),
-        ("bfloat16", "fedit", "fedit leaves alone: use 'bfloat16'"),
-        ("bfloat16", "fed_sb", "fed_sb leaves alone: use 'bfloat16'"),
-    ],
-)
-def test_what_cannot_be_trained_so_is_refused(toy_spec, dtype: str, name: str, message: str) -> None:
-    with refused("spec.invalid", message) as caught:
-        catalog.resolve(spec_of(toy_spec, dtype, name=name, local=PURE))
-    assert caught.value.errors[0].field == "algorithm.local.precision"
-
-
-@pytest.mark.parametrize("name", ["ferret", "fedavg", "topk"])
-@pytest.mark.slow
-def test_a_federated_run_learns_in_bf16_alone(toy_spec, name: str) -> None:
-    found = simulate(spec_of(toy_spec, "bfloat16", name=name, local={**PURE, "learning_rate": 0.02, "steps": 3}))
-    losses = [found.rounds[0].metrics["eval_loss"], found.rounds[-1].metrics["eval_loss"]]
-    assert losses[1] < losses[0]

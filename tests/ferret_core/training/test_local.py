@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -11,14 +10,11 @@ import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import LocalMetrics, train
+from tests.ferret_core.replicas import flat
+from tests.ferret_core.training.conftest import SHARD, with_dropout
 from tests.refusals import refused
-
-SHARD = ClientData(
-    [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2
-)
 
 
 def run(model: LlamaForCausalLM, seed: int = 0, **options: object) -> LocalMetrics:
@@ -26,55 +22,10 @@ def run(model: LlamaForCausalLM, seed: int = 0, **options: object) -> LocalMetri
     return train(model, SHARD.batches(config.batch_size, 5), config, seed=seed)
 
 
-def weights(model: LlamaForCausalLM) -> torch.Tensor:
-    return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
-
-
 def trained(model: LlamaForCausalLM, seed: int = 0, **options: object) -> torch.Tensor:
     moved = copy.deepcopy(model)
     run(moved, seed, **options)
-    return weights(moved)
-
-
-def with_dropout(model: Any) -> LlamaForCausalLM:
-    for layer in model.model.layers:
-        layer.self_attn.attention_dropout = 0.3
-    return model
-
-
-def test_accumulation_is_a_larger_batch(tiny_model: LlamaForCausalLM) -> None:
-    large = trained(tiny_model, batch_size=4, accumulation=1)
-    for size in (1, 2):
-        torch.testing.assert_close(
-            trained(tiny_model, batch_size=size, accumulation=4 // size), large, rtol=0, atol=1e-6
-        )
-
-
-@pytest.mark.parametrize(
-    ("options", "build"),
-    [
-        ({"optimizer": "sgd"}, lambda p: torch.optim.SGD(p, 0.05)),
-        (
-            {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.1},
-            lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=0.1),
-        ),
-        ({"optimizer": "adam", "weight_decay": 0.1}, lambda p: torch.optim.Adam(p, 0.05, weight_decay=0.1)),
-        ({"optimizer": "adamw", "weight_decay": 0.1}, lambda p: torch.optim.AdamW(p, 0.05, weight_decay=0.1)),
-    ],
-)
-def test_steps_are_the_optimizers(
-    tiny_model: LlamaForCausalLM, options: dict[str, object], build: Callable[..., torch.optim.Optimizer]
-) -> None:
-    """Against transformers' own loss, which also is the mean over the labelled tokens of a batch."""
-    by_hand = copy.deepcopy(tiny_model)
-    optimizer = build(by_hand.parameters())
-    for batch in islice(SHARD.batches(4, 5), 3):
-        optimizer.zero_grad()
-        by_hand(**batch._asdict()).loss.backward()
-        optimizer.step()
-    torch.testing.assert_close(
-        trained(tiny_model, batch_size=4, accumulation=1, **options), weights(by_hand), rtol=0, atol=2e-6
-    )
+    return flat(moved)
 
 
 def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -> None:
@@ -95,8 +46,8 @@ def test_the_loss_is_the_mean_over_the_steps(tiny_model: LlamaForCausalLM) -> No
 
 
 def test_the_gradient_is_clipped_to_the_norm(tiny_model: LlamaForCausalLM) -> None:
-    moved = trained(tiny_model, steps=1, learning_rate=1.0, clip_norm=0.01) - weights(tiny_model)
-    unclipped = trained(tiny_model, steps=1, learning_rate=1.0) - weights(tiny_model)
+    moved = trained(tiny_model, steps=1, learning_rate=1.0, clip_norm=0.01) - flat(tiny_model)
+    unclipped = trained(tiny_model, steps=1, learning_rate=1.0) - flat(tiny_model)
     assert moved.norm().item() == pytest.approx(0.01, rel=1e-3)
     assert unclipped.norm().item() > 0.1
 
@@ -148,7 +99,7 @@ def test_each_step_is_reported_and_may_end_the_training(tiny_model: LlamaForCaus
     with pytest.raises(KeyboardInterrupt):
         train(tiny_model, SHARD.batches(1, 5), LocalConfig(optimizer="sgd", learning_rate=0.05), cancel)
     assert seen == [1, 2]
-    assert torch.equal(weights(tiny_model), two_steps)
+    assert torch.equal(flat(tiny_model), two_steps)
     assert not tiny_model.training
     assert all(parameter.grad is None for parameter in tiny_model.parameters())
 
@@ -161,16 +112,16 @@ def test_a_runaway_names_the_step_and_the_remedy(tiny_model: LlamaForCausalLM) -
 def test_a_broken_weight_stops_before_the_first_step(tiny_model: LlamaForCausalLM) -> None:
     with torch.no_grad():
         tiny_model.model.norm.weight[0] = math.nan
-    before = weights(tiny_model)
+    before = flat(tiny_model)
     with refused("training.non_finite", "at local step 1 of 3 the loss is nan"):
         run(tiny_model)
-    assert torch.equal(weights(tiny_model).nan_to_num(), before.nan_to_num())
+    assert torch.equal(flat(tiny_model).nan_to_num(), before.nan_to_num())
 
 
 def test_bfloat16_computes_coarsely_and_keeps_fp32_weights(tiny_model: LlamaForCausalLM) -> None:
-    start, fine = weights(tiny_model), trained(tiny_model, learning_rate=1.0) - weights(tiny_model)
+    start, fine = flat(tiny_model), trained(tiny_model, learning_rate=1.0) - flat(tiny_model)
     run(tiny_model, learning_rate=1.0, precision="bfloat16")
-    coarse = weights(tiny_model) - start
+    coarse = flat(tiny_model) - start
     assert {parameter.dtype for parameter in tiny_model.parameters()} == {torch.float32}
     assert not torch.equal(coarse, fine)
     assert torch.nn.functional.cosine_similarity(coarse, fine, dim=0) > 0.98
@@ -207,24 +158,6 @@ def test_epochs_take_the_place_of_steps_in_what_is_stored() -> None:
             LocalConfig.model_validate(both)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"optimizer": "adam", "momentum": 0.9},
-        {"learning_rate": 0},
-        {"learning_rate": math.inf},
-        {"steps": 0},
-        {"epochs": 0},
-        {"clip_norm": 0},
-        {"precision": "float16"},
-        {"lr": 1},
-    ],
-)
-def test_wrong_options_are_refused(options: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        LocalConfig.model_validate(options)
-
-
 def test_by_sequences_a_step_is_that_of_the_mean_of_their_own_means(tiny_model: LlamaForCausalLM) -> None:
     """By hand, one sequence at a time; the sequences' answers have 2 to 12 tokens, so that it matters."""
     by_hand = copy.deepcopy(tiny_model)
@@ -238,5 +171,5 @@ def test_by_sequences_a_step_is_that_of_the_mean_of_their_own_means(tiny_model: 
         torch.stack(means).mean().backward()
         optimizer.step()
     moved = trained(tiny_model, batch_size=2, accumulation=2, loss="sequences")
-    torch.testing.assert_close(moved, weights(by_hand), rtol=0, atol=2e-6)
+    torch.testing.assert_close(moved, flat(by_hand), rtol=0, atol=2e-6)
     assert not torch.equal(moved, trained(tiny_model, batch_size=2, accumulation=2))

@@ -62,8 +62,3 @@ def test_decay_and_momentum_are_those_asked_for() -> None:
         alone.step()
     torch.testing.assert_close(weights[0], plain)
     torch.testing.assert_close(weights[1].detach(), torch.full((4,), 0.95**3))
-
-
-def test_an_option_of_another_is_refused() -> None:
-    with pytest.raises(ValueError, match="not an option of muon"):
-        LocalConfig(optimizer="muon", options={"alpha": 0.5})

@@ -95,11 +95,8 @@ def test_it_has_a_rate_and_a_schedule_of_its_own_unless_they_are_given() -> None
     [
         ({"clip_norm": 1.0}, "clip_norm = 1.0: normalized ignores the length of a gradient"),
         ({"weight_decay": 0.1}, "normalized has no weight decay"),
-        ({"momentum": 0.9, "optimizer_in_backward": True, "accumulation": 1}, "it needs momentum = 0"),
-        ({"optimizer_in_backward": True}, "it needs accumulation = 1"),
         ({"options": {"eps": 1e-8}}, "eps is not an option of normalized"),
         ({"options": {"normalize_per": "row"}}, "normalize_per = 'row': normalized takes 'tensor' or 'column'"),
-        ({"options": {"normalize_per": 1}}, "per = 1: normalized takes 'tensor' or 'column'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(options: dict[str, object], message: str) -> None:

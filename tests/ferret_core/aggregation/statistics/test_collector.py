@@ -16,11 +16,10 @@ from ferret_core.algorithms._dense import dense_update
 from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.contribution import seal
 from ferret_core.models.parameters import trainable, working_copy
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
+from tests.ferret_core.replicas import SpecFactory
 
-Spec = Callable[..., ExperimentSpec]
 Vector = Any
 """Of all parameters in canonical order, fp64."""
 CERTAIN = 4.0
@@ -59,7 +58,7 @@ class Truth(NamedTuple):
 
 
 @pytest.fixture
-def truth_of(toy_spec: Spec) -> Callable[..., Truth]:
+def truth_of(toy_spec: SpecFactory) -> Callable[..., Truth]:
     """``truth_of("ferret", {"K": 64})``: round 1 of a toy experiment as it was told, and as it was."""
 
     def make(algorithm: str, options: dict[str, Any]) -> Truth:
@@ -94,11 +93,8 @@ def flat(replica: Replica) -> Vector:
 
 PROJECTED: list[dict[str, Any]] = [
     {"basis": "G", "coordinates": "float32", "K": 4000},
-    {"basis": "G", "coordinates": "sign", "K": 2000},
     {"basis": "H", "coordinates": "float16", "K": 4000},
-    {"basis": "R", "coordinates": "float32", "K": 1000},
     {"basis": "T", "coordinates": "int8", "K": 1000},
-    {"basis": "G", "coordinates": "float32", "K": 4000, "seeds": "shared", "allocation": "fixed"},
     {"basis": "G", "coordinates": "sign", "K": 2000, "seeds": "shared", "allocation": "fixed"},
     {"basis": "R", "coordinates": "float32", "K": 1000, "seeds": "shared", "allocation": "fixed", "whole_up_to": 40},
 ]
@@ -127,19 +123,12 @@ def test_what_is_told_of_a_projected_update_is_true(truth_of: Callable[..., Trut
     off = float(np.linalg.norm(truth.noise) / np.linalg.norm(truth.mean))
     assert told.error.low * 0.9 < off < told.error.high * 1.1
     assert told.error.low <= told.error.expected <= told.error.high
-
-
-@pytest.mark.parametrize("options", PROJECTED, ids=named)
-def test_cosines_are_as_far_off_as_they_say(truth_of: Callable[..., Truth], options: dict[str, Any]) -> None:
-    truth = truth_of("ferret", options)
-    agreement = truth.told.agreement
-    assert agreement is not None
-    assert agreement.participants == sorted(truth.updates)
-    for told, error, cosine in zip(agreement.cosines, agreement.errors, truth.cosines(), strict=True):
-        assert told is not None
-        assert error is not None
-        assert 0 < error < 0.5
-        assert abs(told - cosine) < CERTAIN * error
+    assert told.agreement is not None
+    assert told.agreement.participants == sorted(truth.updates)
+    cosines, errors = np.array(told.agreement.cosines, float), np.array(told.agreement.errors, float)
+    assert (errors > 0).all()
+    assert (errors < 0.5).all()
+    assert (np.abs(cosines - truth.cosines()) < CERTAIN * errors).all()
 
 
 def test_what_would_be_wrong_is_not_told(truth_of: Callable[..., Truth]) -> None:
@@ -171,7 +160,7 @@ def test_algorithms_without_random_directions_have_steps_and_cosines_but_no_nois
     assert told.agreement.cosines == pytest.approx(truth.cosines(), abs=lossless)
 
 
-def test_one_participant_alone_has_nobody_to_agree_with(toy_spec: Spec) -> None:
+def test_one_participant_alone_has_nobody_to_agree_with(toy_spec: SpecFactory) -> None:
     done = simulate(toy_spec(rounds=1, participants={"simulated": 1}))
     told = done.rounds[1].statistics
     assert told is not None
@@ -181,7 +170,7 @@ def test_one_participant_alone_has_nobody_to_agree_with(toy_spec: Spec) -> None:
     assert done.rounds[0].statistics is None
 
 
-def test_who_is_left_out_of_the_round_is_left_out_of_what_is_told(toy_spec: Spec) -> None:
+def test_who_is_left_out_of_the_round_is_left_out_of_what_is_told(toy_spec: SpecFactory) -> None:
     def loud(replica: Replica, client: Client) -> LocalRound:
         part = contribute(replica, client)
         if client.task.participant != "client-002":

@@ -15,7 +15,7 @@ from ferret_core.algorithms.configs.ferret import Config, whole
 from ferret_core.projection.bases import basis
 from ferret_core.projection.project import project
 from ferret_core.projection.quantize import quantize
-from ferret_core.protocol.wire import Contribution, ContributionMeta
+from tests.ferret_core.replicas import contribution
 
 Update = Mapping[str, torch.Tensor]
 SHAPES = {"a": (64, 200), "b": (50,), "c": (300, 40)}
@@ -56,19 +56,8 @@ def seen(config: Config, updates: list[Update], draw: int) -> ProjectedUpdates:
         seed = 1000 * draw + (place if config.seeds == "own" else 0)
         K = config.allocate([float(tensor.norm()) for tensor in update.values()], blocks)
         gammas = project(update, zero, blocks, basis(config.basis), K, seed).coordinates
-        meta = ContributionMeta(
-            format=1,
-            experiment="simulation",
-            round=1,
-            participant=NAMES[place],
-            algorithm="ferret",
-            base_digest=f"{draw:064x}",
-            examples=1,
-            projection=1,
-            seed=seed,
-            K=tuple(K),
-        )
-        found.see(Contribution(meta, quantize(gammas, config.coordinates, seed + 7 * place, whole(blocks))))
+        columns = {"participant": NAMES[place], "base_digest": f"{draw:064x}", "projection": 1, "seed": seed, "K": K}
+        found.see(contribution(quantize(gammas, config.coordinates, seed + 7 * place, whole(blocks)), **columns))
     return found
 
 

@@ -42,16 +42,9 @@ def test_exactly_enough_examples_are_dealt_evenly() -> None:
     assert [len(shard) for shard in Partition(Config(min_examples=4)).split(["a"] * 12, 3, seed=0)] == [4, 4, 4]
 
 
-def test_labels_of_any_form_are_kept_apart() -> None:
-    labels = ["a", "a\0", "", "ä"] * 3
-    shards = Partition(Config()).split(labels, 4, seed=0)
-    assert sorted(index for shard in shards for index in shard) == list(range(12))
-
-
 def test_too_few_examples_name_the_setting_and_both_numbers() -> None:
-    with refused("partition.invalid", " = 5", "9 ", "at most 4 clients") as caught:
+    with refused("partition.invalid", " = 5", "9 ", "at most 4 clients", field="participants.simulated"):
         Partition(Config(min_examples=2)).split(["a"] * 9, 5, seed=0)
-    assert caught.value.errors[0].field == "participants.simulated"
 
 
 def test_many_clients_are_filled_up_quickly() -> None:

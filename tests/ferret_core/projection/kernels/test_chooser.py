@@ -16,24 +16,24 @@ from tests.refusals import refused
 CPU = torch.device("cpu")
 
 
-def test_the_processor_has_kernels_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FERRET_KERNEL", raising=False)
-    assert isinstance(kernel(basis("G"), CPU), signed_buckets.Kernel)
-
-
-def test_a_device_without_one_uses_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FERRET_KERNEL", raising=False)
-    assert isinstance(kernel(basis("G"), torch.device("mps")), reference.Kernel)
-
-
-def test_the_setting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FERRET_KERNEL", "reference")
-    assert isinstance(kernel(basis("G"), CPU), reference.Kernel)
-
-
-def test_a_family_without_a_file_there_uses_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FERRET_KERNEL", "cpu")
-    assert isinstance(kernel(basis("I"), CPU), reference.Kernel)
+@pytest.mark.parametrize(
+    ("setting", "family", "device", "expected"),
+    [
+        (None, "G", "cpu", signed_buckets.Kernel),
+        (None, "G", "mps", reference.Kernel),
+        ("reference", "G", "cpu", reference.Kernel),
+        ("cpu", "I", "cpu", reference.Kernel),
+    ],
+    ids=["the processor's own", "no other device's", "the setting wins", "a family without a file"],
+)
+def test_which_kernel_computes(
+    setting: str | None, family: str, device: str, expected: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if setting is None:
+        monkeypatch.delenv("FERRET_KERNEL", raising=False)
+    else:
+        monkeypatch.setenv("FERRET_KERNEL", setting)
+    assert isinstance(kernel(basis(family), torch.device(device)), expected)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,11 +56,7 @@ def test_what_is_not_installed_is_named(name: str, library: str, monkeypatch: py
     monkeypatch.setenv("FERRET_KERNEL", name)
     with refused("settings.invalid", f"needs {library}: install it or choose auto"):
         kernel(basis("G"), CPU)
-
-
-@pytest.mark.usefixtures("_nothing_installed")
-def test_without_numba_the_reference_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FERRET_KERNEL", raising=False)
+    monkeypatch.delenv("FERRET_KERNEL")
     assert isinstance(kernel(basis("G"), CPU), reference.Kernel)
 
 

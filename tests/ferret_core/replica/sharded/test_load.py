@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replica import Replica
-
-SpecFactory = Callable[..., ExperimentSpec]
+from tests.ferret_core.replicas import SpecFactory
 
 
 @pytest.mark.slow

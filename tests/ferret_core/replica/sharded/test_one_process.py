@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from ferret_core.protocol.spec import ExperimentSpec
 from tests.ferret_core.replica.sharded.member import projected, simulated
+from tests.ferret_core.replicas import SpecFactory
 
 pytestmark = pytest.mark.heavy
-SpecFactory = Callable[..., ExperimentSpec]
 SHORT = {
     "rounds": 1,
     "participants": {"simulated": 2},
