@@ -23,7 +23,13 @@ SPLIT = {"split": "validation", "validation_share": 0.4, "examples": 10, "genera
 
 def guarded(toy_spec: SpecFactory, *, rate: float = 1.0, rise: float = 0.05, **changes: Any) -> ExperimentSpec:
     """A toy experiment whose server follows each round by ``rate``, as far as the guard lets it."""
-    server = {"step_guard": True, "max_loss_rise": rise, "development_examples": 4, "learning_rate": rate, **changes.pop("server", {})}
+    server = {
+        "step_guard": True,
+        "max_loss_rise": rise,
+        "development_examples": 4,
+        "learning_rate": rate,
+        **changes.pop("server", {}),
+    }
     return toy_spec(server=server, evaluation=SPLIT, **changes)
 
 

@@ -41,7 +41,9 @@ ENCODER = 7 * 32 + 2 * 32 * 24 + 24**2 + 2 * 24 + 32
 def test_little_travels_beside_the_numbers(
     toy_spec: SpecFactory, name: str, options: dict[str, Any], up: float, down: float
 ) -> None:
-    done = simulate(toy_spec(name, options=options, rounds=2, evaluation={"examples": 1, "generate_examples": 0})).rounds[2]
+    done = simulate(
+        toy_spec(name, options=options, rounds=2, evaluation={"examples": 1, "generate_examples": 0})
+    ).rounds[2]
     assert 0 <= done.bytes_up / 3 - up <= METADATA
     assert 0 <= done.bytes_down / 3 - down <= METADATA
 
