@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
-from ferret_db.damage import RESTORE, damaged, is_damage
+from ferret_db.database import RESTORE, damaged, is_damage
 from ferret_db.tables import Base
 from ferret_runtime.settings import ServiceSettings
 

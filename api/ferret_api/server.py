@@ -15,8 +15,7 @@ from fastapi import FastAPI
 
 from ferret_api.app import create_app
 from ferret_api.client_network import networks
-from ferret_api.connections.handshake import TlsListener
-from ferret_api.connections.listener import Listener
+from ferret_api.connections.listener import Listener, TlsListener
 from ferret_api.connections.pool import Connections
 from ferret_api.connections.protocol import DeadlineProtocol
 from ferret_api.context import Context

@@ -48,7 +48,7 @@ from ferret_core.replica.mapped.replica import MappedReplica
 from ferret_core.replica.replica import Replica
 from ferret_core.sample import tasks
 from ferret_core.storage import open_storage
-from ferret_worker.checkpoints import store_base
+from ferret_worker.storage import store_base
 
 PERIOD = 0.005
 WARM = 2

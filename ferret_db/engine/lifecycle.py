@@ -22,8 +22,8 @@ from ferret_db.engine import alerts, checkpoints, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import alerts as alert_rows
 from ferret_db.repositories import assignments, events, experiments, outbox, rounds
-from ferret_db.repositories._compare_and_swap import swap
 from ferret_db.repositories.events import EventType
+from ferret_db.statements import swap
 from ferret_db.tables import FIRST_PROJECT, Experiment, Round
 
 _FINAL_EVENTS: dict[ExperimentState, EventType] = {

@@ -25,13 +25,13 @@ from ferret_db.repositories import (
     experiments,
     ledger,
     outbox,
+    rounds,
     service_clock,
-    update_statistics,
 )
 from ferret_db.repositories import metrics as metric_rows
 from ferret_db.repositories import rounds as round_rows
-from ferret_db.repositories._compare_and_swap import swap
 from ferret_db.repositories.experiments import spec_of
+from ferret_db.statements import swap
 from ferret_db.tables import Experiment, LedgerEntry, Round
 
 Task = tuple[RoundTask, ParticipantKind, str | None]
@@ -200,7 +200,7 @@ def commit_round(
             update_size=update_size,
         ),
     )
-    update_statistics.add(s, experiment.id, number, inside)
+    rounds.add_update_statistics(s, experiment.id, number, inside)
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
     notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}

@@ -31,7 +31,7 @@ from sqlalchemy.orm import Session, aliased
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.task_names import QUEUE_OF, Queue, TaskName
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Worker
 
 BATCH = 200
@@ -45,7 +45,7 @@ _WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.taken_at.is_(None
 def add(s: Session, task: TaskName, argument: str, experiment_id: str | None = None) -> None:
     """Adds a call of a task. ``argument`` is the experiment by default. A waiting call is not duplicated."""
     experiment_id = experiment_id or argument
-    row = insert(s, OutboxMessage).values(
+    row = upsert(s, OutboxMessage).values(
         task=task,
         argument=argument,
         queue=QUEUE_OF[task],
@@ -258,7 +258,7 @@ def _send_trainings(s: Session, experiments: Collection[str]) -> list[OutboxMess
 def _sent(s: Session, trainings: Sequence[_Training]) -> list[OutboxMessage]:
     sent = list[OutboxMessage]()
     for experiment_id, argument, _ in trainings:
-        row = insert(s, OutboxMessage).values(
+        row = upsert(s, OutboxMessage).values(
             task=TaskName.TRAIN,
             argument=argument,
             queue=QUEUE_OF[TaskName.TRAIN],

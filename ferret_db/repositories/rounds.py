@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import metrics, service_clock
 from ferret_db.repositories.experiments import LARGE, spec_of
-from ferret_db.tables import Assignment, Contribution, Experiment, Round
+from ferret_db.tables import Assignment, Contribution, Experiment, Round, Update
 
 
 class RoundSummary(NamedTuple):
@@ -227,3 +227,13 @@ def _summaries(s: Session, experiment_id: str, rows: Sequence[Row[Round, int, in
         RoundSummary(round_, participants, accepted, rejected, points.get(round_.number, {}))
         for round_, participants, accepted, rejected in rows
     ]
+
+
+def add_update_statistics(s: Session, experiment_id: str, round: int, statistics: Mapping[str, Any]) -> None:
+    s.add(Update(experiment_id=experiment_id, round=round, statistics=dict(statistics)))
+    s.flush()
+
+
+def update_statistics(s: Session, experiment_id: str, round: int) -> dict[str, Any]:
+    """Returns the statistics of a committed round."""
+    return s.get_one(Update, (experiment_id, round)).statistics

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import Assignment, ServiceClock, Worker
 
 LONGEST_TICK_SECONDS = 60.0
@@ -28,7 +28,7 @@ def get(s: Session) -> ServiceClock | None:
 
 def begin(s: Session, holder: str) -> bool:
     """Starts the service's time at the database's time. Returns False if it has started."""
-    row = insert(s, ServiceClock).values(
+    row = upsert(s, ServiceClock).values(
         id=_ID, holder=holder, ticks=1, ticked_at=clock.utcnow(), time_at=clock.utcnow()
     )
     begun = s.execute(row.on_conflict_do_nothing().returning(ServiceClock.id))

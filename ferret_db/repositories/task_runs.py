@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
 from ferret_db.repositories.workers import GONE_SECONDS
+from ferret_db.statements import upsert
 from ferret_db.tables import TaskRun, Worker
 
 _UNSYNCHRONISED = {"synchronize_session": False}
@@ -25,7 +25,7 @@ def get(s: Session, task: TaskName, argument: str, *, lock: bool = False) -> Tas
 
 def add(s: Session, task: TaskName, argument: str, experiment_id: str, worker: str) -> bool:
     """Records a first attempt by ``worker``. Returns False if another was faster."""
-    row = insert(s, TaskRun).values(
+    row = upsert(s, TaskRun).values(
         task=task,
         argument=argument,
         experiment_id=experiment_id,

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import TaskRun, Worker
 
 HEARTBEAT_SECONDS = 5.0
@@ -44,7 +44,7 @@ def seen(
 
     ``message_sent_at`` is when the message it has just taken was sent.
     """
-    row = insert(s, Worker).values(
+    row = upsert(s, Worker).values(
         **who._asdict(),
         task=task,
         subject=subject,

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from ferret_api.settings import ApiSettings
-from ferret_db.engine import approval
+from ferret_db.engine import membership
 
 ASK = "/api/v1/participant/assignment"
 QUICK: dict[str, Any] = {"stream_poll_seconds": 0.05, "poll_seconds": 0.1}
@@ -95,7 +95,7 @@ def test_a_held_question_is_answered_by_the_decision(
             time.sleep(0.01)
         if elsewhere:  # another process of the service, whose events are all that this one hears of
             with live.site.database.begin() as s:
-                getattr(approval, verb)(s, "admin", experiment_id, "site-a")
+                getattr(membership, verb)(s, "admin", experiment_id, "site-a")
         else:
             decide(live.site, experiment_id, "site-a", verb).raise_for_status()
         answer = held.result(10)

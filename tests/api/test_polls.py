@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import event, update
 
 from ferret_api.participants import last_seen, long_poll_group, long_poll_groups
-from ferret_api.participants.poll_etag import PollTag, wait_seconds
+from ferret_api.participants.long_poll_group import PollTag, wait_seconds
 from ferret_api.settings import ApiSettings
-from ferret_db.engine import lifecycle, revocation
+from ferret_db.engine import lifecycle, membership
 from ferret_db.repositories import participants
 from ferret_db.tables import Assignment, Participant
 
@@ -165,7 +165,7 @@ def test_who_is_removed_by_another_process_is_recognised_no_more(
     place.ask()
     answer = held_until(pool, live, lambda: place.ask(wait=20))
     with live.site.database.begin() as s:
-        revocation.revoke(s, "admin", experiment, "site-a")
+        membership.revoke(s, "admin", experiment, "site-a")
     assert answer.result(10).json()["code"] == "participant.revoked"
 
 

@@ -29,12 +29,10 @@ from ferret_db.engine.file_integrity import is_intact
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.repositories import contributions, experiments, rounds
 from ferret_runtime import tracing
-from ferret_worker import checkpoints
-from ferret_worker.cancellation import CancellationCheck
 from ferret_worker.coordinate import advance
-from ferret_worker.frozen_contributions import FrozenContributions
 from ferret_worker.repair import repaired
-from ferret_worker.worker_state import LoadedExperiment, WorkerState
+from ferret_worker.storage import FrozenContributions, store_checkpoint
+from ferret_worker.worker_state import CancellationCheck, LoadedExperiment, WorkerState
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +98,7 @@ def _aggregate_and_commit(context: WorkerState, round_: tables.Round, frozen: li
     context.storage.put_bytes(entry.update, FileKind.UPDATE, record.update)
     failpoint("aggregate.stored")
     due = sampling.checkpoint_due(replica.spec, round_.number)
-    files = checkpoints.store(context.storage, replica, experiment_id) if due else []
+    files = store_checkpoint(context.storage, replica, experiment_id) if due else []
     failpoint("aggregate.written")
 
     def commit(s: Session) -> bool:

@@ -24,7 +24,7 @@ from ferret_db.repositories import assignments, experiments, ledger, metrics, pa
 from ferret_db.tables import Experiment, Round
 from ferret_runtime import tracing
 from ferret_runtime.tracing import RoundTrace
-from ferret_worker import checkpoints
+from ferret_worker.storage import store_base
 from ferret_worker.worker_state import WorkerState
 
 OPENED_AT_ONCE = 250
@@ -95,7 +95,7 @@ def _start(context: WorkerState, experiment: Experiment) -> None:
     spec = experiments.spec_of(experiment)
     try:
         with memory_checked(BASE_REMEDY):
-            replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
+            replica, files = store_base(context.storage, spec, experiment.id)
             check_base(replica, FederatedData(spec, replica.tokenizer, replica.context))
     except FerretError as error:
         if error.code in TRANSIENT:

@@ -13,7 +13,7 @@ from ferret_db.engine import reconcile as engine
 from ferret_db.engine.garbage_collection import EVERY_SECONDS, collect
 from ferret_db.engine.leader import Leader
 from ferret_db.repositories import service_clock
-from ferret_runtime.broker.queue_depth import Lengths
+from ferret_runtime.broker.redis_client import Lengths
 from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)

@@ -36,9 +36,7 @@ from ferret_db.engine import checkpoints as checkpoint_engine
 from ferret_db.engine.file_integrity import DAMAGE, damaged, is_intact
 from ferret_db.repositories import assignments, contributions, experiments, ledger, stored_files
 from ferret_db.repositories.stored_files import StoredFileRef
-from ferret_worker import checkpoints
-from ferret_worker.client_state import client_state
-from ferret_worker.frozen_contributions import FrozenContributions
+from ferret_worker.storage import FrozenContributions, client_state, store_base, store_checkpoint
 from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
@@ -179,7 +177,7 @@ class _Walk:
             return self._context.load_base(self._experiment.id)
         spec = experiments.spec_of(self._experiment)
         try:
-            replica, files = checkpoints.store_base(self._context.storage, spec, self._experiment.id)
+            replica, files = store_base(self._context.storage, spec, self._experiment.id)
         except FerretError as error:
             raise self._lost_base(error.detail) from error
         if replica.digest != self._experiment.base_digest:
@@ -228,7 +226,7 @@ class _Walk:
         return update
 
     def _written(self) -> Sequence[checkpoint_engine.ArtifactFile]:
-        return checkpoints.store(self._context.storage, self._kept.replica, self._experiment.id)
+        return store_checkpoint(self._context.storage, self._kept.replica, self._experiment.id)
 
     def _put(self, pieces: Pieces, kind: FileKind, digest: str) -> None:
         stored = self._context.storage.put_pieces(pieces, kind, digest)

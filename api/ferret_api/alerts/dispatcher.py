@@ -23,7 +23,7 @@ from ferret_api.alerts.addresses import Allowed
 from ferret_api.context import Context
 from ferret_core.protocol.alerts import AlertKind
 from ferret_core.protocol.digest import canonical_json
-from ferret_db.engine import standstill
+from ferret_db.engine import stalls
 from ferret_db.repositories import alerts
 from ferret_db.repositories.alerts import Claimed
 
@@ -95,7 +95,7 @@ class Dispatcher:
         if time.monotonic() - self._looked >= STALL_LOOK_SECONDS:
             self._looked = time.monotonic()
             settings = self._context.settings
-            await run_in_threadpool(standstill.tell, self._context.database, settings.alert_stalled_seconds)
+            await run_in_threadpool(stalls.announce_stalls, self._context.database, settings.alert_stalled_seconds)
 
     def _claim(self) -> list[Claimed]:
         """Claims due messages and returns them sorted by project."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy.orm import Session
 
-from ferret_api.experiments.path_allowlist import require_roots
 from ferret_core import catalog
 from ferret_core.experiment.allowlist import require_allowed
 from ferret_core.protocol.errors import FerretError
@@ -14,6 +15,7 @@ from ferret_core.protocol.resources.projects import AllowedModel
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import model_card
 from ferret_core.rounds import early_stopping
+from ferret_core.system import untrusted_files
 from ferret_core.system.untrusted_files import Readable
 from ferret_db import tables
 from ferret_db.database import Database
@@ -120,3 +122,15 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
             "spec": experiments.spec_of(row).model_dump(mode="json"),
         }
     )
+
+
+def require_roots(spec: ExperimentSpec, readable: untrusted_files.Readable) -> None:
+    """Raises ``dataset.invalid`` or ``model.invalid`` for a path of a resolved ``spec`` that is not ``readable``.
+
+    The error does not reveal if the path exists.
+    """
+    for field, path in catalog.paths(spec):
+        try:
+            untrusted_files.allowed(Path(path).expanduser(), readable)
+        except untrusted_files.UntrustedFileError as error:
+            raise FerretError.of_field(f"{field.partition('.')[0]}.invalid", field, path, str(error)) from error

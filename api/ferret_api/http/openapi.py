@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
-from ferret_api.http.problems import CODES, problems
+from ferret_api.http.errors import CODES, problems
 from ferret_api.schemas import REF
 from ferret_core.protocol.resources.base import Json, Problem
 

@@ -21,22 +21,24 @@ from ferret_api.access import (
     participant_token,
 )
 from ferret_api.context import ContextDep, WholeContext
-from ferret_api.http.pagination import PAGE, Cursor, Limit
-from ferret_api.http.problems import problems
-from ferret_api.participants import resumable_upload, service, streaming_body, upload, upload_span
+from ferret_api.http.errors import problems
+from ferret_api.participants import resumable_upload, service, streaming_body, upload
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.last_seen import PresenceDep
 from ferret_api.participants.long_poll import LongPoll, PollRequest
+from ferret_api.participants.long_poll_group import PollTag, wait_seconds
 from ferret_api.participants.long_poll_groups import BoardsDep
-from ferret_api.participants.poll_etag import PollTag, wait_seconds
 from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation, Heartbeat, Refusal, Revocation
 from ferret_api.schemas import (
     BINARY,
     MAX_INTEGER,
     OCTETS,
+    PAGE,
     PREFIX,
+    Cursor,
     ExperimentId,
     IdempotencyKey,
+    Limit,
     OfGroup,
     ParticipantName,
 )
@@ -320,7 +322,7 @@ async def upload_contribution(
     `round.closed` holds the `current_round`. After `contribution.wrong_base` the participant must rebuild its model
     from the ledger.
     """
-    with upload_span.over(expected, whole):
+    with upload.receive_span(expected, whole):
         result = await batches.accept(
             upload.ReceivedUpload(expected, whole, fence, seconds, idempotency_key, signature)
         )
@@ -396,7 +398,7 @@ async def upload_part(
             raise
         async with streaming_body.received(request, context.storage, most, "this part") as sent:
             received = upload.ReceivedUpload(expected, sent, fence, seconds, idempotency_key, signature, digest)
-            with upload_span.over(expected, sent):
+            with upload.receive_span(expected, sent):
                 result = await run_in_threadpool(resumable_upload.receive_part, context, part, received)
     if isinstance(result, int):
         return Response(status_code=204, headers={"Upload-Offset": str(result)})

@@ -14,9 +14,8 @@ from ferret_api.context import Context
 from ferret_api.participants import service
 from ferret_api.participants.batches import RequestBatchers
 from ferret_api.participants.last_seen import Presence
-from ferret_api.participants.long_poll_group import LongPollGroup
+from ferret_api.participants.long_poll_group import LongPollGroup, PollTag
 from ferret_api.participants.long_poll_groups import LongPollGroups
-from ferret_api.participants.poll_etag import PollTag
 from ferret_core.protocol.resources.participants import NextAssignment, Waiting
 from ferret_db.engine.wait_reason import WaitStatus as Awaiting
 

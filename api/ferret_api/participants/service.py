@@ -11,7 +11,7 @@ from ferret_api.access import Identity, identity
 from ferret_api.batching import attempt
 from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements, resumable_upload
-from ferret_api.participants.poll_etag import PollTag
+from ferret_api.participants.long_poll_group import PollTag
 from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.base import RevocationCount
@@ -28,8 +28,8 @@ from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_core.storage import Storage
 from ferret_db import tables
 from ferret_db.database import Database
-from ferret_db.engine import approval, revocation
 from ferret_db.engine import assignments as leases
+from ferret_db.engine import membership
 from ferret_db.engine.wait_reason import WaitStatus as Waited
 from ferret_db.engine.wait_reason import gives_work, mark, waiting
 from ferret_db.repositories import assignments, experiments, participants, rounds
@@ -53,26 +53,26 @@ def revoke(
     database: Database, storage: Storage, experiment_id: str, name: str, reason: str | None, actor: str
 ) -> Participant:
     with database.begin() as s:
-        revoked = Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
+        revoked = Participant.model_validate(membership.revoke(s, actor, experiment_id, name, reason))
     resumable_upload.forget(storage, [revoked.id])
     return revoked
 
 
 def approve(database: Database, experiment_id: str, name: str, actor: str) -> Participant:
     with database.begin() as s:
-        return Participant.model_validate(approval.approve(s, actor, experiment_id, name))
+        return Participant.model_validate(membership.approve(s, actor, experiment_id, name))
 
 
 def refuse(database: Database, experiment_id: str, name: str, reason: str | None, actor: str) -> Participant:
     with database.begin() as s:
-        return Participant.model_validate(approval.refuse(s, actor, experiment_id, name, reason))
+        return Participant.model_validate(membership.refuse(s, actor, experiment_id, name, reason))
 
 
 def revoke_group(
     database: Database, storage: Storage, experiment_id: str, wanted: GroupRevocation, actor: str
 ) -> RevocationCount:
     with database.begin() as s:
-        revoked = revocation.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
+        revoked = membership.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
         members = [row.id for row in participants.in_group(s, experiment_id, wanted.group)]
     resumable_upload.forget(storage, members)
     return RevocationCount(revoked=revoked)

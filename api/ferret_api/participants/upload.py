@@ -10,6 +10,7 @@ An invalid upload has its error as its result. The reason is recorded, and the a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +34,10 @@ from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
 from ferret_db.engine.acceptance import ContributionOffer, ContributionTarget, accept_all, find_targets
+from ferret_db.engine.round_span import trace_of
 from ferret_db.repositories import assignments, participants
+from ferret_runtime import tracing
+from ferret_runtime.tracing import Note
 
 
 class ExpectedUpload(NamedTuple):
@@ -237,3 +241,10 @@ def _signature(upload: ReceivedUpload, sealed: SealedContribution) -> Signature 
         return None
     signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, assignment.id, sealed.digest)
     return Signature(assignment.participant, key, assignment.id, require_valid(key, upload.signature, signed))
+
+
+def receive_span(expected: ExpectedUpload, body: bytes | Path) -> AbstractContextManager[Note]:
+    """Returns a span that covers checking, storing and accepting the ``body``."""
+    size = len(body) if isinstance(body, bytes) else body.stat().st_size
+    name = expected.assignment.participant
+    return tracing.span("receive", trace_of(expected.target.round), participant=name, bytes=size)

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
-from ferret_db.repositories import experiment_list, experiment_sorting, experiments, metrics, projects, tags, users
+from ferret_db.repositories import experiment_list, experiments, metrics, projects, tags, users
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT, Experiment
@@ -109,7 +109,7 @@ def test_each_order_is_walked_without_gaps(
 
 
 def test_every_column_can_be_sorted_by(database: Database, five: dict[str, Experiment]) -> None:
-    for sort in experiment_sorting.sorts():
+    for sort in experiment_list.sorts():
         assert sorted(walk(database, sort)) == sorted(five), sort
 
 
