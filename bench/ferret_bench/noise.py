@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, final
 from ferret_bench._base import Document, Say, Table, shown
 from ferret_bench.measure.machine import machine
 from ferret_bench.paper.reruns.interval import interval
-from ferret_cli.demo import setup
+from ferret_cli import demo
 from ferret_core import catalog
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment.federated_data import FederatedData
@@ -74,7 +74,7 @@ class Benchmark:
     def run(self, say: Say, *, bounds: bool = False, quick: bool = False, max_seconds: float = 600.0) -> Document:
         begin = perf_counter()
         with TemporaryDirectory(prefix="ferret-noise-") as folder:
-            spec = one_round(self._experiment or setup.spec(setup.data(Path(folder))))
+            spec = one_round(self._experiment or demo.experiment_spec(demo.write_data(Path(folder))))
             found = _measured(spec, 2 if quick else SEEDS, begin + max_seconds, say)
         return {
             "benchmark": "noise",

@@ -8,8 +8,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from ferret_cli.backup.inspect import Member, invalid, require_equal, survey
-from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest
+from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest, Member, invalid, require_equal, survey
 from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import atomic_write, flush_folder, make_folder_durably

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, table
+from ferret_cli.resolve_experiment import connect, experiment, experiment_at, member_or_group
 
 app = typer.Typer()
 
@@ -31,11 +33,7 @@ def enrol(
     json: options.Json = False,
 ) -> None:
     """Create one-time codes. Each lets one participant join an experiment."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     run = experiment(service, id)
     codes = [service.enrolment(run.id, int(hours * 3600), group, approval=approve) for _ in range(count)]
     valid = "valid" if count == 1 else f"{count} codes, each valid"
@@ -60,11 +58,8 @@ def participants(
 ) -> None:
     """List the real participants of an experiment: time of joining, last request for work, revocation."""
     from ferret_cli.experiment_tables import participant_rows
-    from ferret_cli.output import emit, table
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
 
-    found = list(experiment(Service(url, insecure_http=insecure_http), id).participants(group))
+    found = list(experiment_at(url, insecure_http, id).participants(group))
     if json:
         emit({"items": [participant.model_dump(mode="json") for participant in found]})
         return
@@ -81,11 +76,7 @@ def approve(
     json: options.Json = False,
 ) -> None:
     """Approve a waiting participant."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     approved = run.approve(name)
     say(f"{approved.display_name} takes part in {run.id} from now on")
     if json:
@@ -105,11 +96,7 @@ def refuse(
     json: options.Json = False,
 ) -> None:
     """Refuse a waiting participant permanently. Its place becomes free."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     refused = run.refuse(name, reason)
     say(f"{refused.display_name} is refused: it takes no part in {run.id}")
     if json:
@@ -135,12 +122,8 @@ def revoke(
     """Remove a participant, or all of a group: its token is refused from now on, and rounds continue without it. Its
     accepted contributions stay in the ledger.
     """
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment, member_or_group
-    from ferret_sdk.service.service import Service
-
     name, group = member_or_group("NAME", name, group)
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if name is None:
         count = run.revoke_group(group, reason)
         say(f"{count} participants of {group} are revoked; {run.id} goes on without them")
@@ -165,11 +148,8 @@ def codes(
     from datetime import UTC, datetime
 
     from ferret_cli.experiment_tables import code_rows
-    from ferret_cli.output import emit, table
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
 
-    found = list(experiment(Service(url, insecure_http=insecure_http), id).codes(group))
+    found = list(experiment_at(url, insecure_http, id).codes(group))
     if json:
         emit({"items": [code.model_dump(mode="json") for code in found]})
         return
@@ -189,12 +169,8 @@ def revoke_code(
     json: options.Json = False,
 ) -> None:
     """Revoke an unused enrolment code, or all unused ones of a group."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment, member_or_group
-    from ferret_sdk.service.service import Service
-
     code, group = member_or_group("CODE_ID", code, group)
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if code is None:
         count = run.revoke_codes(group)
         say(f"{count} codes of {group} are revoked and can no longer be used to join")

@@ -8,6 +8,8 @@ import typer
 
 from ferret_cli import options
 from ferret_cli.commands.token import OfUser, user_named
+from ferret_cli.output import emit, say, table
+from ferret_cli.resolve_experiment import connect
 
 app = typer.Typer(help="Signed-in browsers: your own, or another user's with --user.", no_args_is_help=True)
 
@@ -20,10 +22,7 @@ def list_sessions(
     json: options.Json = False,
 ) -> None:
     """List signed-in browsers and unused sign-in links, the newest first. Times are in UTC."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     found = people.sessions(user_named(people, of))
     if json:
         emit({"items": [session.model_dump(mode="json") for session in found]})
@@ -50,10 +49,7 @@ def end(
     json: options.Json = False,
 ) -> None:
     """Sign a browser out, or revoke a sign-in link, from the next request on."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     people.end_session(id, user_named(people, of))
     say(f"{id} has ended")
     if json:

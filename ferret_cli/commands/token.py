@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, table
+from ferret_cli.resolve_experiment import connect
 from ferret_core.protocol.roles import Scope
 
 if TYPE_CHECKING:
@@ -38,10 +40,7 @@ def create(
     json: options.Json = False,
 ) -> None:
     """Create a token and print it on stdout. It is shown only once, and ends with the token that creates it."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     if write and metrics:
         raise typer.BadParameter("give one of the two", param_hint="--write and --metrics")
     scopes = [Scope.METRICS] if metrics else [Scope.READ, Scope.WRITE] if write else [Scope.READ]
@@ -62,10 +61,7 @@ def list_tokens(
     json: options.Json = False,
 ) -> None:
     """List tokens: scopes, expiry and last use of each. Times are in UTC."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     found = people.tokens(user_named(people, of))
     if json:
         emit({"items": [token.model_dump(mode="json") for token in found]})
@@ -90,10 +86,7 @@ def revoke(
     json: options.Json = False,
 ) -> None:
     """Revoke a token, from the next request on, with all tokens and sessions that it created."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     gone = people.revoke_token(name, user_named(people, of))
     say(f"{gone.name} is revoked")
     if json:

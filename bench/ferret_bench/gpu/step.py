@@ -14,7 +14,7 @@ import torch
 
 from ferret_bench.gpu.part import Step
 from ferret_bench.gpu.setup import Setup
-from ferret_cli.error_output import of_exception
+from ferret_cli.output import unforeseen
 from ferret_core.protocol.errors import FerretError
 
 Ended = dict[str, Any]
@@ -32,7 +32,7 @@ def here(step: Step, setup: Setup) -> Ended:
         found = step(setup)
         json.dumps(found, allow_nan=False)
     except Exception as error:
-        raised = error if isinstance(error, FerretError) else of_exception(error)
+        raised = error if isinstance(error, FerretError) else unforeseen(error)
         return {"error": raised.to_json(), "seconds": perf_counter() - begin}
     peak = torch.cuda.max_memory_allocated() if gpu else None
     return {"found": found, "seconds": perf_counter() - begin, "peak_device_bytes": peak}

@@ -10,7 +10,7 @@ from ferret_bench.measure.machine import machine
 from ferret_bench.paper.reruns.at_service import Place, served
 from ferret_bench.paper.reruns.rerun import Runner
 from ferret_bench.paper.reruns.store import Store
-from ferret_cli.demo.setup import own_environment
+from ferret_cli.demo import own_environment
 from ferret_cli.output import say
 from ferret_cli.stack import ports
 from ferret_cli.stack.home_lock import locked

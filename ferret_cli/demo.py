@@ -2,24 +2,86 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ferret_cli.demo import setup
-from ferret_cli.error_output import require_completed
-from ferret_cli.output import emit, say
+from ferret_cli import spec_input
+from ferret_cli.options import DEFAULT_PORT
+from ferret_cli.output import emit, require_completed, say
 from ferret_cli.round_progress import HEADER, line_of
-from ferret_cli.stack import process_specs
+from ferret_cli.stack import ports
 from ferret_cli.stack.child import Child
-from ferret_cli.stack.stack import Plan, Stack, running
+from ferret_cli.stack.home_lock import LOCK_FILE, locked
+from ferret_cli.stack.stack import Plan, Stack, participant_process, running
+from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.sample import tasks
+from ferret_core.system.untrusted_files import USERS_DATA
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.service.measured_rounds import measured
 from ferret_sdk.service.run import Run
 from ferret_sdk.service.service import Service
+
+DEFAULT_HOME = Path(".ferret/demo")
+# Settings that would lead the demo out of its own folder, into an installation in use.
+ELSEWHERE = (
+    "DATABASE_URL",
+    "DATABASE_URL_FILE",
+    "BROKER_URL",
+    "BROKER_URL_FILE",
+    "STORAGE_URL",
+)
+
+
+def plan_of_demo(home: Path | None, port: int | None) -> Plan:
+    """Returns the stack of the demo, in a ``home`` to keep or else in the default one, emptied."""
+    own_environment()
+    folder = (home or DEFAULT_HOME).expanduser().resolve()
+    if home is None:
+        fresh_home(folder)
+    return Plan(folder, port=port or ports.this_or_free(DEFAULT_PORT))
+
+
+def own_environment() -> None:
+    """Restricts the demo's processes to its own folder, and keeps its participant from idling between short rounds.
+    That one participant is the user's own, so its rounds may be downloaded.
+    """
+    for name in ELSEWHERE:
+        os.environ.pop(f"FERRET_{name}", None)
+    os.environ.setdefault("FERRET_EXPECTED_PARTICIPANTS", "1")
+    os.environ.setdefault("FERRET_MIN_PARTICIPANTS", "1")
+
+
+def fresh_home(home: Path) -> None:
+    """Empties the folder of the last demo, unless that one still runs (``home.in_use``)."""
+    with locked(home):
+        for path in home.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != LOCK_FILE:
+                path.unlink()
+
+
+def write_data(home: Path) -> Path:
+    """Returns the folder of the generated tasks: train, test and, for the real participant, edge."""
+    folder = home / USERS_DATA
+    folder.mkdir(parents=True, exist_ok=True)
+    tasks.write(folder)
+    return folder
+
+
+def experiment_spec(data: Path) -> ExperimentSpec:
+    """Returns the demo's experiment, shipped with its model."""
+    os.environ["FERRET_DEMO_MODEL"] = str(sample.model_path())
+    os.environ["FERRET_DEMO_DATA"] = str(write_data)
+    return spec_input.load(Path(str(files(sample) / "demo.toml")))
+
 
 PARTICIPANT = "edge-1"
 STEP_SECONDS = 0.3
@@ -30,8 +92,8 @@ def show(plan: Plan, *, once: bool, json: bool) -> None:
     started = time.monotonic()
     with running(plan, say) as stack:
         _greet(stack, json)
-        data = setup.data(plan.home)
-        run = _play(stack, setup.spec(data), data)
+        data = write_data(plan.home)
+        run = _play(stack, experiment_spec(data), data)
         result = document(run, _checkpoint(run, plan.home), time.monotonic() - started)
         say(summary(result))
         if json:
@@ -94,7 +156,7 @@ def _participant(stack: Stack, code: str, examples: Path) -> Child:
     home = stack.plan.home
     arguments = [stack.plan.url, "--data", str(examples), "--name", PARTICIPANT, "--yes"]
     environment = {"FERRET_CODE": code, "FERRET_HOME": str(home / PARTICIPANT), "OMP_NUM_THREADS": "1"}
-    return process_specs.participant(home, PARTICIPANT, arguments, environment)
+    return participant_process(home, PARTICIPANT, arguments, environment)
 
 
 def document(run: Run, checkpoint: Path | None, seconds: float) -> dict[str, Any]:
