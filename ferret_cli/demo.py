@@ -30,13 +30,7 @@ from ferret_sdk.service.service import Service
 
 DEFAULT_HOME = Path(".ferret/demo")
 # Settings that would lead the demo out of its own folder, into an installation in use.
-ELSEWHERE = (
-    "DATABASE_URL",
-    "DATABASE_URL_FILE",
-    "BROKER_URL",
-    "BROKER_URL_FILE",
-    "STORAGE_URL",
-)
+ELSEWHERE = ("DATABASE_URL", "DATABASE_URL_FILE", "BROKER_URL", "BROKER_URL_FILE", "STORAGE_URL")
 
 
 def plan_of_demo(home: Path | None, port: int | None) -> Plan:

@@ -126,14 +126,14 @@ class Database:
             logger.exception("task messages could not be sent; they will be sent again")
 
     def _send(self, experiments: Collection[str], dispatch: Dispatch) -> None:
-        with Session(self._hasty_writer, expire_on_commit=False) as s, s.begin():
+        with EVERYTHING.open(self._hasty_writer) as s, s.begin():
             messages = outbox.claim(s, experiments, self._places)
         failpoint("database.claimed")
         try:
             if messages:
                 dispatch(messages)
         except Exception:
-            with Session(self._hasty_writer) as s, s.begin():
+            with EVERYTHING.open(self._hasty_writer) as s, s.begin():
                 outbox.unclaim(s, messages)
             raise
         failpoint("database.sent")

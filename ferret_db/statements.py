@@ -33,5 +33,5 @@ def swap(s: Session, row: R, after: ExperimentState | RoundState | AssignmentSta
         .where(table.id == row.id, table.state == row.state, table.version == row.version)
         .values(state=after, version=row.version + 1, **values)
         .returning(table),
-        execution_options={"synchronize_session": False, "populate_existing": True},
+        execution_options={"populate_existing": True},
     ).one_or_none()

@@ -72,12 +72,7 @@ def respond(context: Context, blob: Blob, request: Request) -> Response:
     chunks = _chunks(context.storage, blob.location, start, end)
     body = chunks if span else _verified(context, blob, chunks)
     first = next(body, b"")  # a small file is checked before the response begins
-    return StreamingResponse(
-        chain([first], body),
-        status_code=206 if span else 200,
-        headers=headers,
-        media_type=OCTETS,
-    )
+    return StreamingResponse(chain([first], body), status_code=206 if span else 200, headers=headers, media_type=OCTETS)
 
 
 def _size(context: Context, blob: Blob) -> int:

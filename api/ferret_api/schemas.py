@@ -57,9 +57,5 @@ SPECIFICATION: Json = {
     "model": {"source": "HuggingFaceTB/SmolLM2-135M"},
     "dataset": {"name": "dolly", "hub": "databricks/databricks-dolly-15k"},
     "participants": {"simulated": 20},
-    "algorithm": {
-        "name": "ferret",
-        "bytes_per_round": 8192,
-        "local": {"optimizer": "adam", "learning_rate": 1e-4},
-    },
+    "algorithm": {"name": "ferret", "bytes_per_round": 8192, "local": {"optimizer": "adam", "learning_rate": 1e-4}},
 }

@@ -23,10 +23,7 @@ app = typer.Typer(help="Messages, by webhook or e-mail, about events of a projec
 WAIT_SECONDS = 20.0
 """Longer than the first attempt takes."""
 
-OfProject = Annotated[
-    str | None,
-    typer.Option("--project", help="Project to watch; not needed if you see only one."),
-]
+OfProject = Annotated[str | None, typer.Option("--project", help="Project to watch; not needed if you see only one.")]
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="Id of the alert, as ferret alert list shows it.")]
 
 

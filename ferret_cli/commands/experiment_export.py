@@ -124,10 +124,7 @@ def export_metrics(
     dir: Annotated[
         Path | None,
         typer.Option(
-            "--dir",
-            metavar="DIR",
-            help="Folder for the tool's files, if not its usual one.",
-            file_okay=False,
+            "--dir", metavar="DIR", help="Folder for the tool's files, if not its usual one.", file_okay=False
         ),
     ] = None,
     project: Annotated[str, typer.Option("--project", help="Name under which the tool groups runs.")] = "ferret",

@@ -19,8 +19,7 @@ def enrol(
     hours: Annotated[float, typer.Option("--hours", min=0.01, max=720, help="Hours until the code expires.")] = 24,
     count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Number of codes to create.")] = 1,
     group: Annotated[
-        str | None,
-        typer.Option("--group", help="Group label of the codes, to list and revoke them by."),
+        str | None, typer.Option("--group", help="Group label of the codes, to list and revoke them by.")
     ] = None,
     approve: Annotated[
         bool,
@@ -88,8 +87,7 @@ def refuse(
     id: options.Id,
     name: options.ParticipantName,
     reason: Annotated[
-        str | None,
-        typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters."),
+        str | None, typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters.")
     ] = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
@@ -112,8 +110,7 @@ def revoke(
     ] = None,
     group: options.Group = None,
     reason: Annotated[
-        str | None,
-        typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters."),
+        str | None, typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters.")
     ] = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,

@@ -34,8 +34,7 @@ def join(
         ),
     ] = None,
     code_file: Annotated[
-        Path | None,
-        typer.Option("--code-file", metavar="FILE", help="File with your enrolment code; - for stdin."),
+        Path | None, typer.Option("--code-file", metavar="FILE", help="File with your enrolment code; - for stdin.")
     ] = None,
     field: options.Fields = None,
     site: options.SiteFile = None,

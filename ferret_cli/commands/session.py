@@ -16,10 +16,7 @@ app = typer.Typer(help="Signed-in browsers: your own, or another user's with --u
 
 @app.command("list")
 def list_sessions(
-    of: OfUser = None,
-    url: options.Url = None,
-    insecure_http: options.InsecureHttp = False,
-    json: options.Json = False,
+    of: OfUser = None, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """List signed-in browsers and unused sign-in links, the newest first. Times are in UTC."""
     people = connect(url, insecure_http).people

@@ -78,10 +78,7 @@ def _facts(system: System) -> list[tuple[str, str]]:
         ("schema", parts.migrations.detail or "as this version needs it"),
         ("broker", parts.broker.detail or "answers"),
         ("disk", f"{size(system.disk.free)} free of {size(system.disk.total)}"),
-        (
-            "experiments",
-            states or "none",
-        ),
+        ("experiments", states or "none"),
         ("not yet at the broker", str(system.unsent.waiting)),
         ("tasks given up", str(system.given_up)),
         ("workers gone silent", str(silent)),

@@ -21,8 +21,7 @@ app = typer.Typer(help="Tokens for programs: your own, or another user's with --
 DAY_SECONDS = 24 * 3600
 
 OfUser = Annotated[
-    str | None,
-    typer.Option("--user", metavar="NAME", help="Another user, as an administrator; default: yourself."),
+    str | None, typer.Option("--user", metavar="NAME", help="Another user, as an administrator; default: yourself.")
 ]
 
 
@@ -55,10 +54,7 @@ def create(
 
 @app.command("list")
 def list_tokens(
-    of: OfUser = None,
-    url: options.Url = None,
-    insecure_http: options.InsecureHttp = False,
-    json: options.Json = False,
+    of: OfUser = None, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """List tokens: scopes, expiry and last use of each. Times are in UTC."""
     people = connect(url, insecure_http).people

@@ -34,9 +34,7 @@ def tune(
     url: Annotated[
         str | None,
         typer.Option(
-            "--url",
-            help="Run the trials as experiments of this server; default: in this process.",
-            show_default=False,
+            "--url", help="Run the trials as experiments of this server; default: in this process.", show_default=False
         ),
     ] = None,
     insecure_http: options.InsecureHttp = False,

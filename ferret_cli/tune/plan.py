@@ -23,10 +23,7 @@ from ferret_core.protocol.spec_file import Tree
 TABLE = "tune"
 OF_TRIALS: Tree = {"evaluation": {"split": "validation"}, "checkpoint": {"every": MAX_ROUNDS}}
 """Defaults of trials: the test split stays unseen, and models are not kept."""
-FIXED = {
-    "name": "names the experiment",
-    "evaluation": "sets the measurement of trials, which must be the same for all",
-}
+FIXED = {"name": "names the experiment", "evaluation": "sets the measurement of trials, which must be the same for all"}
 
 
 @dataclass(frozen=True)

@@ -80,9 +80,7 @@ def _recover(database: Database, patience: Patience) -> None:
 
 
 def _tend(
-    database: Database,
-    find: Callable[[Session], Sequence[OpenRound]],
-    act: Callable[[Session, str], object],
+    database: Database, find: Callable[[Session], Sequence[OpenRound]], act: Callable[[Session, str], object]
 ) -> None:
     """Acts on each open round in a separate transaction.
 

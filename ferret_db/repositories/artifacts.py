@@ -59,4 +59,4 @@ def drop(s: Session, experiment_id: str, rounds: Sequence[int], names: Sequence[
     query = delete(Artifact).where(Artifact.experiment_id == experiment_id, Artifact.round.in_(rounds))
     if names is not None:
         query = query.where(Artifact.name.in_(names))
-    s.execute(query, execution_options={"synchronize_session": False})
+    s.execute(query)

@@ -14,8 +14,7 @@ from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.tables import Enrolment
 
-_UNSYNCHRONISED = {"synchronize_session": False}
-_FRESH = {**_UNSYNCHRONISED, "populate_existing": True}
+_FRESH = {"populate_existing": True}
 
 
 def check(s: Session, code: str) -> None:
@@ -60,8 +59,7 @@ def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment
         update(Enrolment)
         .where(*its_own, Enrolment.used_at.is_(None), Enrolment.revoked_at.is_(None))
         .values(revoked_at=clock.utcnow())
-        .returning(Enrolment.id),
-        execution_options=_UNSYNCHRONISED,
+        .returning(Enrolment.id)
     ).one_or_none()
     query = select(Enrolment).where(*its_own)
     found = s.scalars(query, execution_options={"populate_existing": True}).one_or_none()

@@ -138,7 +138,7 @@ def change(s: Session, experiment_id: str, **values: Any) -> Experiment:
         .where(Experiment.id == experiment_id)
         .values(version=Experiment.version + 1, **values)
         .returning(Experiment),
-        execution_options={"synchronize_session": False, "populate_existing": True},
+        execution_options={"populate_existing": True},
     ).one()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from itertools import starmap
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from sqlalchemy import (
     ColumnElement,
@@ -37,7 +37,6 @@ from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Worke
 BATCH = 200
 """Maximum rows that one transaction of a sweep writes."""
 _TOUCHED = "ferret_outbox"
-_UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 _AT_BROKER = and_(OutboxMessage.sent_at.is_not(None), OutboxMessage.taken_at.is_(None))
 _WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.taken_at.is_(None))
 
@@ -76,8 +75,7 @@ def take(s: Session, task: TaskName, argument: str) -> datetime | None:
         update(OutboxMessage)
         .where(*waited)
         .values(taken_at=clock.utcnow())
-        .returning(OutboxMessage.experiment_id, OutboxMessage.sent_at),
-        execution_options=_UNSYNCHRONISED,
+        .returning(OutboxMessage.experiment_id, OutboxMessage.sent_at)
     ).one_or_none()
     if taken is None:
         return None
@@ -100,13 +98,13 @@ def called(s: Session, task: TaskName, argument: str | ColumnElement[str], secon
 def drop(s: Session, task: TaskName, argument: str) -> None:
     """Deletes the call: the task's start is recorded elsewhere."""
     same = OutboxMessage.task == task, OutboxMessage.argument == argument
-    s.execute(delete(OutboxMessage).where(*same), execution_options=_UNSYNCHRONISED)
+    s.execute(delete(OutboxMessage).where(*same))
 
 
 def withdraw(s: Session, experiment_id: str, tasks: Collection[TaskName]) -> None:
     """Deletes the experiment's calls of these tasks, except those at the broker, which still use their place."""
     calls = OutboxMessage.experiment_id == experiment_id, OutboxMessage.task.in_(tasks), ~_AT_BROKER
-    s.execute(delete(OutboxMessage).where(*calls), execution_options=_UNSYNCHRONISED)
+    s.execute(delete(OutboxMessage).where(*calls))
 
 
 def due(s: Session, experiments: Collection[str], places: int) -> bool:
@@ -128,10 +126,7 @@ def claim(s: Session, experiments: Collection[str], places: int) -> list[OutboxM
 def unclaim(s: Session, messages: Sequence[OutboxMessage]) -> None:
     """Returns messages that the broker did not accept to the waiting state."""
     ids = [message.id for message in messages]
-    s.execute(
-        update(OutboxMessage).where(OutboxMessage.id.in_(ids), _AT_BROKER).values(sent_at=None),
-        execution_options=_UNSYNCHRONISED,
-    )
+    s.execute(update(OutboxMessage).where(OutboxMessage.id.in_(ids), _AT_BROKER).values(sent_at=None))
 
 
 def idle(s: Session, older_than: float) -> Sequence[str]:
@@ -177,8 +172,8 @@ def recall(s: Session, ids: Sequence[int]) -> None:
     for experiment_id in s.scalars(select(OutboxMessage.experiment_id).where(*these).distinct()):
         touch(s, experiment_id)
     trainings = delete(OutboxMessage).where(*these, OutboxMessage.task == TaskName.TRAIN)
-    s.execute(trainings, execution_options=_UNSYNCHRONISED)
-    s.execute(update(OutboxMessage).where(*these).values(sent_at=None), execution_options=_UNSYNCHRONISED)
+    s.execute(trainings)
+    s.execute(update(OutboxMessage).where(*these).values(sent_at=None))
 
 
 def spent(s: Session, seconds: float, training_seconds: float) -> Sequence[int]:
@@ -198,7 +193,7 @@ def forget(s: Session, ids: Sequence[int]) -> None:
     """Deletes these calls, unless they were renewed meanwhile."""
     these = OutboxMessage.id.in_(ids), OutboxMessage.taken_at.is_not(None)
     gone = delete(OutboxMessage).where(*these).returning(OutboxMessage.experiment_id)
-    for experiment_id in s.scalars(gone, execution_options=_UNSYNCHRONISED):
+    for experiment_id in s.scalars(gone):
         touch(s, experiment_id)
 
 
@@ -242,7 +237,7 @@ def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
         .values(sent_at=clock.utcnow(), attempts=OutboxMessage.attempts + 1)
         .returning(OutboxMessage)
     )
-    options = _UNSYNCHRONISED | {"populate_existing": True}
+    options = {"populate_existing": True}
     return sorted(s.scalars(sent, execution_options=options), key=lambda message: message.id)
 
 

@@ -16,7 +16,7 @@ from ferret_db.pagination import Page, page, seek
 from ferret_db.statements import upsert
 from ferret_db.tables import FIRST_PROJECT, Alert, AlertDelivery, Experiment, Membership, Project, User
 
-_FRESH: dict[str, Any] = {"populate_existing": True, "synchronize_session": False}
+_FRESH: dict[str, Any] = {"populate_existing": True}
 
 
 def create(s: Session, name: str, **values: Any) -> Project:

@@ -159,8 +159,7 @@ def evaluated(s: Session, experiment_id: str, number: int) -> None:
     s.execute(
         update(Round)
         .where(Round.experiment_id == experiment_id, Round.number == number, Round.state == RoundState.COMMITTED)
-        .values(evaluated_at=clock.utcnow()),
-        execution_options={"synchronize_session": False},
+        .values(evaluated_at=clock.utcnow())
     )
 
 
@@ -199,10 +198,7 @@ def count_by_state(s: Session) -> dict[RoundState, int]:
 
 def _change(s: Session, round_: Round, **values: Any) -> None:
     """Updates columns of the round other than its state. The caller has locked the experiment."""
-    s.execute(
-        update(Round).where(Round.id == round_.id).values(**values),
-        execution_options={"synchronize_session": False},
-    )
+    s.execute(update(Round).where(Round.id == round_.id).values(**values))
 
 
 def _seconds_between(opened: datetime, came: datetime | None) -> float:

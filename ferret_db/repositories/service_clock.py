@@ -18,7 +18,6 @@ from ferret_db.tables import Assignment, ServiceClock, Worker
 LONGEST_TICK_SECONDS = 60.0
 """Longest interval between two ticks that counts as service time."""
 _ID = 1
-_UNSYNCHRONISED = {"synchronize_session": False}
 
 
 def get(s: Session) -> ServiceClock | None:
@@ -47,15 +46,13 @@ def tick(s: Session, last: ServiceClock, holder: str, seconds: float) -> Service
             time_at=last.time_at + timedelta(seconds=seconds),
         )
         .returning(ServiceClock),
-        execution_options=_UNSYNCHRONISED | {"populate_existing": True},
+        execution_options={"populate_existing": True},
     ).one_or_none()
 
 
 def leave(s: Session, holder: str) -> None:
     """Releases the office when the holder ends, so that the next process need not wait."""
-    s.execute(
-        update(ServiceClock).where(ServiceClock.holder == holder).values(holder=None), execution_options=_UNSYNCHRONISED
-    )
+    s.execute(update(ServiceClock).where(ServiceClock.holder == holder).values(holder=None))
 
 
 def time(s: Session) -> datetime:
@@ -88,20 +85,16 @@ def forgive(s: Session, lease_seconds: float) -> None:
     s.execute(
         update(Assignment)
         .where(Assignment.lease_until.is_not(None))
-        .values(lease_until=now + timedelta(seconds=lease_seconds)),
-        execution_options=_UNSYNCHRONISED,
+        .values(lease_until=now + timedelta(seconds=lease_seconds))
     )
-    s.execute(update(Worker).values(seen_at=now), execution_options=_UNSYNCHRONISED)
+    s.execute(update(Worker).values(seen_at=now))
 
 
 def broker_answers(s: Session, *, yes: bool) -> None:
     """Records since when the broker is silent, or that it answers."""
     since = None if yes else clock.utcnow()
     known = ServiceClock.broker_silent_since.is_not(None) if yes else ServiceClock.broker_silent_since.is_(None)
-    s.execute(
-        update(ServiceClock).where(ServiceClock.id == _ID, known).values(broker_silent_since=since),
-        execution_options=_UNSYNCHRONISED,
-    )
+    s.execute(update(ServiceClock).where(ServiceClock.id == _ID, known).values(broker_silent_since=since))
 
 
 def broker_silent_since(s: Session) -> datetime | None:

@@ -23,10 +23,7 @@ def of(s: Session, experiment_ids: Sequence[str]) -> dict[str, list[str]]:
 
 def replace(s: Session, experiment_id: str, tags: Sequence[str]) -> None:
     """Sets the tags of the experiment, which the caller has locked. Their keys must be unique."""
-    s.execute(
-        delete(ExperimentTag).where(ExperimentTag.experiment_id == experiment_id),
-        execution_options={"synchronize_session": False},
-    )
+    s.execute(delete(ExperimentTag).where(ExperimentTag.experiment_id == experiment_id))
     if tags:
         rows = [{"experiment_id": experiment_id, "key": tag_key(tag), "tag": tag} for tag in tags]
         s.execute(insert(ExperimentTag), rows)

@@ -15,8 +15,6 @@ from ferret_db.repositories.workers import GONE_SECONDS
 from ferret_db.statements import upsert
 from ferret_db.tables import TaskRun, Worker
 
-_UNSYNCHRONISED = {"synchronize_session": False}
-
 
 def get(s: Session, task: TaskName, argument: str, *, lock: bool = False) -> TaskRun | None:
     """Returns the current run or None. With ``lock`` it is locked until the transaction ends."""
@@ -57,7 +55,7 @@ def change(s: Session, run: TaskRun, **values: Any) -> None:
 
 def drop(s: Session, run: TaskRun) -> None:
     """Deletes the run with its attempts."""
-    s.execute(delete(TaskRun).where(*_is(run)), execution_options=_UNSYNCHRONISED)
+    s.execute(delete(TaskRun).where(*_is(run)))
 
 
 def held(s: Session, task: TaskName, argument: str, seconds: float = GONE_SECONDS) -> TaskRun | None:
@@ -96,8 +94,7 @@ def _change(s: Session, run: TaskRun, *criteria: ColumnElement[bool], **values: 
         update(TaskRun)
         .where(*_is(run), *criteria)
         .values(updated_at=clock.utcnow(), **values)
-        .returning(TaskRun.argument),
-        execution_options=_UNSYNCHRONISED,
+        .returning(TaskRun.argument)
     )
     return changed.one_or_none() is not None
 

@@ -60,7 +60,7 @@ def seen(
 
 def leave(s: Session, worker_id: str) -> None:
     """Deletes a worker that has shut down."""
-    s.execute(delete(Worker).where(Worker.id == worker_id), execution_options={"synchronize_session": False})
+    s.execute(delete(Worker).where(Worker.id == worker_id))
 
 
 def forgettable(s: Session, seconds: float) -> bool:
@@ -70,7 +70,7 @@ def forgettable(s: Session, seconds: float) -> bool:
 
 def forget(s: Session, seconds: float) -> None:
     """Deletes the workers that were last seen more than ``seconds`` ago."""
-    s.execute(delete(Worker).where(~_within(s, seconds)), execution_options={"synchronize_session": False})
+    s.execute(delete(Worker).where(~_within(s, seconds)))
 
 
 def alive(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> int:

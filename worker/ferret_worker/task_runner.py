@@ -66,10 +66,7 @@ def _run(
 ) -> Callable[[Session, TaskName, str, WorkerIdentity], None]:
     """Does the work. Returns the function that records its end."""
     try:
-        with (
-            untrusted_files.allowed_roots(context.settings.readable),
-            _span(context.database, task, argument, subject),
-        ):
+        with untrusted_files.allowed_roots(context.settings.readable), _span(context.database, task, argument, subject):
             TASKS[task](context, argument)
     except FerretError as error:
         if error.code in task_attempts.REFUSED:

@@ -12,14 +12,7 @@ from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from ferret_api.access import (
-    Participant,
-    ParticipantBearer,
-    ParticipantLater,
-    Researcher,
-    Viewer,
-    participant_token,
-)
+from ferret_api.access import Participant, ParticipantBearer, ParticipantLater, Researcher, Viewer, participant_token
 from ferret_api.context import ContextDep, WholeContext
 from ferret_api.http.errors import problems
 from ferret_api.participants import resumable_upload, service, streaming_body, upload
@@ -66,11 +59,7 @@ AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignm
     responses=problems("experiment.not_found"),
 )
 def list_participants(
-    experiment_id: ExperimentId,
-    caller: Viewer,
-    group: OfGroup = None,
-    limit: Limit = PAGE,
-    cursor: Cursor = None,
+    experiment_id: ExperimentId, caller: Viewer, group: OfGroup = None, limit: Limit = PAGE, cursor: Cursor = None
 ) -> ParticipantPage:
     """Lists the real participants by name, including revoked ones. Requires the role viewer."""
     return service.list_participants(caller.database, experiment_id, limit, cursor, group)
@@ -120,11 +109,7 @@ def approve_participant(
     responses=problems("experiment.not_found", "participant.not_found", "participant.conflict"),
 )
 def refuse_participant(
-    experiment_id: ExperimentId,
-    name: ParticipantName,
-    wanted: Refusal,
-    caller: Researcher,
-    boards: BoardsDep,
+    experiment_id: ExperimentId, name: ParticipantName, wanted: Refusal, caller: Researcher, boards: BoardsDep
 ) -> resources.Participant:
     """Refuses a pending participant permanently. Its next request fails with `participant.refused`.
 
@@ -152,8 +137,7 @@ def revoke_group_of_participants(
 
 
 IfNoneMatch = Annotated[
-    str,
-    Header(alias="If-None-Match", max_length=500, description="`ETag` of the last response without an assignment"),
+    str, Header(alias="If-None-Match", max_length=500, description="`ETag` of the last response without an assignment")
 ]
 Prefer = Annotated[
     str,
@@ -229,13 +213,7 @@ ExpectedUpload = Annotated[upload.ExpectedUpload, Depends(_lookup_upload)]
 
 SecondsHeader = Annotated[
     float,
-    Header(
-        alias="Ferret-Seconds",
-        ge=0,
-        le=MAX_SECONDS,
-        allow_inf_nan=False,
-        description="Seconds of local training",
-    ),
+    Header(alias="Ferret-Seconds", ge=0, le=MAX_SECONDS, allow_inf_nan=False, description="Seconds of local training"),
 ]
 DigestHeader = Annotated[
     str,

@@ -19,11 +19,7 @@ router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/contributions
 
 @router.get("", operation_id="list_contributions", responses=problems("experiment.not_found"))
 def list_contributions(
-    experiment_id: ExperimentId,
-    caller: Viewer,
-    round: OfRound = None,
-    limit: Limit = PAGE,
-    cursor: Cursor = None,
+    experiment_id: ExperimentId, caller: Viewer, round: OfRound = None, limit: Limit = PAGE, cursor: Cursor = None
 ) -> ContributionPage:
     """Lists assignments with their contributions, by round, attempt, then participant. Requires the role viewer.
 

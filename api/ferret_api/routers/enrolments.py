@@ -99,11 +99,7 @@ def create_enrolment(
     responses=problems("experiment.not_found"),
 )
 def list_enrolments(
-    experiment_id: ExperimentId,
-    caller: Researcher,
-    group: OfGroup = None,
-    limit: Limit = PAGE,
-    cursor: Cursor = None,
+    experiment_id: ExperimentId, caller: Researcher, group: OfGroup = None, limit: Limit = PAGE, cursor: Cursor = None
 ) -> EnrolmentPage:
     """Lists the experiment's codes, newest first. Requires the role researcher.
 
@@ -182,11 +178,7 @@ def _exchange(database: Database, wanted: NewParticipant, code: EnrolmentCode, i
         about = {"name": row.name, "display_name": row.display_name, "public_key": row.public_key}
         audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, **about)
         return Enrolled(
-            participant=row.id,
-            name=row.name,
-            display_name=row.display_name,
-            experiment=row.experiment_id,
-            token=token,
+            participant=row.id, name=row.name, display_name=row.display_name, experiment=row.experiment_id, token=token
         )
 
 

@@ -74,12 +74,7 @@ class ExampleRequest(Command, json_schema_extra={"examples": [{"seed": 7}]}):
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/playground", tags=["playground"])
 
-_REFUSALS = (
-    "experiment.not_found",
-    "playground.busy",
-    "playground.unavailable",
-    "broker.missing",
-)
+_REFUSALS = ("experiment.not_found", "playground.busy", "playground.unavailable", "broker.missing")
 
 
 def _question(

@@ -18,11 +18,7 @@ router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rejections", 
 
 @router.get("", operation_id="list_rejections", responses=problems("experiment.not_found"))
 def list_rejections(
-    experiment_id: ExperimentId,
-    caller: Viewer,
-    round: OfRound = None,
-    limit: Limit = PAGE,
-    cursor: Cursor = None,
+    experiment_id: ExperimentId, caller: Viewer, round: OfRound = None, limit: Limit = PAGE, cursor: Cursor = None
 ) -> RejectionPage:
     """Lists rejected uploads, by round, then participant. Requires the role viewer.
 

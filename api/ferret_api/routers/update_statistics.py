@@ -37,16 +37,10 @@ router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags
     "/{number}/update",
     operation_id="get_round_update",
     response_model=RoundUpdate,
-    responses={
-        **TAGGED,
-        **problems("experiment.not_found", "round.not_found", "round.uncommitted"),
-    },
+    responses={**TAGGED, **problems("experiment.not_found", "round.not_found", "round.uncommitted")},
 )
 def get_round_update(
-    experiment_id: ExperimentId,
-    number: RoundNumber,
-    caller: Viewer,
-    if_none_match: IfNoneMatch = None,
+    experiment_id: ExperimentId, number: RoundNumber, caller: Viewer, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Returns statistics of a committed round's update: step, noise and weights by block, K_l, and the agreement of
     participants' updates.
