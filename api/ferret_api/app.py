@@ -22,12 +22,12 @@ from ferret_api.http.query_validation import OnlyKnownParameters
 from ferret_api.http.trusted_hosts import KnownHosts
 from ferret_api.oidc.provider import Provider
 from ferret_api.participants.batches import RequestBatchers
-from ferret_api.participants.endpoints import router as participants
 from ferret_api.participants.last_seen import Presence, noting
 from ferret_api.participants.long_poll_groups import LongPollGroups
 from ferret_api.rate_limit_middleware import RateLimitMiddleware
 from ferret_api.routers.alerts import router as alerts
 from ferret_api.routers.artifacts import router as artifacts
+from ferret_api.routers.assignments import router as assignments
 from ferret_api.routers.audit import router as audit
 from ferret_api.routers.catalog import router as catalog
 from ferret_api.routers.contributions import router as contributions
@@ -39,6 +39,7 @@ from ferret_api.routers.ledger import router as ledger
 from ferret_api.routers.lifecycle import router as lifecycle
 from ferret_api.routers.metrics import router as metrics
 from ferret_api.routers.oidc import router as oidc
+from ferret_api.routers.participants import router as participants
 from ferret_api.routers.participation import router as participation
 from ferret_api.routers.playground import router as playground
 from ferret_api.routers.projects import router as projects
@@ -60,7 +61,8 @@ from ferret_core import __version__
 READINESS_SECONDS = 1.0
 
 ROUTERS: tuple[APIRouter, ...] = (
-    participants,  # the most frequent requests match first
+    assignments,  # the most frequent requests match first
+    participants,
     root_router,
     api_router,
     oidc,

@@ -1,4 +1,4 @@
-"""Endpoints for real participants: membership, assignments and contributions."""
+"""Endpoints that participants call: their assignments and contributions."""
 
 from __future__ import annotations
 
@@ -8,132 +8,70 @@ from contextlib import AsyncExitStack
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from anyio import from_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import AfterValidator, Field
+from sqlalchemy.orm import Session
 
-from ferret_api.access import Participant, ParticipantBearer, ParticipantLater, Researcher, Viewer, participant_token
-from ferret_api.context import ContextDep, WholeContext
+from ferret_api.access import Identity, Participant, ParticipantBearer, ParticipantLater, participant_token
+from ferret_api.context import WholeContext
 from ferret_api.http.errors import problems
-from ferret_api.participants import resumable_upload, service, streaming_body, upload
+from ferret_api.participants import resumable_upload, streaming_body, upload
 from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.last_seen import PresenceDep
 from ferret_api.participants.long_poll import LongPoll, PollRequest
 from ferret_api.participants.long_poll_group import PollTag, wait_seconds
 from ferret_api.participants.long_poll_groups import BoardsDep
-from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation, Heartbeat, Refusal, Revocation
 from ferret_api.schemas import (
     BINARY,
     MAX_INTEGER,
     OCTETS,
-    PAGE,
     PREFIX,
-    Cursor,
-    ExperimentId,
+    Command,
     IdempotencyKey,
-    Limit,
-    OfGroup,
-    ParticipantName,
 )
 from ferret_api.system.prometheus import HELD
-from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.errors import PROBLEMS, FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_SECONDS
-from ferret_core.protocol.resources import participants as resources
-from ferret_core.protocol.resources.base import RevocationCount
 from ferret_core.protocol.resources.participants import (
     ContributionReceipt,
     LeaseExtension,
     NextAssignment,
-    ParticipantPage,
     UploadProgress,
 )
+from ferret_core.protocol.sanitize import Words
+from ferret_db.engine import assignments as leases
+from ferret_db.repositories import assignments
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
 AssignmentId = Annotated[str, Path(max_length=64, description="Id of the assignment")]
+Fence = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="The lease's `fence`")]
 
 
-@router.get(
-    "/experiments/{experiment_id}/participants",
-    operation_id="list_participants",
-    responses=problems("experiment.not_found"),
-)
-def list_participants(
-    experiment_id: ExperimentId, caller: Viewer, group: OfGroup = None, limit: Limit = PAGE, cursor: Cursor = None
-) -> ParticipantPage:
-    """Lists the real participants by name, including revoked ones. Requires the role viewer."""
-    return service.list_participants(caller.database, experiment_id, limit, cursor, group)
+def _known(code: str) -> str:
+    if code not in PROBLEMS:
+        raise ValueError("is not a known problem code")
+    return code
 
 
-@router.post(
-    "/experiments/{experiment_id}/participants/{name}:revoke",
-    operation_id="revoke_participant",
-    responses=problems("experiment.not_found", "participant.not_found"),
-)
-def revoke_participant(
-    experiment_id: ExperimentId,
-    name: ParticipantName,
-    wanted: Revocation,
-    caller: Researcher,
-    boards: BoardsDep,
-    context: ContextDep,
-) -> resources.Participant:
-    """Removes a participant. Its next request fails with `participant.revoked`, and rounds continue without it.
+class Heartbeat(Command, json_schema_extra={"examples": [{"fence": 1}]}):
+    """Heartbeat of a working participant."""
 
-    Its accepted contributions stay in the ledger, and its name stays taken. Repeating the action succeeds. Requires
-    the role researcher."""
-    revoked = service.revoke(caller.database, context.storage, experiment_id, name, wanted.reason, caller.id)
-    from_thread.run_sync(boards.members_changed, experiment_id)
-    return revoked
+    fence: Fence
 
 
-@router.post(
-    "/experiments/{experiment_id}/participants/{name}:approve",
-    operation_id="approve_participant",
-    responses=problems("experiment.not_found", "participant.not_found", "participant.conflict"),
-)
-def approve_participant(
-    experiment_id: ExperimentId, name: ParticipantName, caller: Researcher, boards: BoardsDep
-) -> resources.Participant:
-    """Approves a pending participant, which can then take part. Repeating the action succeeds.
+class AssignmentFailure(
+    Command,
+    json_schema_extra={
+        "examples": [{"fence": 1, "code": "dataset.invalid", "detail": "line 7 has no field instruction"}]
+    },
+):
+    """Failure report of a participant that cannot do its assignment."""
 
-    Requires the role researcher. `participant.conflict` if it was refused or revoked."""
-    approved = service.approve(caller.database, experiment_id, name, caller.id)
-    from_thread.run_sync(boards.members_changed, experiment_id)
-    return approved
-
-
-@router.post(
-    "/experiments/{experiment_id}/participants/{name}:refuse",
-    operation_id="refuse_participant",
-    responses=problems("experiment.not_found", "participant.not_found", "participant.conflict"),
-)
-def refuse_participant(
-    experiment_id: ExperimentId, name: ParticipantName, wanted: Refusal, caller: Researcher, boards: BoardsDep
-) -> resources.Participant:
-    """Refuses a pending participant permanently. Its next request fails with `participant.refused`.
-
-    Its place becomes free, and its name stays taken. Repeating the action succeeds. Requires the role researcher.
-    """
-    refused = service.refuse(caller.database, experiment_id, name, wanted.reason, caller.id)
-    from_thread.run_sync(boards.members_changed, experiment_id)
-    return refused
-
-
-@router.post(
-    "/experiments/{experiment_id}/participants:revoke",
-    operation_id="revoke_group_of_participants",
-    responses=problems("experiment.not_found", "participant.not_found"),
-)
-def revoke_group_of_participants(
-    experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep, context: ContextDep
-) -> RevocationCount:
-    """Revokes all participants that joined with a code of the group. Requires the role researcher.
-
-    The group's unused codes stay valid: revoke them too."""
-    revoked = service.revoke_group(caller.database, context.storage, experiment_id, wanted, caller.id)
-    from_thread.run_sync(boards.members_changed, experiment_id)
-    return revoked
+    fence: Fence
+    code: Annotated[str, AfterValidator(_known)] = Field(description="Code of the problem, e.g. `dataset.invalid`")
+    detail: Words = Field(min_length=1, max_length=2000)
 
 
 IfNoneMatch = Annotated[
@@ -198,7 +136,10 @@ def heartbeat(
     """Extends the lease of an assignment. Requires a participant's token.
 
     After `lease.lost` the participant must stop: its result would be refused."""
-    return service.heartbeat(context, participant, assignment_id, beat.fence)
+    with context.database.begin() as s:
+        _require_own(s, participant, assignment_id)
+        until = leases.heartbeat(s, assignment_id, beat.fence, context.settings.lease_seconds)
+        return LeaseExtension(lease_until=until)
 
 
 async def _lookup_upload(
@@ -394,4 +335,11 @@ def report_failure(
     assignment_id: AssignmentId, failure: AssignmentFailure, participant: Participant, context: WholeContext
 ) -> None:
     """Reports that the participant gives up the assignment, with the reason. Requires a participant's token."""
-    service.report_failure(context.database, participant, assignment_id, failure)
+    with context.database.begin() as s:
+        _require_own(s, participant, assignment_id)
+        leases.reject(s, assignment_id, failure.fence, FerretError(failure.code, failure.detail))
+
+
+def _require_own(s: Session, participant: Identity, assignment_id: str) -> None:
+    if assignments.get(s, assignment_id).participant_id != participant.id:
+        raise assignments.unknown(assignment_id)
