@@ -11,11 +11,7 @@ from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements
 from ferret_api.participants.long_poll_group import PollTag
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.participants import (
-    Lease,
-    NextAssignment,
-    Waiting,
-)
+from ferret_core.protocol.resources.participants import Lease, NextAssignment, Waiting
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_db import tables

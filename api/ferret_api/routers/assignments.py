@@ -22,14 +22,7 @@ from ferret_api.participants.last_seen import PresenceDep
 from ferret_api.participants.long_poll import LongPoll, PollRequest
 from ferret_api.participants.long_poll_group import PollTag, wait_seconds
 from ferret_api.participants.long_poll_groups import BoardsDep
-from ferret_api.schemas import (
-    BINARY,
-    MAX_INTEGER,
-    OCTETS,
-    PREFIX,
-    Command,
-    IdempotencyKey,
-)
+from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, Command, IdempotencyKey
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 from ferret_core.protocol.limits import MAX_BYTES, MAX_SECONDS
