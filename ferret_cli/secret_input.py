@@ -76,9 +76,7 @@ def _password(option: str, file: Path | None, prompt: str, twice: bool) -> str:
 
 
 def _read(option: str, file: Path) -> str:
-    """Returns the beginning of the ``file`` that ``option`` names, or the first line of stdin; raises
-    ``request.invalid``.
-    """
+    """Returns the beginning of ``file`` or the first line of stdin; raises ``request.invalid``."""
     try:
         if file == STDIN:
             return sys.stdin.readline(LONGEST + 1)

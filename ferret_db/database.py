@@ -157,9 +157,7 @@ def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
 
 @contextmanager
 def _values_checked() -> Generator[None]:
-    """Reports values that PostgreSQL cannot store (NUL characters, integers beyond its columns) as the sender's
-    error.
-    """
+    """What PostgreSQL cannot store (NUL, integers beyond its columns) is the sender's error."""
     try:
         yield
     except DataError as error:

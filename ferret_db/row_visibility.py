@@ -67,9 +67,7 @@ def _criteria(projects: Select[tuple[str]]) -> list[ExecutableOption]:
 
 
 def _belongs(columns: Any, projects: Select[tuple[str]]) -> ColumnElement[bool] | None:
-    """Returns the condition that a row of the table belongs to one of ``projects``, or None if the table has no
-    project.
-    """
+    """The condition that a row is of one of ``projects``, or None if the table has no project."""
     if "project" in columns:
         return columns.project.in_(projects)
     if "experiment_id" in columns:

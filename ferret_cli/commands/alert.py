@@ -168,9 +168,7 @@ def remove(
 
 
 def _project_of(service: Service, project: str | None) -> str:
-    """Returns the named project, or the only one that the caller sees; raises ``request.invalid`` if there are
-    several.
-    """
+    """Returns the named project, or the caller's only one; raises ``request.invalid`` if there are several."""
     if project is not None:
         return project
     seen = service.people.me().projects

@@ -172,9 +172,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
 
 def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) -> list[Child]:
-    """Yields the started children: broker (unless one is configured), API, workers for training and aggregation and,
-    with a Redis, the playground.
-    """
+    """Yields the started children: broker unless one is configured, API, workers, and, with a Redis, the playground."""
     environment = {
         "FERRET_HOME": str(plan.home),
         "FERRET_HOST": plan.host,
@@ -214,9 +212,7 @@ def _numbered(name: str, count: int) -> list[str]:
 
 
 def _roots(plan: Plan) -> list[Path]:
-    """Returns the plan's and the configured folders; by default home's folder for data, the demo, and the current
-    folder.
-    """
+    """By default, those are home's folder for data, the demo, and the current folder."""
     if given := os.environ.get("FERRET_ROOTS"):
         return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
     here = Path.cwd()

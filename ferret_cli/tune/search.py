@@ -67,9 +67,7 @@ def confirmation_seeds(plan: Plan, count: int) -> range:
 
 
 def _confirm(plan: Plan, study: Study, best: Trial, wanted: range, run: Runner) -> list[float]:
-    """Returns the metric after the last round for each of the ``wanted`` seeds; a seed measured before is not run
-    again.
-    """
+    """Returns the last round's metric by seed; a seed measured before is not run again."""
     return [_score(plan, study, best, seed, run) for seed in wanted]
 
 

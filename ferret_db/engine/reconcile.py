@@ -82,10 +82,7 @@ def _recover(database: Database, patience: Patience) -> None:
 def _tend(
     database: Database, find: Callable[[Session], Sequence[OpenRound]], act: Callable[[Session, str], object]
 ) -> None:
-    """Acts on each open round in a separate transaction.
-
-    An experiment that cannot be handled, for example because of a damaged specification, does not block the others.
-    """
+    """One transaction each: an experiment that cannot be handled does not block the others."""
     with database.read() as s:
         found = find(s)
     for round_ in found:

@@ -77,10 +77,7 @@ W3C = TraceContextTextMapPropagator()
 
 
 class _Ids(IdGenerator):
-    """Random ids, and derived ids for a round's span.
-
-    Not from Python's ``random``: processes with the same seed would give different spans the same id.
-    """
+    """Not from Python's ``random``: processes with the same seed would give different spans the same id."""
 
     def __init__(self) -> None:
         self.fixed: ContextVar[RoundTrace | None] = ContextVar("fixed", default=None)

@@ -88,10 +88,7 @@ def _fill(
 
 
 def _start(context: WorkerState, experiment: Experiment) -> None:
-    """Loads model and data once, so that errors in them fail the experiment now and not halfway.
-
-    Projection noise that would drown the weights fails it too.
-    """
+    """Loads model and data once, so that errors in them fail the experiment now and not halfway."""
     spec = experiments.spec_of(experiment)
     try:
         with memory_checked(BASE_REMEDY):
@@ -132,10 +129,7 @@ def advance(s: Session, experiment_id: str) -> None:
 
 
 def _open_round(s: Session, experiment: Experiment, number: int) -> None:
-    """Opens the next attempt at the round, with sampled simulated clients and the joined real participants.
-
-    The first round waits until all have joined. Later rounds do without revoked participants, but not without any.
-    """
+    """The first round waits until all have joined; later rounds do without revoked ones, not without any."""
     spec = experiments.spec_of(experiment)
     joined = {site.name: site.id for site in participants.of_experiment(s, experiment.id)}
     population = spec.participants.simulated + len(joined)
@@ -155,10 +149,7 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
 
 
 def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked: int, experiment_id: str) -> float:
-    """Returns the seconds that the round stays open.
-
-    Only real participants' past arrivals count: simulated clients depend on this service's pace alone.
-    """
+    """Only real participants' past arrivals count: simulated clients depend on this service's pace alone."""
     if spec.round.deadline_seconds is not None:
         return spec.round.deadline_seconds
     arrivals = rounds.arrivals(s, experiment_id, deadline.RECENT_ROUNDS) if spec.participants.edge else []
@@ -173,9 +164,7 @@ def _tasks(
     joined: Mapping[str, str],
     sitting_out: Collection[str],
 ) -> list[round_engine.Task]:
-    """Returns the tasks of the participants drawn from simulated clients and ``joined`` real participants (ids by
-    name).
-    """
+    """``joined`` has real participants' ids by name."""
     population = [*sampling.client_names(spec.participants.simulated), *joined]
     names = sampling.sample(spec, number, population, attempt, sitting_out)
     base = experiment.digest or ""

@@ -78,9 +78,7 @@ class Reconciler(threading.Thread):
         collect_daily(self._context)
 
     def _drained(self) -> frozenset[Queue] | None:
-        """Returns the queues without a message, not counting one being worked on. None if the broker does not
-        answer.
-        """
+        """Queues without a message, not counting one being worked on. None if the broker does not answer."""
         try:
             return frozenset(queue for queue, length in self._lengths.read().items() if not length)
         except ConnectionError as error:

@@ -70,9 +70,7 @@ def repaired(context: WorkerState, experiment_id: str, work: Callable[[], R]) ->
 
 
 def _rebuilt(context: WorkerState, experiment_id: str, last: bool) -> bool:
-    """Rebuilds damaged files and returns whether there were any; only the ``last`` repair raises on damage found
-    meanwhile.
-    """
+    """Returns whether files were damaged; only the ``last`` repair raises on damage found meanwhile."""
     try:
         return rebuild(context, experiment_id, _damaged_and_needed(context, experiment_id))
     except FerretError as error:

@@ -131,9 +131,7 @@ class LongPoll:
             self._boards.remember(self._bearer.credentials, participant, board, changes)
 
     async def _ask(self) -> service.Found:
-        """Reads the participant's next step from the database.
-
-        The cache may recognise a removed participant for a moment; the database gives it no work."""
+        """The cache may recognise a removed participant for a moment; the database gives it no work."""
         return await self._batches.questions.do(await participant_token(self._context, self._bearer))
 
     def _found(self, found: service.Found) -> PollResponse:

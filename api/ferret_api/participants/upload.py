@@ -233,9 +233,7 @@ def _unsealed(upload: ReceivedUpload, digest: str) -> SealedContribution:
 
 
 def _signature(upload: ReceivedUpload, sealed: SealedContribution) -> Signature | None:
-    """Returns the participant's verified signature; None for a participant without a key. Raises
-    ``signature.invalid``.
-    """
+    """Returns the verified signature, None for a participant without a key; raises ``signature.invalid``."""
     key, assignment, meta = upload.expected.public_key, upload.expected.assignment, sealed.meta
     if key is None:
         return None

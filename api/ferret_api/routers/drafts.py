@@ -185,11 +185,7 @@ def _failure(error: FerretError | None) -> Failure | None:
 
 
 def _outline(source: str, shape: str | None) -> Architecture:
-    """Returns the outline of the model folder ``source``, or of a model of ``shape``.
-
-    Raises ``model.invalid`` if ``source`` is not a model folder on this server, and ``request.invalid`` for an unknown
-    shape.
-    """
+    """Raises ``model.invalid`` if ``source`` is no model folder here, and ``request.invalid`` for an unknown shape."""
     return architecture.of_llama(shape) if shape else _of_folder(source, _folder_stamp(Path(source).expanduser()))
 
 

@@ -183,9 +183,7 @@ def _exchange(database: Database, wanted: NewParticipant, code: EnrolmentCode, i
 
 
 def _require_of_here(s: Session, code: EnrolmentCode, instance: str) -> None:
-    """Raises ``enrolment.other_server`` for an unknown code of another instance.
-
-    A known code is accepted in any case, since the instance changes with the admin token."""
+    """A known code is accepted in any case, since the instance changes with the admin token."""
     if code.names_another(instance) and not enrolments.is_known(s, code.secret):
         raise FerretError(
             "enrolment.other_server",
@@ -195,9 +193,7 @@ def _require_of_here(s: Session, code: EnrolmentCode, instance: str) -> None:
 
 
 def _require_place(s: Session, experiment_id: str) -> None:
-    """Raises ``experiment.conflict`` if the experiment has more participants than its specification allows.
-
-    The code stays valid, since the transaction is rolled back."""
+    """Raises ``experiment.conflict``; the code stays valid, since the transaction is rolled back."""
     places = experiments.get(s, experiment_id).real_participants
     if participants.count(s, experiment_id) + participants.count_pending(s, experiment_id) > places:
         raise FerretError(

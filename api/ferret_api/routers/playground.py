@@ -166,10 +166,7 @@ async def draw_example(
 
 
 async def _answer(begun: Conversation, follower: StreamReader, stopping: Any, request_id: str) -> AsyncGenerator[bytes]:
-    """Yields the worker's messages until the last one, until the process stops, or until the reader loses access.
-
-    A problem is sent as the last event, since the response and its status have already begun.
-    """
+    """A problem is the last event, since the response's status has already begun."""
     taken = False
     try:
         async for word in begun.words():
