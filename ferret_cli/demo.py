@@ -108,14 +108,12 @@ def _greet(stack: Stack, json: bool) -> None:
 
 
 def _checkpoint(run: Run, home: Path) -> Path | None:
-    """Returns the final model, downloaded through the public API."""
     if run.state is not ExperimentState.COMPLETED:
         return None
     return run.export(home / "checkpoints" / run.id)
 
 
 def _play(stack: Stack, spec: ExperimentSpec, data: Path) -> Run:
-    """Submits ``spec``, lets a real participant join with its own file, and returns when the experiment has ended."""
     service = Service(stack.plan.url, stack.token)
     run = service.submit(spec)
     say(f"submitted {run.id}: {spec.rounds} rounds, {spec.participants.simulated} simulated clients and {PARTICIPANT}")

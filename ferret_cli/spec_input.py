@@ -63,7 +63,6 @@ def document(
 
 
 def _say_dropped(values: Tree) -> None:
-    """Reports the dropped values, by their dotted names."""
     if values:
         say("dropped by these changes:", ", ".join(f"{field} = {value!r}" for field, value in values.items()))
 

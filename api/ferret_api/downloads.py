@@ -103,7 +103,6 @@ def require_enough_participants(s: Session, reader: Reader, experiment: Experime
 
 
 def _real(experiment: Experiment, record: dict[str, Any]) -> int:
-    """Counts the real participants that contributed to the round's model."""
     simulated = client_names(experiments.spec_of(experiment).participants.simulated)
     contributed = {name for name, *_ in record["contributions"]}
     refused = {name for name, *_ in record["refused"]}

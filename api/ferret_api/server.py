@@ -97,7 +97,6 @@ def serve(settings: ApiSettings) -> None:
 
 
 def _listener(settings: ApiSettings) -> socket.socket:
-    """Returns the socket that ``ferret serve`` opened, or a new one."""
     if settings.listen_fd is not None:
         return socket.socket(fileno=settings.listen_fd)
     return listen(settings.host, settings.port)

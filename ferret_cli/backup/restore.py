@@ -42,7 +42,6 @@ def restore(file: Path, home: Path) -> Manifest:
 
 
 def _record(draft: Path, file: Path, manifest: Manifest) -> None:
-    """Records the restoration in the audit log of the database that will become the service's."""
     url = f"sqlite:///{draft / DATABASE}"
     database = Database(url)
     try:
@@ -85,7 +84,6 @@ def _not_empty(home: Path) -> FerretError:
 
 
 def _unpack(file: Path, folder: Path) -> Manifest:
-    """Writes the archive's files into ``folder``; returns the manifest that they all match."""
     manifest = survey(file, folder)
     found: dict[str, Entry] = {}
     try:

@@ -91,8 +91,6 @@ def _cached(run: Run, round: int | None) -> Path:
 
 
 class _Chat:
-    """An exported model that answers in this terminal."""
-
     def __init__(self, folder: Path, max_tokens: int) -> None:
         from ferret_core.evaluation.streaming_generation import load_exported
 
@@ -140,7 +138,6 @@ def _say_nothing(text: str) -> None:
 
 
 def _asked() -> str | None:
-    """Returns the next question; None at the end of the input or at Ctrl-C."""
     try:
         return input("> ").strip()
     except (EOFError, KeyboardInterrupt):

@@ -68,7 +68,6 @@ def show(
 
 
 def _allowed(entries: Sequence[str] | None) -> Sequence[str]:
-    """Returns the entries in their printed form."""
     if entries is None:
         return ["all that the server reads"]
     return entries or ["none: ferret project allow adds some"]

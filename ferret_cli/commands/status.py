@@ -86,7 +86,6 @@ def _facts(system: System) -> list[tuple[str, str]]:
 
 
 def _since(moment: datetime | None, now: datetime) -> str | None:
-    """Returns the elapsed time by the server's clock."""
     from datetime import timedelta
 
     return None if moment is None else str(timedelta(seconds=max(0, round((now - moment).total_seconds()))))

@@ -55,7 +55,6 @@ def _opened(host: str) -> socket.socket:
 
 
 def _listens(opened: socket.socket, host: str, port: int) -> bool:
-    """Makes the socket listen; returns False if it could not."""
     try:
         opened.bind((host, port))
         opened.listen(BACKLOG)

@@ -61,7 +61,6 @@ def participant_process(home: Path, name: str, arguments: list[str], environment
 
 
 def _beating(home: Path, name: str, module: list[str], environment: Mapping[str, str], layer: int) -> Child:
-    """Returns a process that must touch a file while it runs."""
     beat = home / HEARTBEATS / name
     beat.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-P", "-m", *module]  # -P: no folder of the working directory is imported
@@ -207,7 +206,6 @@ def _figures(plan: Plan) -> dict[str, str]:
 
 
 def _numbered(name: str, count: int) -> list[str]:
-    """Returns ``name``, then ``name-2`` and so on."""
     return [name, *(f"{name}-{number}" for number in range(2, count + 1))]
 
 

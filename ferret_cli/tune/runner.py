@@ -88,6 +88,5 @@ def _submit(service: Service, spec: ExperimentSpec, key: str) -> Run:
 
 
 def _cancel(run: Run) -> None:
-    """Cancels the run, which may have ended in the meantime."""
     with suppress(FerretError):
         run.cancel()

@@ -120,7 +120,6 @@ def _locked(s: Session, assignment_id: str) -> _Locked:
 
 
 def _is_free(assignment: Assignment, now: datetime) -> bool:
-    """Returns True if nobody holds the assignment or its lease has expired."""
     ran_out = assignment.lease_until is not None and assignment.lease_until <= now
     return assignment.state == AssignmentState.PENDING or (assignment.state == AssignmentState.LEASED and ran_out)
 

@@ -88,7 +88,6 @@ def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
 
 
 def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
-    """Compares the accepted sets with the hash of each frozen set, and with the ledger."""
     for round_ in rounds.frozen(s, experiment_id):
         rows = {row.participant: row.digest for row in contributions.of_round(s, round_.id)}
         if round_.state == RoundState.COMMITTED:
@@ -99,7 +98,6 @@ def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
 
 
 def _stored(storage: Storage, digest: str) -> memoryview | None:
-    """Returns the contribution's bytes, or None if they are missing or damaged."""
     try:
         return storage.view(blob_location(FileKind.CONTRIBUTION, digest), digest)
     except FerretError as error:

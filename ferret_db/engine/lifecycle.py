@@ -246,7 +246,6 @@ def _told(state: ExperimentState, stop: EarlyStop | None) -> AlertEvent:
 
 
 def _extended(experiment: Experiment, more: int) -> int:
-    """Returns the experiment's number of rounds with ``more`` added. Raises ``extension.refused``."""
     schedule = experiments.spec_of(experiment).server.schedule
     if schedule != "constant":
         message = (

@@ -108,7 +108,6 @@ def _pending(s: Session, experiment: Experiment) -> str | None:
 
 
 def _is_under_way(s: Session, experiment: Experiment) -> bool:
-    """Returns True if a round is in progress, or no round is left to open."""
     return experiment.round == experiment.rounds or bool(
         rounds.in_states(s, experiment.id, RoundState.OPENING, RoundState.OPEN, RoundState.FROZEN)
     )
@@ -123,7 +122,6 @@ def _held_up(s: Session, experiment: Experiment) -> Stall | None:
 
 
 def _missing_since(s: Session, queue: Queue, wanted_at: datetime) -> datetime | None:
-    """Returns the time since when the queue lacks a worker, wanted at ``wanted_at``; None if one was just seen."""
     since = max(wanted_at, workers.last_seen(s, queue) or wanted_at)
     return since if (clock.now(s) - since).total_seconds() > GONE_SECONDS else None
 

@@ -158,7 +158,6 @@ _COMPARABLE = [name for name, entry in METRICS.items() if entry.better]
 
 
 def _upload_size() -> ColumnElement[Any]:
-    """Selects the mean size in bytes of the contributions accepted in the last committed round."""
     sizes = select(cast(func.avg(Contribution.size), Float)).join(Round, Round.id == Contribution.round_id)
     last = Round.experiment_id == Experiment.id, Round.number == Experiment.round, Round.state == RoundState.COMMITTED
     return sizes.where(*last).correlate(Experiment).scalar_subquery()

@@ -142,7 +142,6 @@ def _buckets(experiment_id: str, name: str | None, size: int, window: RoundWindo
 
 
 def _sent(experiment_id: str) -> Subquery:
-    """Selects, by round, the bytes that all participants had sent by its end, over all attempts."""
     total = func.sum(func.sum(Round.bytes_up)).over(order_by=Round.number)
     return (
         select(Round.number, cast(total, BigInteger).label("bytes_up"))

@@ -198,7 +198,6 @@ def forget(s: Session, ids: Sequence[int]) -> None:
 
 
 def _calls(s: Session, experiments: Collection[str]) -> list[int]:
-    """Returns the oldest waiting call's id of each experiment and queue without a message at the broker."""
     first = dict[tuple[str, Queue], int]()
     for experiment_id, queue, call in s.execute(_CALLS, {"experiments": list(experiments)}):
         first.setdefault((experiment_id, queue), call)
@@ -214,7 +213,6 @@ class _Training(NamedTuple):
 
 
 def _trainings(s: Session, experiments: Collection[str]) -> list[_Training]:
-    """Returns each experiment's next training, if there is a place for it."""
     found = starmap(_Training, s.execute(_TRAININGS, {"experiments": list(experiments)}))
     return [training for training in found if training.assignment_id]
 
@@ -282,12 +280,10 @@ def uncalled() -> tuple[ColumnElement[bool], ...]:
 def _occupied(
     experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
 ) -> ColumnElement[bool]:
-    """Returns the condition that one of the experiment's messages is at the broker in this queue."""
     return exists().where(*_ahead(experiment_id, queue))
 
 
 def _at_broker(experiment_id: SQLColumnExpression[str], queue: Queue) -> ScalarSelect[int]:
-    """Selects the number of the experiment's messages at the broker in this queue."""
     return select(func.count()).where(*_ahead(experiment_id, queue)).scalar_subquery()
 
 

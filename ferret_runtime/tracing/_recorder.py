@@ -181,7 +181,6 @@ def _resource(service: str) -> Resource:
 
 
 def _links() -> list[Link]:
-    """Returns a link to the span's caller, which is in another trace."""
     current = trace.get_current_span().get_span_context()
     return [Link(current)] if current.is_valid else []
 

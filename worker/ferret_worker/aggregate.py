@@ -147,7 +147,6 @@ def _aggregate(
 
 
 def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:
-    """Returns the signatures of real participants; simulated clients belong to the service and sign nothing."""
     return [
         Signature(row.participant, row.public_key, row.assignment_id, row.signature)
         for row in frozen

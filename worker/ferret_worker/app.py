@@ -56,7 +56,6 @@ def work(settings: WorkerSettings, queue: Queue, team: ProcessGroup | None = Non
 
 
 def _attend(context: WorkerState, presence: WorkerHeartbeat, watchdog: Watchdog) -> None:
-    """Connects the background threads to Celery's signals."""
     reconciler = Reconciler(context, presence.who.id)
 
     def start() -> None:

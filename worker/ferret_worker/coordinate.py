@@ -72,7 +72,6 @@ def open_announced(database: Database, experiment_id: str) -> None:
 def _fill(
     database: Database, spec: ExperimentSpec, round_: Round, tasks: list[round_engine.Task], there: Collection[str]
 ) -> None:
-    """Adds the assignments of participants that are not ``there`` yet, and starts the round."""
     rows = round_engine.assignment_rows(round_, tasks)
     missing = [row for row in rows if row["participant"] not in there]
     for begin in range(0, len(missing), OPENED_AT_ONCE):
@@ -179,5 +178,4 @@ def _tasks(
 
 
 def _evaluated(s: Session, experiment: Experiment) -> bool:
-    """Returns True if the base model and every due round have been evaluated."""
     return bool(metrics.by_round(s, experiment.id, [0])) and not rounds.unevaluated(s, experiment)

@@ -213,7 +213,6 @@ class _Walk:
         return self._context.storage.read(blob_location(FileKind.UPDATE, row.update_digest), row.update_digest)
 
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
-        """Rebuilds a damaged update from its contributions."""
         record = LedgerRecord.model_validate(row.record)
         received = FrozenContributions(self._context.storage, dict(record.contributions))
         replica = self._kept.replica
@@ -239,7 +238,6 @@ class _Walk:
 
 
 def _accepted(row: tables.LedgerEntry) -> list[str]:
-    """Returns the digests of the contributions in the round's update, in order."""
     return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
 
 

@@ -64,7 +64,6 @@ def perform(
 def _run(
     context: WorkerState, task: TaskName, argument: str, subject: task_attempts.TaskSubject
 ) -> Callable[[Session, TaskName, str, WorkerIdentity], None]:
-    """Does the work. Returns the function that records its end."""
     try:
         with untrusted_files.allowed_roots(context.settings.readable), _span(context.database, task, argument, subject):
             TASKS[task](context, argument)
@@ -89,7 +88,6 @@ def _failed(error: Exception) -> Callable[[Session, TaskName, str, WorkerIdentit
 
 
 def _span(database: Database, task: TaskName, argument: str, subject: TaskSubject) -> AbstractContextManager[Note]:
-    """Opens a span for the work on the task that ``argument`` and ``subject`` identify."""
     of = _round_trace(database, task, argument) if tracing.on() else None
     return tracing.span(task.removeprefix("ferret."), of, "consumer", **subject._asdict())
 

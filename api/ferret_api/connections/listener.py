@@ -77,7 +77,7 @@ class Listener(socket.socket):
 
 
 def _set_options(accepted: socket.socket, seconds: float) -> None:
-    """Options are set on each connection, since connections older than the listening socket's options inherit nothing."""
+    """Set on each connection: those older than the listening socket's options inherit none."""
     # asyncio sets it only on sockets with a protocol number. Without it, the second part of a response waits 40 ms
     # for the client to acknowledge the first.
     accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -161,7 +161,6 @@ class EventPoller:
             subscription.end()
 
     async def _poll(self) -> bool:
-        """Reads and distributes new events; returns True if the experiment has ended."""
         try:
             page, _, over = await self._look(self._position)
         except OperationalError as error:

@@ -24,8 +24,6 @@ _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table_
 
 
 class _Related(NamedTuple):
-    """Values from other tables for the experiments of one page, by id."""
-
     tags: dict[str, list[str]]
     metrics: dict[str, dict[str, metrics.MetricSummary]]
     sent: dict[str, rounds.TrafficTotals]

@@ -83,7 +83,6 @@ _COMPARED = ("development_loss", "average_development_loss")
 
 
 def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec) -> None:
-    """Records the submission with its model, data and algorithm in the audit log."""
     told = {"project": row.project, "name": row.name, "model": spec.model.source, "revision": spec.model.revision}
     told |= {"dataset": row.dataset, "algorithm": row.algorithm, "rounds": row.rounds, "cloned_from": row.cloned_from}
     audit.record(s, actor, "experiment.cloned" if row.cloned_from else "experiment.submitted", row.id, **told)

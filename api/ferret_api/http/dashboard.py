@@ -55,7 +55,6 @@ class SinglePageApp:
         await response(scope, receive, send)
 
     async def _file(self, path: str, scope: Scope) -> Response:
-        """Returns the smallest copy of the file that the client accepts, with its own ETag and length."""
         if path in self.copies:
             raise HTTPException(404)
         copies = {coding: path + suffix for coding, suffix in COPIES.items() if path + suffix in self.copies}

@@ -47,7 +47,6 @@ def _roles(dependant: Dependant) -> list[str] | None:
 
 
 def _add_common_problems(operation: Json) -> None:
-    """Adds the problems that every operation of its kind can raise, in addition to its endpoint's own."""
     responses: Json = operation["responses"]
     codes: list[str] = [code for response in responses.values() for code in response.get(CODES, [])]
     codes += ["request.invalid"]

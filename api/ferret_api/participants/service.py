@@ -92,7 +92,6 @@ def approved(participant: Identity, awaited: Waited | None) -> Waited | None:
 
 
 def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
-    """Leases the free assignments among those ``due``, and returns the leases by participant."""
     seconds = context.settings.lease_seconds
     with context.database.begin() as s:
         participants.seen(s, due)

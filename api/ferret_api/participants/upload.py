@@ -198,7 +198,6 @@ def _store(context: Context, upload: ReceivedUpload, opened: Outcome) -> Outcome
 
 
 def _record(context: Context, stored: Sequence[Outcome]) -> list[UploadResult | FerretError]:
-    """Returns the results; offers are recorded first."""
     offers = [each for each in stored if isinstance(each, ContributionOffer)]
     rows: list[tables.Contribution | FerretError] = []
     if offers:

@@ -138,7 +138,6 @@ def delete_alert(project: Name, alert_id: AlertId, caller: Researcher) -> None:
 
 
 def _require_address(wanted: NewAlert, settings: ApiSettings) -> None:
-    """Raises ``request.invalid`` for a malformed address, and ``alert.no_mail`` if no mail server is configured."""
     if wanted.kind == AlertKind.WEBHOOK:
         require_webhook(wanted.address, Allowed(settings.alert_networks))
     elif settings.smtp_host is None:
@@ -161,7 +160,6 @@ def _delivery(row: tables.AlertDelivery) -> Delivery:
 
 
 def _shown_address(alert: tables.Alert) -> str:
-    """The address as others may read it."""
     if alert.kind == AlertKind.EMAIL:
         return alert.address
     parts = urlsplit(alert.address)

@@ -178,7 +178,6 @@ def _require_octets(request: Request) -> None:
 async def _body(
     expected: ExpectedUpload, fence: FenceHeader, request: Request, context: WholeContext
 ) -> AsyncGenerator[bytes | FilePath]:
-    """Yields the body. Reads it only from the lease's holder, up to the expected size."""
     _require_octets(request)
     async with AsyncExitStack() as stack:
         with context.uploads.entered(expected.participant.id):

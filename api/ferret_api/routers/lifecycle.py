@@ -185,7 +185,6 @@ Move = Callable[[Session, str], tables.Experiment]
 
 
 def _move(database: Database, transition: Move, experiment_id: str, actor: str, action: AuditAction) -> Experiment:
-    """Applies a transition of the round engine; raises ``experiment.conflict`` if the state forbids it."""
     with database.begin() as s:
         before = _standing(experiments.lock(s, experiment_id))
         after = transition(s, experiment_id)

@@ -70,7 +70,6 @@ def get_metrics(
 
 
 def _wants_csv(accept: str) -> bool:
-    """Returns True if an Accept header names CSV."""
     return any(part.partition(";")[0].strip().lower() == CSV for part in accept.split(","))
 
 

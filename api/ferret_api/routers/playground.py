@@ -108,7 +108,6 @@ def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest) -> d
 async def _asked(
     question: Annotated[PlaygroundQuestion, Depends(_question)], caller: Asker, context: WholeContext, follower: Place
 ) -> AsyncGenerator[Conversation]:
-    """Yields the conversation. Sends the question before the stream begins, so that it can raise problems."""
     async with conversation(context, question, caller.id) as begun:
         yield begun
 

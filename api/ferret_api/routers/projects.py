@@ -154,5 +154,4 @@ def remove_member(project: Name, user_id: UserId, caller: Admin) -> None:
 
 
 def _told(wanted: NewProject | ProjectChange) -> dict[str, str]:
-    """Returns the fields of the request as the audit log records them."""
     return {name: str(value) for name, value in wanted.model_dump(exclude_unset=True, exclude={"name"}).items()}
