@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, defer
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_db.clock import utcnow
-from ferret_db.statements import upsert as upsert
+from ferret_db.statements import upsert
 from ferret_db.tables import Assignment, Contribution, Experiment, Participant, Round
 
 _FRESH: dict[str, Any] = {"populate_existing": True}

@@ -15,7 +15,7 @@ from ferret_core.protocol.metrics import METRICS
 from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_db.clock import seconds_between
 from ferret_db.pagination import Order, Page, Value, page_in, seek_in
-from ferret_db.repositories import tags
+from ferret_db.repositories import experiments
 from ferret_db.tables import Contribution, Experiment, ExperimentTag, Metric, Round
 
 NEWEST_FIRST = "-created"
@@ -71,7 +71,7 @@ def conditions(wanted: ExperimentFilter) -> Iterator[ColumnElement[bool]]:
         yield Experiment.created_at >= wanted.created_after
     if wanted.created_before is not None:
         yield Experiment.created_at < wanted.created_before
-    yield from map(tags.tagged, wanted.tags)
+    yield from map(experiments.tagged, wanted.tags)
     for column in ("algorithm", "dataset", "project", "seed_group"):
         if value := getattr(wanted, column):
             yield getattr(Experiment, column) == value

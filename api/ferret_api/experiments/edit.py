@@ -19,7 +19,7 @@ from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentName
 from ferret_core.protocol.tags_and_notes import Notes, Tags
 from ferret_db.database import Database
-from ferret_db.repositories import audit, experiments, outbox, tags
+from ferret_db.repositories import audit, experiments, outbox
 
 
 class ExperimentChange(Command):
@@ -53,7 +53,7 @@ def edit(
         if not changes:
             return before
         if "tags" in changes:
-            tags.replace(s, experiment_id, changes["tags"])
+            experiments.replace_tags(s, experiment_id, changes["tags"])
         row = experiments.change(s, experiment_id, **{name: changes[name] for name in changes.keys() - {"tags"}})
         if "priority" in changes:
             outbox.touch(s, experiment_id)

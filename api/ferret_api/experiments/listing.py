@@ -17,7 +17,7 @@ from ferret_core.protocol.resources.experiments import (
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import stalls
-from ferret_db.repositories import experiment_list, metrics, rounds, seed_groups, tags
+from ferret_db.repositories import experiment_list, experiments, metrics, rounds, seed_groups
 from ferret_db.repositories.experiment_list import ExperimentFilter
 
 _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table__.columns.keys())
@@ -66,7 +66,9 @@ def _group(group: seed_groups.Group, newest: ListedExperiment) -> ExperimentGrou
 def _items(s: Session, rows: Sequence[tables.Experiment]) -> list[ListedExperiment]:
     ids = [row.id for row in rows]
     sent, left = rounds.bytes_by_experiment(s, ids), experiment_list.seconds_left_of(s, ids)
-    related = _Related(tags.of(s, ids), metrics.summary(s, ids), sent, left, experiment_list.bytes_per_upload(s, ids))
+    related = _Related(
+        experiments.tags_of(s, ids), metrics.summary(s, ids), sent, left, experiment_list.bytes_per_upload(s, ids)
+    )
     return [_item(s, row, related) for row in rows]
 
 

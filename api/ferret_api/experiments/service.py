@@ -21,7 +21,7 @@ from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, stalls
 from ferret_db.engine.early_stopping import ranked
-from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
+from ferret_db.repositories import audit, experiments, metrics, projects, rounds
 
 _COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "spec"}
 _COLUMNS = Experiment.model_fields.keys() - _COMPUTED
@@ -56,7 +56,7 @@ def submit(
         )
         if made:
             if original:
-                tags.replace(s, row.id, tags.of(s, [original.id])[original.id])
+                experiments.replace_tags(s, row.id, experiments.tags_of(s, [original.id])[original.id])
             _record(s, actor, row, resolved)
         return shown(s, row)
 
@@ -111,7 +111,7 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
     return Experiment.model_validate(
         {
             **columns,
-            "tags": tags.of(s, [row.id])[row.id],
+            "tags": experiments.tags_of(s, [row.id])[row.id],
             "stalled": stalls.stall(s, row),
             "best": best[0]._asdict() if (best := ranked(s, row)) else None,
             "better": early_stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
