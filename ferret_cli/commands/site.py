@@ -258,16 +258,14 @@ def _show_status(found: list[MembershipFiles], lying: list[DiskItem], own: Terms
         ),
     )
     print()
-    table(("on disk", "experiment", "name", "size", "path"), ((*_piece_row(piece), piece.path) for piece in lying))
+    table(
+        ("on disk", "experiment", "name", "size", "path"),
+        ((piece.what, piece.experiment, piece.participant or None, size(piece.size), piece.path) for piece in lying),
+    )
     say(f"{len(found)} memberships, {size(sum(piece.size for piece in lying))} on disk")
     say("terms:", own.model_dump_json(exclude_defaults=True) if own.model_fields_set else "none")
     if budget is not None:
         say(f"privacy: {budget_in_words(budget)}")
-
-
-def _piece_row(piece: DiskItem) -> tuple[object, ...]:
-
-    return piece.what, piece.experiment, piece.participant or None, size(piece.size)
 
 
 @app.command("clean")

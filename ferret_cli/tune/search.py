@@ -30,7 +30,7 @@ def search(plan: Plan, folder: Path, run: Runner, seeds: range, *, json: bool) -
                 perform(plan, study, run)
             found = best(study.trials, highest=plan.settings.highest)
             if found and seeds:
-                scores = _confirm(plan, study, found, seeds, run)
+                scores = [_score(plan, study, found, seed, run) for seed in seeds]
         except BaseException:
             if study.trials:
                 report.written(plan, study.trials, folder)
@@ -66,12 +66,8 @@ def confirmation_seeds(plan: Plan, count: int) -> range:
     return wanted
 
 
-def _confirm(plan: Plan, study: Study, best: Trial, wanted: range, run: Runner) -> list[float]:
-    """Returns the last round's metric by seed; a seed measured before is not run again."""
-    return [_score(plan, study, best, seed, run) for seed in wanted]
-
-
 def _score(plan: Plan, study: Study, best: Trial, seed: int, run: Runner) -> float:
+    """Returns the last round's metric; a seed measured before is not run again."""
     key = f"confirm-{study.key}-{best.number}-{seed}"
     if (known := study.recall(key)) is not None:
         return known

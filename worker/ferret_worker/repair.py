@@ -153,7 +153,8 @@ class _Walk:
     def _to_do_again(self, lost: set[str]) -> dict[int, list[tables.Contribution]]:
         """Returns, by round, the parts of simulated clients with a lost digest or with a file needed to rebuild one."""
         for number in self._updates & set(self._rows):
-            lost |= {digest for digest in _accepted(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
+            accepted = LedgerRecord.model_validate(self._rows[number].record).contributions
+            lost |= {digest for _, digest in accepted if not self._has(FileKind.CONTRIBUTION, digest)}
         again: dict[int, list[tables.Contribution]] = {}
         for sent in reversed(self._sent):
             if lost & {sent.digest, sent.memory_digest}:
@@ -235,10 +236,6 @@ class _Walk:
         with self._context.database.begin() as s:
             checkpoint_engine.rebuilt(s, self._experiment.id, number, files)
         logger.warning("rebuilt the checkpoint of round %d of %s", number, self._experiment.id)
-
-
-def _accepted(row: tables.LedgerEntry) -> list[str]:
-    return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
 
 
 def _damaged_and_needed(context: WorkerState, experiment_id: str) -> list[StoredFileRef]:

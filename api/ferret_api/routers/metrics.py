@@ -64,13 +64,10 @@ def get_metrics(
     with caller.database.read() as s:
         experiments.get(s, experiment_id)
         found = metric_series.curves(s, experiment_id, name, points, metric_series.RoundWindow(first, last))
-    if _wants_csv(request.headers.get("accept", "")):
+    accepted = request.headers.get("accept", "").split(",")
+    if any(part.partition(";")[0].strip().lower() == CSV for part in accepted):
         return Response(_csv_table(found.series), media_type=f"{CSV}; charset=utf-8")
     return MetricSeriesList.model_validate(found)
-
-
-def _wants_csv(accept: str) -> bool:
-    return any(part.partition(";")[0].strip().lower() == CSV for part in accept.split(","))
 
 
 def _csv_table(found: Sequence[MetricSeries]) -> str:
