@@ -157,7 +157,7 @@ def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
 
 @contextmanager
 def _values_checked() -> Generator[None]:
-    """What PostgreSQL cannot store (NUL, integers beyond its columns) is the sender's error."""
+    """Blames the sender for values that PostgreSQL cannot store: NUL, and integers beyond its columns."""
     try:
         yield
     except DataError as error:

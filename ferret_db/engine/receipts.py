@@ -34,7 +34,7 @@ def receipt(s: Session, experiment_id: str, number: int, participant: str) -> Re
 
 
 def _undone(s: Session, experiment_id: str, number: int, participant: str) -> str:
-    """Of abandoned attempts only the errors' titles are shown, since they can concern other participants."""
+    """Shows only the titles of the errors of abandoned attempts, since they can concern other participants."""
     found = contributions.attempts(s, experiment_id, number, participant)
     return "".join(
         f"; attempt {round_.attempt}, which had accepted one, was undone: {(round_.error or {}).get('title', '')}"
