@@ -146,9 +146,7 @@ Key = Annotated[
 
 
 def field_names(given: Sequence[str]) -> dict[str, str]:
-    """Returns our names with theirs, from ``--field OURS=YOURS``; raises ``request.invalid`` unless there are two
-    names, and for a repeated field.
-    """
+    """Parses ``--field OURS=YOURS``; raises ``request.invalid`` for another form and for a repeated field."""
     names: dict[str, str] = {}
     for pair in given:
         ours, equals, theirs = pair.partition("=")

@@ -69,9 +69,7 @@ def debugging() -> bool:
 
 
 def require_completed(run: Run) -> None:
-    """Ends the command with the experiment's result. Its document with the error is on stdout already, so the error
-    goes to stderr only.
-    """
+    """Ends the command with the experiment's result; its error goes to stderr only, since stdout has the document."""
     try:
         run.require_completed()
     except FerretError as error:

@@ -49,9 +49,7 @@ def experiment(service: Service, given: str) -> Run:
 
 
 def member_or_group(argument: str, member: str | None, group: str | None) -> tuple[str, str] | tuple[None, str]:
-    """Returns the given one of the two; raises ``request.invalid`` for both or neither. With a member the group is
-    empty.
-    """
+    """Returns the given one of the two, with an empty group for a member; raises ``request.invalid`` otherwise."""
     if member is not None and group is None:
         return member, ""
     if member is None and group is not None:

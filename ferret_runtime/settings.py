@@ -162,9 +162,7 @@ class ServiceSettings(BaseSettings):
 
     @classmethod
     def read(cls, **given: Any) -> Self:
-        """Reads the settings from the environment; ``given`` override them. ``settings.invalid`` names the wrong
-        variables.
-        """
+        """Reads the environment, which ``given`` override; ``settings.invalid`` names the wrong variables."""
         try:
             return cls(**given)
         except ValidationError as error:

@@ -31,9 +31,7 @@ class Entry(StrictModel):
 
 
 class Manifest(StrictModel):
-    """All preceding files in the archive, by name; ``revision`` is the database's schema. A backup must have a
-    manifest.
-    """
+    """The last member of every backup: all others by name; ``revision`` is the database's schema."""
 
     format: Literal[1]
     created_at: str

@@ -56,9 +56,7 @@ class Plan:
         return self.rounds + self.settings.seeds - 1
 
     def spec(self, part: Tree, **fixed: Any) -> ExperimentSpec:
-        """Returns the specification of a trial, with ``fixed`` values; raises ``spec.invalid`` if they exclude each
-        other.
-        """
+        """Returns the specification with ``fixed`` values; raises ``spec.invalid`` if they exclude each other."""
         tree = deepcopy(OF_TRIALS)
         spec_input.merge(tree, self.experiment)
         return catalog.resolve(ExperimentSpec.read(revise(tree, part).document | fixed, "the trial")).spec

@@ -56,9 +56,7 @@ def _no_result(trials: Sequence[Trial]) -> FerretError:
 
 
 def confirmation_seeds(plan: Plan, count: int) -> range:
-    """Returns the experiment's own seed and the following ones; raises ``request.invalid`` if they reach the trials'
-    seeds.
-    """
+    """Returns the experiment's own seed and the following; raises ``request.invalid`` if they reach the trials'."""
     wanted, tuned = range(plan.seed, plan.seed + count), plan.settings.seeds_of_trials
     if overlap := sorted({*wanted} & {*tuned}):
         message = f"reaches seed {overlap[0]}, which the trials ran with: ask for fewer, or set another seed"

@@ -55,9 +55,7 @@ def heartbeat(s: Session, assignment_id: str, fence: int, seconds: float) -> dat
 
 
 def give_back(s: Session, assignment_id: str, fence: int) -> None:
-    """Moves leased → pending and queues a message for another worker. Raises ``lease.lost`` if ``fence`` is
-    outdated.
-    """
+    """Moves leased → pending and calls another worker. Raises ``lease.lost`` if ``fence`` is outdated."""
     assignment = assignments.get(s, assignment_id, lock=True)
     check_held(assignment, fence, clock.now(s))
     if swap(s, assignment, AssignmentState.PENDING, lease_until=None) is None:

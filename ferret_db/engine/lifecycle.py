@@ -165,9 +165,7 @@ def fail(s: Session, experiment_id: str, error: FerretError) -> Experiment:
 
 
 def archive(s: Session, experiment_id: str) -> Experiment:
-    """Hides the finished experiment from lists. Repeating it changes nothing. Raises ``experiment.conflict`` if it
-    runs.
-    """
+    """Hides the finished experiment from lists; may be repeated. Raises ``experiment.conflict`` if it runs."""
     experiment = _finished(s, experiment_id, "archived")
     if experiment.archived_at is not None:
         return experiment

@@ -65,9 +65,7 @@ class Result(NamedTuple):
 
 
 def with_results(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> list[Result]:
-    """Returns the assignments that exist, in the order of their ids. ``lock`` is as in :func:`get`; tasks are
-    deferred.
-    """
+    """Returns those that exist, by id, with tasks deferred; ``lock`` is as in :func:`get`."""
     query = (
         select(Assignment, Round, Contribution, utcnow())
         .join(Round, Round.id == Assignment.round_id)

@@ -81,9 +81,7 @@ def curves(
 
 
 def bucket_size(first: int, last: int, points: int) -> int:
-    """Returns the smallest power of two of rounds per bucket that gives ``first`` … ``last`` at most ``points``
-    buckets.
-    """
+    """Returns the smallest power of two of rounds that gives ``first`` … ``last`` at most ``points`` buckets."""
     size = 1
     while _bucket(last, size) - _bucket(first, size) >= points and size <= last:
         size *= 2

@@ -130,9 +130,7 @@ def unclaim(s: Session, messages: Sequence[OutboxMessage]) -> None:
 
 
 def idle(s: Session, older_than: float) -> Sequence[str]:
-    """Returns experiments with a call that was not handed over for ``older_than`` seconds although its place is
-    free.
-    """
+    """Returns experiments with a call not handed over for ``older_than`` seconds although its place is free."""
     old = OutboxMessage.created_at < clock.now(s) - timedelta(seconds=older_than)
     waiting = (
         select(OutboxMessage.experiment_id)

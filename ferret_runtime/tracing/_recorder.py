@@ -102,9 +102,7 @@ class Recorder:
 
     @classmethod
     def opened(cls, service: str) -> Recorder:
-        """Creates a recorder for the endpoint in the environment. Raises ``settings.invalid`` for an invalid
-        variable.
-        """
+        """Creates a recorder for the environment's endpoint; raises ``settings.invalid`` for an invalid variable."""
         try:
             return cls(service, OTLPSpanExporter())
         except (OSError, ValueError) as error:

@@ -1,6 +1,4 @@
-"""``aggregate``: aggregates a frozen round into the next model, a pure function of the frozen set that anyone can
-redo.
-"""
+"""``aggregate``: makes the next model of a frozen round, a pure function of the frozen set that anyone can redo."""
 
 from __future__ import annotations
 
@@ -127,9 +125,7 @@ def _aggregate_and_commit(context: WorkerState, round_: tables.Round, frozen: li
 def _aggregate(
     context: WorkerState, kept: LoadedExperiment, round_: tables.Round, frozen: list[tables.Contribution]
 ) -> tuple[LedgerEntry, dict[str, float], UpdateStatistics]:
-    """Moves the replica. Returns the round's ledger entry, its cost with the guard's measurements, and the update
-    statistics.
-    """
+    """Moves the replica. Returns ledger entry, cost with the guard's measurements, and update statistics."""
     replica, down = kept.replica, kept.replica.numbers
     watch = CancellationCheck(context, round_.experiment_id)
     received = FrozenContributions(context.storage, {row.participant: row.digest for row in frozen}, watch.check)

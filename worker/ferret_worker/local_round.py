@@ -23,9 +23,7 @@ Check = Callable[[int], None]
 
 
 def train_locally(context: WorkerState, task: RoundTask, check: Check) -> LocalRound:
-    """Trains in this process. Raises as :func:`ferret_core.client.local_round.contribute`, and the errors of
-    ``check``.
-    """
+    """Trains in this process; raises as :func:`ferret_core.client.local_round.contribute` and as ``check``."""
     with memory_checked():
         kept, memory = repaired(context, task.experiment, lambda: _loaded(context, task))
     return _trained(kept, task, memory, check)

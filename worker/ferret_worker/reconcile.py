@@ -1,6 +1,4 @@
-"""``reconcile``: resends lost work, ends expired leases, closes due rounds. Any number of copies may run
-simultaneously.
-"""
+"""``reconcile``: resends lost work, ends expired leases, closes due rounds. Several copies may run at once."""
 
 from __future__ import annotations
 

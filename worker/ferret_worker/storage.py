@@ -43,9 +43,7 @@ def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tu
 
 
 def store_checkpoint(storage: Storage, replica: Replica, experiment_id: str) -> list[ArtifactFile]:
-    """Writes the checkpoint of the replica's round and returns its files. It is durable on return; the manifest is
-    last.
-    """
+    """Writes the checkpoint of the replica's round, durably and the manifest last, and returns its files."""
     size = _size(replica.model)
     with tracing.span("checkpoint", bytes=size), storage.scratch(size) as folder:
         checkpoint.write(replica, experiment_id, folder)

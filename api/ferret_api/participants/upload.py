@@ -123,9 +123,7 @@ def upload_size_limit(context: Context, expected: ExpectedUpload, fence: int) ->
 
 
 def already_accepted(expected: ExpectedUpload, digest: str) -> UploadResult | None:
-    """Returns the result if the contribution with this digest was accepted before; raises ``contribution.duplicate``
-    if another one was.
-    """
+    """Returns the result of this digest's earlier acceptance, if any; raises ``contribution.duplicate`` for another."""
     expected.target.check_first(digest)
     recorded = expected.target.recorded
     return None if recorded is None else UploadResult.of(recorded, repeated=True)
@@ -150,9 +148,7 @@ def accept_uploads(context: Context, uploads: Sequence[ReceivedUpload]) -> list[
 
 
 def record_rejection(context: Context, assignment_id: str, error: FerretError) -> None:
-    """Records that an upload was rejected, and why. Failures of the service itself are not recorded, because a retry
-    may succeed.
-    """
+    """Records a rejected upload and why, except for the service's own failures, after which a retry may succeed."""
     if error.problem.status < 500:
         with context.database.begin() as s:
             leases.refuse(s, assignment_id, error)
