@@ -48,10 +48,7 @@ def current(file: Path | None) -> str:
 
 
 def enrolment_code(given: str | None, file: Path | None) -> str:
-    """Returns the code of ``--code`` or ``FERRET_CODE``, of the file, or typed at the terminal without an echo.
-
-    Raises ``request.invalid``.
-    """
+    """Returns the code of option, environment, file or terminal, without an echo; raises ``request.invalid``."""
     if given is not None and file is not None:
         message = "give it or the code itself (--code, FERRET_CODE), not both"
         raise FerretError.of_field("request.invalid", "--code-file", str(file), message)

@@ -125,10 +125,7 @@ def seek_in(query: Select[T], order: Order, id: Value, cursor: str | None, limit
 def page_in(
     rows: Sequence[Row[T, Any]], order: Order, limit: int, id: Callable[[T], str] = attrgetter("id")
 ) -> Page[T]:
-    """Returns the first ``limit`` rows found by :func:`seek_in`, and the cursor after them if there are more.
-
-    ``id`` returns an item's id.
-    """
+    """Returns the first ``limit`` rows of :func:`seek_in` and the cursor after them; ``id`` returns an item's id."""
     kept = rows[:limit]
     items = [row[0] for row in kept]
     if len(rows) <= limit:

@@ -339,10 +339,7 @@ class Metric(Base, kw_only=True):
 
 
 class Update(Base, kw_only=True):
-    """Statistics of a committed round's update: ``ferret_core.aggregation.statistics.schema``.
-
-    The table is separate, so that rounds are listed without it.
-    """
+    """``ferret_core.aggregation.statistics.schema`` of a round; separate, so that rounds are listed without it."""
 
     __tablename__ = "updates"
 

@@ -104,10 +104,7 @@ READY_STEP_SECONDS = 0.1
 
 
 def wait_until_ready(host: str, port: int, meanwhile: Callable[[], None], certificate: Path | None = None) -> None:
-    """Returns when ``/readyz`` answers 200, over TLS with this ``certificate`` if it is given.
-
-    Calls ``meanwhile`` between tries, which may raise.
-    """
+    """Returns when ``/readyz`` answers 200. Between tries, calls ``meanwhile``, which may raise."""
     deadline = time.monotonic() + START_SECONDS
     answer = "no answer"
     while time.monotonic() < deadline:

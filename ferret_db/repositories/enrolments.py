@@ -50,10 +50,7 @@ def refuse(s: Session, code: str) -> Enrolment | None:
 
 
 def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment, bool]:
-    """Revokes the code. Also returns whether this call did; a spent code stays as it is.
-
-    Raises ``enrolment.not_found``.
-    """
+    """Also returns whether this call revoked it; a spent code stays as it is. Raises ``enrolment.not_found``."""
     its_own = Enrolment.id == enrolment_id, Enrolment.experiment_id == experiment_id
     revoked = s.execute(
         update(Enrolment)

@@ -99,10 +99,7 @@ def lock(s: Session, experiment_id: str) -> Experiment:
 
 
 def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> Sequence[Experiment]:
-    """Returns the experiments of the assignments in id order, which avoids deadlocks. Large columns are deferred.
-
-    ``lock`` is as in :func:`lock`.
-    """
+    """Returns those of the assignments, by id, which avoids deadlocks, without large columns; locks as :func:`lock`."""
     belonging = select(Assignment.experiment_id).where(Assignment.id.in_(assignment_ids))
     query = select(Experiment).where(Experiment.id.in_(belonging)).order_by(Experiment.id)
     query = query.options(*LARGE)

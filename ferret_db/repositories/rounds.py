@@ -61,10 +61,7 @@ def latest(s: Session, experiment_id: str, number: int | None = None) -> Round |
 
 
 def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[Experiment, Round | None]]:
-    """Returns the experiments that exist, by id, each with the last attempt at its last round.
-
-    Large columns are deferred.
-    """
+    """Returns those that exist, by id, without large columns, each with the last attempt at its last round."""
     rounds = select(Round.id).where(Round.experiment_id == Experiment.id)
     last = rounds.order_by(Round.number.desc(), Round.attempt.desc()).limit(1).correlate(Experiment).scalar_subquery()
     query = select(Experiment, Round).outerjoin(Round, Round.id == last).where(Experiment.id.in_(experiment_ids))

@@ -26,19 +26,13 @@ def connect(url: str, **options: Any) -> redis.Redis:
 
 
 class Lengths:
-    """Reads the lengths over a separate connection, made on first use. Celery stores each queue as a list.
-
-    Thread-safe.
-    """
+    """Reads the lists that Celery stores queues as, over its own connection, made on first use. Thread-safe."""
 
     def __init__(self, url: str) -> None:
         self._client = connect(url, retry=Retry(NoBackoff(), 1))
 
     def read(self) -> dict[Queue, int]:
-        """Returns the messages per queue that no worker has.
-
-        Raises ``ConnectionError`` if the broker does not answer within two seconds.
-        """
+        """Returns the messages per queue that no worker has; raises ``ConnectionError`` after two seconds."""
         try:
             return {queue: int(self._client.llen(str(queue))) for queue in Queue}
         except redis.RedisError as error:

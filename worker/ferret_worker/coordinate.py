@@ -33,10 +33,7 @@ BASE_REMEDY = "use a smaller model or less data, or a machine with more memory"
 
 
 def coordinate(context: WorkerState, experiment_id: str) -> None:
-    """Advances the experiment by one step.
-
-    A queued one gets its base model and starts. A running one opens the next round, or completes after the last.
-    """
+    """Starts a queued experiment from its base model; opens a running one's next round, or completes it."""
     with context.database.read() as s:
         experiment = experiments.get(s, experiment_id)
     failpoint("coordinate.begun")

@@ -32,10 +32,7 @@ def collect_daily(context: WorkerState) -> None:
 
 
 class Reconciler(threading.Thread):
-    """Reconciles every ``reconcile_seconds`` if it is this process's turn, and collects garbage daily.
-
-    It runs in parallel to tasks of any length.
-    """
+    """Reconciles on this process's turns, and collects garbage daily, in parallel to tasks of any length."""
 
     def __init__(self, context: WorkerState, who: str) -> None:
         super().__init__(name="reconciler", daemon=True)

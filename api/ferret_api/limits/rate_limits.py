@@ -86,10 +86,7 @@ class RateLimits:
             raise self._too_many("too many requests came from this address", self._strangers, place)
 
     async def count_failure(self, address: str) -> None:
-        """Counts a wrong token or code, or a password attempt; raises ``request.too_many`` beyond the limit.
-
-        The count is exact over all API processes.
-        """
+        """Counts a wrong credential, exactly over all API processes; raises ``request.too_many`` beyond the limit."""
         limit, place = self._failures, network(address)
         if await self._counts.incr_now(limit.key_for(place), limit.get_expiry()) > limit.amount:
             raise self._too_many(FAILURES, limit, place)

@@ -41,10 +41,7 @@ from ferret_runtime.tracing import Note
 
 
 class ExpectedUpload(NamedTuple):
-    """The assignment of an upload, with all state that decides on acceptance, read before the body.
-
-    A participant with a ``public_key`` must sign.
-    """
+    """An upload's assignment, with all that decides on acceptance. With a ``public_key`` the participant must sign."""
 
     participant: Identity
     public_key: str | None
