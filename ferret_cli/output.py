@@ -64,6 +64,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     Console(width=None if sys.stdout.isatty() else 10_000).print(grid)
 
 
+def show_list(found: Iterable[BaseModel], columns: Sequence[str], rows: Iterable[Sequence[Any]], as_json: bool) -> None:
+    """Prints a list: as one JSON document, or as a table."""
+    if as_json:
+        emit({"items": [each.model_dump(mode="json") for each in found]})
+    else:
+        table(columns, rows)
+
+
 def debugging() -> bool:
     return bool(os.environ.get("FERRET_DEBUG"))
 

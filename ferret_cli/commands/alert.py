@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, table
+from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect
 from ferret_core.protocol.alerts import AlertEvent
 from ferret_core.protocol.errors import FerretError
@@ -76,10 +76,7 @@ def list_alerts(
     """List the alerts, with the result of each one's last message."""
     service = connect(url, insecure_http)
     found = service.alerts.of(_project_of(service, project))
-    if json:
-        emit({"items": [alert.model_dump(mode="json") for alert in found]})
-        return
-    table(["id", "by", "to", "of", "on", "last message"], [_row(alert) for alert in found])
+    show_list(found, ["id", "by", "to", "of", "on", "last message"], [_row(alert) for alert in found], json)
 
 
 def _row(alert: Alert) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, require_completed, say, table
+from ferret_cli.output import emit, require_completed, say, show_list, table
 from ferret_cli.resolve_experiment import connect, experiment, experiment_at
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
@@ -61,10 +61,7 @@ def list_experiments(
     else:
         experiments = list(islice(service.experiments(**wanted), limit))
         listed, columns, rows = experiments, LIST_COLUMNS, map(list_row, experiments)
-    if json:
-        emit({"items": [each.model_dump(mode="json") for each in listed]})
-        return
-    table(columns, rows)
+    show_list(listed, columns, rows, json)
 
 
 @app.command("show")

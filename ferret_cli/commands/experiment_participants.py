@@ -7,10 +7,14 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, table
+from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect, experiment, experiment_at, member_or_group
 
 app = typer.Typer()
+
+Reason = Annotated[
+    str | None, typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters.")
+]
 
 
 @app.command("enrol")
@@ -59,11 +63,8 @@ def participants(
     from ferret_cli.experiment_tables import participant_rows
 
     found = list(experiment_at(url, insecure_http, id).participants(group))
-    if json:
-        emit({"items": [participant.model_dump(mode="json") for participant in found]})
-        return
     columns = ["participant", "name", "state", "group", "joined", "last work", "revoked", "reason"]
-    table(columns, participant_rows(found))
+    show_list(found, columns, participant_rows(found), json)
 
 
 @app.command("approve")
@@ -86,9 +87,7 @@ def approve(
 def refuse(
     id: options.Id,
     name: options.ParticipantName,
-    reason: Annotated[
-        str | None, typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters.")
-    ] = None,
+    reason: Reason = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
@@ -109,9 +108,7 @@ def revoke(
         typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it."),
     ] = None,
     group: options.Group = None,
-    reason: Annotated[
-        str | None, typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters.")
-    ] = None,
+    reason: Reason = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
@@ -147,11 +144,8 @@ def codes(
     from ferret_cli.experiment_tables import code_rows
 
     found = list(experiment_at(url, insecure_http, id).codes(group))
-    if json:
-        emit({"items": [code.model_dump(mode="json") for code in found]})
-        return
     columns = ["id", "state", "group", "approval", "made", "expires", "used by", "shown again"]
-    table(columns, code_rows(found, datetime.now(UTC)))
+    show_list(found, columns, code_rows(found, datetime.now(UTC)), json)
 
 
 @app.command("revoke-code")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, table
+from ferret_cli.output import emit, say, show_list, table
 from ferret_cli.resolve_experiment import connect
 from ferret_core.protocol.errors import FerretError
 
@@ -40,10 +40,8 @@ def list_projects(
 ) -> None:
     """List the projects with experiments that you see."""
     found = [*connect(url, insecure_http).projects]
-    if json:
-        emit({"items": [project.model_dump(mode="json") for project in found]})
-        return
-    table(["name", "since", "about"], [(each.name, f"{each.created_at:%Y-%m-%d}", each.description) for each in found])
+    rows = [(each.name, f"{each.created_at:%Y-%m-%d}", each.description) for each in found]
+    show_list(found, ["name", "since", "about"], rows, json)
 
 
 @app.command("show")

@@ -8,7 +8,7 @@ import typer
 
 from ferret_cli import options
 from ferret_cli.commands.token import OfUser, user_named
-from ferret_cli.output import emit, say, table
+from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect
 
 app = typer.Typer(help="Signed-in browsers: your own, or another user's with --user.", no_args_is_help=True)
@@ -21,9 +21,6 @@ def list_sessions(
     """List signed-in browsers and unused sign-in links, the newest first. Times are in UTC."""
     people = connect(url, insecure_http).people
     found = people.sessions(user_named(people, of))
-    if json:
-        emit({"items": [session.model_dump(mode="json") for session in found]})
-        return
     rows = [
         (
             "link" if session.link else "browser",
@@ -34,7 +31,7 @@ def list_sessions(
         )
         for session in found
     ]
-    table(["kind", "address", "since", "until", "id"], rows)
+    show_list(found, ["kind", "address", "since", "until", "id"], rows, json)
 
 
 @app.command("end")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, table
+from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect
 from ferret_core.protocol.roles import Scope
 
@@ -59,14 +59,11 @@ def list_tokens(
     """List tokens: scopes, expiry and last use of each. Times are in UTC."""
     people = connect(url, insecure_http).people
     found = people.tokens(user_named(people, of))
-    if json:
-        emit({"items": [token.model_dump(mode="json") for token in found]})
-        return
     rows = [
         (token.name, " ".join(token.scopes), _time(token.expires_at, "never"), _time(token.used_at, "never"), token.id)
         for token in found
     ]
-    table(["name", "scopes", "expires", "last used", "id"], rows)
+    show_list(found, ["name", "scopes", "expires", "last used", "id"], rows, json)
 
 
 def _time(time: datetime | None, otherwise: str) -> str:

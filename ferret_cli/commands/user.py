@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, table
+from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect
 from ferret_cli.secret_input import CurrentFile, PasswordFile
 from ferret_core.protocol.errors import FerretError
@@ -58,9 +58,6 @@ def list_users(
 ) -> None:
     """List all accounts."""
     found = [*connect(url, insecure_http).people.users()]
-    if json:
-        emit({"items": [user.model_dump(mode="json") for user in found]})
-        return
     rows = [
         (
             user.name,
@@ -72,7 +69,7 @@ def list_users(
         )
         for user in found
     ]
-    table(["name", "role", "", "signs in at", "since", "id"], rows)
+    show_list(found, ["name", "role", "", "signs in at", "since", "id"], rows, json)
 
 
 @app.command("role")
