@@ -38,9 +38,7 @@ def lines(plan: Estimate) -> Iterator[str]:
 
 
 def digest_of(model: ModelSpec) -> str:
-    """Returns the digest of the base model over all its files, after loading it; raises ``setup.missing`` without the
-    packages for training.
-    """
+    """Loads the base model and returns its digest; raises ``setup.missing`` without the packages for training."""
     require_training()
 
     from ferret_core.models.load import digest_of, load

@@ -14,9 +14,7 @@ Row = dict[str, str | float | None]
 
 
 def writable(folder: Path, field: str) -> Path:
-    """Creates the folder if it is missing and returns it; raises ``request.invalid`` about ``field`` if that is
-    impossible.
-    """
+    """Returns the folder, created if missing; raises ``request.invalid`` about ``field`` if that is impossible."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -81,9 +81,7 @@ def _base(run: Run) -> Generator[Replica]:
 
 
 def _recorded_weights(run: Run) -> dict[int, dict[str, str]]:
-    """Returns the digests of weight files by round and name. Other library versions may write all files but the
-    weights differently.
-    """
+    """Digests by round and name; only of weights, since other library versions may write the rest differently."""
     found: dict[int, dict[str, str]] = {}
     for file in run.artifacts():
         if file.name.endswith(WEIGHTS):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ferret_cli import error_output
+from ferret_cli import output
 from ferret_cli.commands import (
     alert,
     audit,
@@ -105,10 +105,10 @@ def main() -> None:
     try:
         app()
     except FerretError as error:
-        if error_output.debugging():
+        if output.debugging():
             raise
-        sys.exit(error_output.show(error))
+        sys.exit(output.show_error(error))
     except Exception as error:
-        if error_output.debugging():
+        if output.debugging():
             raise
-        sys.exit(error_output.show(error_output.of_exception(error)))
+        sys.exit(output.show_error(output.unforeseen(error)))

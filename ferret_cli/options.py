@@ -50,8 +50,7 @@ Assignments = Annotated[
     ),
 ]
 Unset = Annotated[
-    list[str] | None,
-    typer.Option("--unset", metavar="a.b", help="Reset a value to its default; may be repeated."),
+    list[str] | None, typer.Option("--unset", metavar="a.b", help="Reset a value to its default; may be repeated.")
 ]
 Preset = Annotated[
     str | None,
@@ -92,21 +91,16 @@ SpecFileOrNone = Annotated[
     ),
 ]
 Id = Annotated[
-    str,
-    typer.Argument(metavar="ID", help="Id of the experiment, the beginning of its id, its name, or `latest`."),
+    str, typer.Argument(metavar="ID", help="Id of the experiment, the beginning of its id, its name, or `latest`.")
 ]
 Group = Annotated[
     str | None, typer.Option("--group", help="All members of this group of enrolment codes.", show_default=False)
 ]
 ParticipantName = Annotated[
-    str,
-    typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it."),
+    str, typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-Home = Annotated[
-    Path,
-    typer.Option("--home", envvar="FERRET_HOME", help="The server's folder.", file_okay=False),
-]
+Home = Annotated[Path, typer.Option("--home", envvar="FERRET_HOME", help="The server's folder.", file_okay=False)]
 Port = Annotated[int, typer.Option("--port", envvar="FERRET_PORT", min=1, max=65535, help="Port of the API.")]
 TlsCert = Annotated[
     Path | None,
@@ -132,8 +126,7 @@ DEFAULT_PORT = 8765
 DEFAULT_HOME = Path("~/.ferret")
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project.")]
 Project = Annotated[
-    str | None,
-    typer.Option("--project", help="Project of the experiment; not needed if you see only one."),
+    str | None, typer.Option("--project", help="Project of the experiment; not needed if you see only one.")
 ]
 Priority = Annotated[
     int | None,
@@ -153,9 +146,7 @@ Key = Annotated[
 
 
 def field_names(given: Sequence[str]) -> dict[str, str]:
-    """Returns our names with theirs, from ``--field OURS=YOURS``; raises ``request.invalid`` unless there are two
-    names, and for a repeated field.
-    """
+    """Parses ``--field OURS=YOURS``; raises ``request.invalid`` for another form and for a repeated field."""
     names: dict[str, str] = {}
     for pair in given:
         ours, equals, theirs = pair.partition("=")

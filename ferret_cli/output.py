@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from ferret_core.protocol.errors import NEXT_STEPS, Exit, FerretError
+
+if TYPE_CHECKING:
+    from ferret_sdk.service.run import Run
+
+
 def say(*parts: Any) -> None:
     """Prints a message on stderr."""
     safe = (shown_lines(part) if isinstance(part, str) else part for part in parts)
@@ -49,3 +62,62 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in rows:
         grid.add_row(*(Text("–" if cell is None else shown(str(cell))) for cell in row))
     Console(width=None if sys.stdout.isatty() else 10_000).print(grid)
+
+
+def show_list(found: Iterable[BaseModel], columns: Sequence[str], rows: Iterable[Sequence[Any]], as_json: bool) -> None:
+    """Prints a list: as one JSON document, or as a table."""
+    if as_json:
+        emit({"items": [each.model_dump(mode="json") for each in found]})
+    else:
+        table(columns, rows)
+
+
+def debugging() -> bool:
+    return bool(os.environ.get("FERRET_DEBUG"))
+
+
+def require_completed(run: Run) -> None:
+    """Ends the command with the experiment's result; its error goes to stderr only, since stdout has the document."""
+    try:
+        run.require_completed()
+    except FerretError as error:
+        raise typer.Exit(tell_error(error)) from error
+
+
+@contextmanager
+def advising(steps: Mapping[str, str]) -> Generator[None]:
+    """Ends the command with an error of the ``with`` block, and with next steps for the operator of this command."""
+    try:
+        yield
+    except FerretError as error:
+        if debugging():
+            raise
+        raise typer.Exit(show_error(error, steps)) from error
+
+
+def show_error(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
+    """Ends a command that has printed no result: with ``--json`` stdout gets the problem document instead."""
+    if "--json" in sys.argv:
+        emit(error.to_json())
+    return tell_error(error, steps)
+
+
+def tell_error(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
+    """Prints ``error`` on stderr and returns its exit code."""
+    from rich.text import Text
+
+    say(Text.assemble(("error: ", "bold red"), (error.problem.title, "bold")))
+    say(Text(f"  {error.detail}"))
+    for field in error.errors:
+        if str(field) not in error.detail:
+            say(Text(f"  {field}"))
+    if error.omitted:
+        say(Text(f"  and {error.omitted} more"))
+    if step := steps.get(error.code):
+        say(Text.assemble(("  next: ", "bold"), step))
+    return error.problem.exit
+
+
+def unforeseen(error: Exception) -> FerretError:
+    """Returns an unforeseen exception as an error that advises ``--debug``."""
+    return FerretError("internal", f"{type(error).__name__}: {error}")

@@ -17,10 +17,7 @@ class LockHolder(Exception):
 
 
 def take(path: Path) -> TextIO:
-    """Locks the file until it is closed; :class:`LockHolder` if it is locked already.
-
-    The kernel drops the lock when the process ends, however it ends.
-    """
+    """Locks the file until it is closed or the process ends; raises :class:`LockHolder` if it is locked already."""
     file = path.open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Resolution of an experiment argument."""
+"""The server and the experiment that a command names."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _ID = re.compile(r"exp_[0-9a-f]{16}")
+
+
+def connect(url: str | None, insecure_http: bool) -> Service:
+    """Returns the client of the server at ``url``, or of the default one. Imports the SDK here: it is slow."""
+    from ferret_sdk.service.service import Service
+
+    return Service(url, insecure_http=insecure_http)
+
+
+def experiment_at(url: str | None, insecure_http: bool, given: str) -> Run:
+    """Returns the ``given`` experiment of that server, as :func:`experiment` does."""
+    return experiment(connect(url, insecure_http), given)
 
 
 def experiment(service: Service, given: str) -> Run:
@@ -37,9 +49,7 @@ def experiment(service: Service, given: str) -> Run:
 
 
 def member_or_group(argument: str, member: str | None, group: str | None) -> tuple[str, str] | tuple[None, str]:
-    """Returns the given one of the two; raises ``request.invalid`` for both or neither. With a member the group is
-    empty.
-    """
+    """Returns the given one of the two, with an empty group for a member; raises ``request.invalid`` otherwise."""
     if member is not None and group is None:
         return member, ""
     if member is None and group is not None:

@@ -81,7 +81,6 @@ def watch_to_the_end(run: Run) -> None:
 
 
 def _told(run: Run, events: Iterable[Event]) -> Iterator[Event]:
-    """Yields the events; prints pauses on stderr."""
     for event in events:
         if event.type == "experiment.paused":
             say(f"paused; continue: ferret experiment resume {run.id}")

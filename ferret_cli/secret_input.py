@@ -48,10 +48,7 @@ def current(file: Path | None) -> str:
 
 
 def enrolment_code(given: str | None, file: Path | None) -> str:
-    """Returns the code of ``--code`` or ``FERRET_CODE``, of the file, or typed at the terminal without an echo.
-
-    Raises ``request.invalid``.
-    """
+    """Returns the code of option, environment, file or terminal, without an echo; raises ``request.invalid``."""
     if given is not None and file is not None:
         message = "give it or the code itself (--code, FERRET_CODE), not both"
         raise FerretError.of_field("request.invalid", "--code-file", str(file), message)
@@ -76,9 +73,7 @@ def _password(option: str, file: Path | None, prompt: str, twice: bool) -> str:
 
 
 def _read(option: str, file: Path) -> str:
-    """Returns the beginning of the ``file`` that ``option`` names, or the first line of stdin; raises
-    ``request.invalid``.
-    """
+    """Returns the beginning of ``file`` or the first line of stdin; raises ``request.invalid``."""
     try:
         if file == STDIN:
             return sys.stdin.readline(LONGEST + 1)

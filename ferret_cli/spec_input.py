@@ -63,7 +63,6 @@ def document(
 
 
 def _say_dropped(values: Tree) -> None:
-    """Reports the dropped values, by their dotted names."""
     if values:
         say("dropped by these changes:", ", ".join(f"{field} = {value!r}" for field, value in values.items()))
 
@@ -108,9 +107,7 @@ def _require_variables(tree: Tree) -> None:
 
 
 def _assignment(text: str) -> Tree:
-    """Returns ``a.b=value`` as ``{"a": {"b": value}}``; a value that is not TOML is taken as text, so paths need no
-    quotes.
-    """
+    """Returns ``a.b=value`` nested; a value that is not TOML is taken as text, so paths need no quotes."""
     path, separator, value = text.partition("=")
     if not separator:
         raise FerretError.of_field("spec.invalid", "--set", text, "is not of the form a.b=value")

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from ferret_core.storage import FileKind
 from ferret_db import migrate
 from ferret_db.database import Database
-from ferret_db.engine.consistency import Inconsistency, altered
-from ferret_db.engine.file_integrity import damaged
+from ferret_db.engine.file_integrity import Inconsistency, altered, damaged
 from ferret_db.repositories import stored_files
 from ferret_db.repositories.stored_files import StoredFileRef
 from ferret_runtime.settings import ServiceSettings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Generator
@@ -15,9 +16,9 @@ from sqlite3 import OperationalError as SqliteError
 from typing import Any, TypeVar
 
 from kombu.exceptions import OperationalError as BrokerError
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DataError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, OperationalError
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.digest import canonical_json
@@ -36,6 +37,7 @@ R = TypeVar("R")
 BUSY_SECONDS = 30.0
 LOOK_SECONDS = 0.002
 """Seconds between two attempts to take the write lock."""
+RESTORE = "restore a backup: ferret restore FILE --home NEW_FOLDER"
 
 
 class Database:
@@ -124,14 +126,14 @@ class Database:
             logger.exception("task messages could not be sent; they will be sent again")
 
     def _send(self, experiments: Collection[str], dispatch: Dispatch) -> None:
-        with Session(self._hasty_writer, expire_on_commit=False) as s, s.begin():
+        with EVERYTHING.open(self._hasty_writer) as s, s.begin():
             messages = outbox.claim(s, experiments, self._places)
         failpoint("database.claimed")
         try:
             if messages:
                 dispatch(messages)
         except Exception:
-            with Session(self._hasty_writer) as s, s.begin():
+            with EVERYTHING.open(self._hasty_writer) as s, s.begin():
                 outbox.unclaim(s, messages)
             raise
         failpoint("database.sent")
@@ -155,9 +157,7 @@ def new_engine(url: str, *, foreign_keys: bool = True) -> Engine:
 
 @contextmanager
 def _values_checked() -> Generator[None]:
-    """Reports values that PostgreSQL cannot store (NUL characters, integers beyond its columns) as the sender's
-    error.
-    """
+    """Blames the sender for values that PostgreSQL cannot store: NUL, and integers beyond its columns."""
     try:
         yield
     except DataError as error:
@@ -253,3 +253,21 @@ def _postgresql_begin(connection: Connection) -> None:
 
 def _flushes(connection: Connection) -> bool:
     return connection.get_execution_options().get("ferret_flush", True)
+
+
+def is_damage(error: DatabaseError) -> bool:
+    """Returns True if SQLite reports a damaged file, rather than a busy, full or missing one."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def damaged(reason: str) -> FerretError:
+    return FerretError("database.damaged", f"{reason}; stop Ferret and {RESTORE}")
+
+
+def size_in_bytes(s: Session) -> int:
+    """Returns the bytes of the whole database with its indices. For SQLite: its pages, without the write-ahead log."""
+    if s.get_bind().dialect.name == "postgresql":
+        return int(s.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+    pages, each = (int(s.execute(text(f"PRAGMA {name}")).scalar_one()) for name in ("page_count", "page_size"))
+    return pages * each

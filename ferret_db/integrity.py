@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db import migrate
-from ferret_db.damage import RESTORE, damaged, is_damage
+from ferret_db.database import RESTORE, damaged, is_damage
 from ferret_db.tables import Base
 from ferret_runtime.settings import ServiceSettings
 
@@ -68,9 +68,7 @@ def _has_files(settings: ServiceSettings) -> bool:
 
 
 def _check(path: Path) -> None:
-    """Runs SQLite's ``quick_check``, which reads every page and looks up every row
-    (https://www.sqlite.org/pragma.html#pragma_quick_check).
-    """
+    """Reads every page and looks up every row (https://www.sqlite.org/pragma.html#pragma_quick_check)."""
     end = time.monotonic() + CHECK_SECONDS
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:

@@ -16,8 +16,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_db.damage import damaged, is_damage
-from ferret_db.database import Database, new_engine
+from ferret_db.database import Database, damaged, is_damage, new_engine
 
 MIGRATIONS = next(
     folder

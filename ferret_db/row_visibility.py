@@ -17,6 +17,8 @@ from ferret_core.replica.export import ADAPTERS
 from ferret_db.tables import Artifact, Base, Experiment, Membership, Project
 
 _CRITERIA = "ferret_criteria"
+_UNSYNCHRONISED = {"synchronize_session": False}
+"""Updates and deletions leave loaded objects as they are: who needs the new values reads or returns them."""
 # Plain tables: a criterion on a mapped class would also apply to the query inside it.
 _EXPERIMENTS, _MEMBERSHIPS, _PROJECTS = (table.__table__.c for table in (Experiment, Membership, Project))
 
@@ -40,9 +42,8 @@ class Reach:
         criteria = [] if self.projects is None else _criteria(self.projects)
         if not self.base_path:
             criteria.append(with_loader_criteria(Artifact, Artifact.name != ADAPTERS))
-        if not criteria:
-            return Session(engine, expire_on_commit=False)
-        return _NarrowSession(engine, expire_on_commit=False, info={_CRITERIA: criteria})
+        kind = _NarrowSession if criteria else Session
+        return kind(engine, expire_on_commit=False, execution_options=_UNSYNCHRONISED, info={_CRITERIA: criteria})
 
 
 EVERYTHING = Reach(None)
@@ -66,9 +67,7 @@ def _criteria(projects: Select[tuple[str]]) -> list[ExecutableOption]:
 
 
 def _belongs(columns: Any, projects: Select[tuple[str]]) -> ColumnElement[bool] | None:
-    """Returns the condition that a row of the table belongs to one of ``projects``, or None if the table has no
-    project.
-    """
+    """The condition that a row is of one of ``projects``, or None if the table has no project."""
     if "project" in columns:
         return columns.project.in_(projects)
     if "experiment_id" in columns:

@@ -339,10 +339,7 @@ class Metric(Base, kw_only=True):
 
 
 class Update(Base, kw_only=True):
-    """Statistics of a committed round's update: ``ferret_core.aggregation.statistics.schema``.
-
-    The table is separate, so that rounds are listed without it.
-    """
+    """``ferret_core.aggregation.statistics.schema`` of a round; separate, so that rounds are listed without it."""
 
     __tablename__ = "updates"
 
@@ -445,9 +442,7 @@ class TaskRun(Base, kw_only=True):
 
 
 class Worker(Base, kw_only=True):
-    """A worker process, alive at ``seen_at``. ``subject`` is the id of its current work, and ``message_sent_at`` when
-    the message it last took was sent.
-    """
+    """A worker, alive at ``seen_at``, its work's ``subject``, and when the message that it last took was sent."""
 
     __tablename__ = "workers"
     __table_args__ = (Index(None, "queue", "seen_at"),)

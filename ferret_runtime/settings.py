@@ -65,9 +65,7 @@ class ServiceSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
 
     home: Annotated[Path, AfterValidator(_absolute)] = Field(
-        default=Path("~/.ferret"),
-        validate_default=True,
-        description="Folder of all files of the embedded service",
+        default=Path("~/.ferret"), validate_default=True, description="Folder of all files of the embedded service"
     )
     database_url: Annotated[str, FROM_FILE] = Field(
         default_factory=lambda data: f"sqlite:///{data['home']}/ferret.db",
@@ -164,9 +162,7 @@ class ServiceSettings(BaseSettings):
 
     @classmethod
     def read(cls, **given: Any) -> Self:
-        """Reads the settings from the environment; ``given`` override them. ``settings.invalid`` names the wrong
-        variables.
-        """
+        """Reads the environment, which ``given`` override; ``settings.invalid`` names the wrong variables."""
         try:
             return cls(**given)
         except ValidationError as error:

@@ -16,7 +16,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ferret_api.http import trusted_hosts
-from ferret_api.oidc.settings import OidcSettings
+from ferret_api.oidc.provider import OidcSettings
 from ferret_api.server import SHUTDOWN_SECONDS
 from ferret_api.settings import ApiSettings
 from ferret_api.system import prometheus

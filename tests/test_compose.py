@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ferret_api.oidc.settings import OidcSettings
+from ferret_api.oidc.provider import OidcSettings
 from ferret_api.settings import ApiSettings
 from ferret_cli.main import app
 from ferret_runtime.settings import FROM_FILE

@@ -152,8 +152,7 @@ def identity(context: Context, token: str, found: tables.Participant | None) -> 
     Raises ``auth.invalid`` without a row, ``participant.refused``, ``participant.revoked`` and ``request.too_many``."""
     if found is None:
         raise FerretError(
-            "auth.invalid",
-            "this server does not know the token; use the one in FERRET_HOME/admin.token on the server",
+            "auth.invalid", "this server does not know the token; use the one in FERRET_HOME/admin.token on the server"
         )
     if found.revoked_at is not None:
         context.limits.forget(token)

@@ -12,55 +12,57 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from ferret_api.alerts.dispatcher import dispatching
-from ferret_api.alerts.endpoints import router as alerts
-from ferret_api.artifacts.endpoints import router as artifacts
-from ferret_api.audit.endpoints import router as audit
-from ferret_api.catalog.endpoints import router as catalog
 from ferret_api.context import Context
-from ferret_api.contributions.endpoints import router as contributions
-from ferret_api.drafts.endpoints import router as drafts
-from ferret_api.enrolments.endpoints import router as enrolments
-from ferret_api.events.endpoints import router as events
 from ferret_api.events.streams import EventPollers
-from ferret_api.experiments.endpoints import router as experiments
 from ferret_api.http import errors, openapi
 from ferret_api.http.body_limit import BodyLimit
 from ferret_api.http.dashboard import dashboard
 from ferret_api.http.middleware import RequestScope
 from ferret_api.http.query_validation import OnlyKnownParameters
 from ferret_api.http.trusted_hosts import KnownHosts
-from ferret_api.ledger.endpoints import router as ledger
-from ferret_api.lifecycle.endpoints import router as lifecycle
-from ferret_api.metrics.endpoints import router as metrics
-from ferret_api.oidc.endpoints import router as oidc
 from ferret_api.oidc.provider import Provider
 from ferret_api.participants.batches import RequestBatchers
-from ferret_api.participants.endpoints import router as participants
 from ferret_api.participants.last_seen import Presence, noting
 from ferret_api.participants.long_poll_groups import LongPollGroups
-from ferret_api.participation_matrix.endpoints import router as participation
-from ferret_api.playground.endpoints import router as playground
-from ferret_api.projects.endpoints import router as projects
 from ferret_api.rate_limit_middleware import RateLimitMiddleware
-from ferret_api.rejections.endpoints import router as rejections
-from ferret_api.rounds.endpoints import router as rounds
+from ferret_api.routers.alerts import router as alerts
+from ferret_api.routers.artifacts import router as artifacts
+from ferret_api.routers.assignments import router as assignments
+from ferret_api.routers.audit import router as audit
+from ferret_api.routers.catalog import router as catalog
+from ferret_api.routers.contributions import router as contributions
+from ferret_api.routers.drafts import router as drafts
+from ferret_api.routers.enrolments import router as enrolments
+from ferret_api.routers.events import router as events
+from ferret_api.routers.experiments import router as experiments
+from ferret_api.routers.ledger import router as ledger
+from ferret_api.routers.lifecycle import router as lifecycle
+from ferret_api.routers.metrics import router as metrics
+from ferret_api.routers.oidc import router as oidc
+from ferret_api.routers.participants import router as participants
+from ferret_api.routers.participation import router as participation
+from ferret_api.routers.playground import router as playground
+from ferret_api.routers.projects import router as projects
+from ferret_api.routers.rejections import router as rejections
+from ferret_api.routers.rounds import router as rounds
+from ferret_api.routers.sessions import router as sessions
+from ferret_api.routers.system import api_router, root_router
+from ferret_api.routers.tokens import router as tokens
+from ferret_api.routers.update_statistics import router as updates
+from ferret_api.routers.users import router as users
 from ferret_api.schemas import PREFIX
 from ferret_api.settings import ApiSettings
 from ferret_api.system import readiness
-from ferret_api.system.endpoints import api_router, root_router
 from ferret_api.system.prometheus import RequestFigures, RequestMeter
+from ferret_api.system.readiness import TtlCache
 from ferret_api.system.request_span import RequestSpan
-from ferret_api.ttl_cache import TtlCache
-from ferret_api.update_statistics.endpoints import router as updates
-from ferret_api.users.endpoints import router as users
-from ferret_api.users.sessions import router as sessions
-from ferret_api.users.tokens import router as tokens
 from ferret_core import __version__
 
 READINESS_SECONDS = 1.0
 
 ROUTERS: tuple[APIRouter, ...] = (
-    participants,  # the most frequent requests match first
+    assignments,  # the most frequent requests match first
+    participants,
     root_router,
     api_router,
     oidc,

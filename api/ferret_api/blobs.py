@@ -6,7 +6,8 @@ The bytes come from the storage's stream, which works for any backend. The diges
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import NamedTuple
 from urllib.parse import quote
@@ -18,10 +19,10 @@ from starlette.responses import StreamingResponse
 
 from ferret_api.context import Context
 from ferret_api.http.entity_tag import matches
-from ferret_api.repair_request import repairing
 from ferret_api.schemas import OCTETS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
+from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
 
 CHUNK_BYTES = 1 << 18
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.IGNORECASE)
@@ -71,12 +72,7 @@ def respond(context: Context, blob: Blob, request: Request) -> Response:
     chunks = _chunks(context.storage, blob.location, start, end)
     body = chunks if span else _verified(context, blob, chunks)
     first = next(body, b"")  # a small file is checked before the response begins
-    return StreamingResponse(
-        chain([first], body),
-        status_code=206 if span else 200,
-        headers=headers,
-        media_type=OCTETS,
-    )
+    return StreamingResponse(chain([first], body), status_code=206 if span else 200, headers=headers, media_type=OCTETS)
 
 
 def _size(context: Context, blob: Blob) -> int:
@@ -130,3 +126,16 @@ def _chunks(storage: Storage, location: str, start: int, end: int) -> Iterator[b
         while start < end and (chunk := file.read(min(CHUNK_BYTES, end - start))):
             start += len(chunk)
             yield chunk
+
+
+@contextmanager
+def repairing(context: Context, experiment_id: str) -> Generator[None]:
+    """Requests the experiment's repair if the block raises ``storage.corrupt`` or ``storage.missing``; re-raises it."""
+    try:
+        yield
+    except FerretError as error:
+        if error.code not in DAMAGE:
+            raise
+        with context.database.begin() as s:
+            call_for_repair(s, experiment_id)
+        raise FerretError(error.code, f"{error.detail}; it is being rebuilt: try again in a minute") from error

@@ -13,7 +13,7 @@ from celery import Celery
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.tables import OutboxMessage
-from ferret_runtime.broker.queue_depth import Lengths
+from ferret_runtime.broker.redis_client import Lengths
 from ferret_runtime.broker.sender import Sender
 
 _TIMEOUT_SECONDS = 2

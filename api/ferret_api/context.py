@@ -15,9 +15,7 @@ from ferret_api.auth.passwords import PasswordThreads
 from ferret_api.broker import Broker
 from ferret_api.downloads import Downloads
 from ferret_api.limits.poll_interval import PollInterval
-from ferret_api.limits.rate_limits import RateLimits
-from ferret_api.limits.sign_in_audit import FailedSignIns
-from ferret_api.limits.upload_concurrency import UploadGate
+from ferret_api.limits.rate_limits import FailedSignIns, RateLimits, UploadGate
 from ferret_api.settings import ApiSettings
 from ferret_core.storage import Storage
 from ferret_db.database import Database

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ferret_api.auth import cookies
 from ferret_api.context import Context
 from ferret_api.http.errors import problem
-from ferret_api.limits.errors import RateLimitExceeded
+from ferret_api.limits.rate_limits import RateLimitExceeded
 from ferret_api.schemas import PREFIX
 
 ENROL = f"{PREFIX}/participants"

@@ -8,7 +8,7 @@ from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ferret_core.protocol.display_name import LONGEST, DisplayName
-from ferret_core.protocol.resources.base import API_PATH
+from ferret_core.protocol.resources.base import API_PATH, Json
 
 PREFIX = API_PATH
 MAX_INTEGER = 2**31 - 1
@@ -39,3 +39,23 @@ class Command(BaseModel):
     """A request body; an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Items per page")]
+Cursor = Annotated[
+    str | None,
+    Query(max_length=1000, description="`next_cursor` of the previous page; leave it out for the first page"),
+]
+After = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Only items after this number; 0 for all")]
+
+PAGE = 50
+
+
+SPECIFICATION: Json = {
+    "name": "instructions at 8 kB",
+    "rounds": 20,
+    "model": {"source": "HuggingFaceTB/SmolLM2-135M"},
+    "dataset": {"name": "dolly", "hub": "databricks/databricks-dolly-15k"},
+    "participants": {"simulated": 20},
+    "algorithm": {"name": "ferret", "bytes_per_round": 8192, "local": {"optimizer": "adam", "learning_rate": 1e-4}},
+}

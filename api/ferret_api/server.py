@@ -15,8 +15,7 @@ from fastapi import FastAPI
 
 from ferret_api.app import create_app
 from ferret_api.client_network import networks
-from ferret_api.connections.handshake import TlsListener
-from ferret_api.connections.listener import Listener
+from ferret_api.connections.listener import Listener, TlsListener
 from ferret_api.connections.pool import Connections
 from ferret_api.connections.protocol import DeadlineProtocol
 from ferret_api.context import Context
@@ -98,7 +97,6 @@ def serve(settings: ApiSettings) -> None:
 
 
 def _listener(settings: ApiSettings) -> socket.socket:
-    """Returns the socket that ``ferret serve`` opened, or a new one."""
     if settings.listen_fd is not None:
         return socket.socket(fileno=settings.listen_fd)
     return listen(settings.host, settings.port)

@@ -69,8 +69,7 @@ class ApiSettings(ServiceSettings):
         default=None, ge=3, description="File descriptor of a listening socket to use instead of host and port"
     )
     tls_cert: Annotated[Path | None, AfterValidator(_file)] = Field(
-        default=None,
-        description="PEM file with the certificate chain for https, server certificate first",
+        default=None, description="PEM file with the certificate chain for https, server certificate first"
     )
     tls_key: Annotated[Path | None, AfterValidator(_file)] = Field(
         default=None, description="PEM file with the certificate's private key; only its owner may read it"
@@ -101,8 +100,7 @@ class ApiSettings(ServiceSettings):
         description="Size of an upload part, in bytes; larger contributions are sent in several parts",
     )
     public_url: Annotated[str | None, AfterValidator(_origin)] = Field(
-        default=None,
-        description="URL of the service for participants and browsers, e.g. https://ferret.example.org",
+        default=None, description="URL of the service for participants and browsers, e.g. https://ferret.example.org"
     )
     allowed_hosts: str = Field(
         default="",
@@ -167,8 +165,7 @@ class ApiSettings(ServiceSettings):
     )
     smtp_port: int = Field(default=587, ge=1, le=65535, description="Port of the SMTP server; usually 465 with tls")
     smtp_security: Literal["starttls", "tls", "none"] = Field(
-        default="starttls",
-        description="Encryption of the SMTP connection: STARTTLS, TLS from the start, or none",
+        default="starttls", description="Encryption of the SMTP connection: STARTTLS, TLS from the start, or none"
     )
     smtp_user: str | None = Field(default=None, description="User name at the SMTP server, if it requires one")
     smtp_password: Annotated[str | None, FROM_FILE] = Field(

@@ -42,7 +42,6 @@ class Tls:
         connection.context = self._newest
 
     def _stamp(self) -> Stamp | None:
-        """Returns inode, modification time and size of each file; None if one is missing."""
         try:
             found = [path.stat() for path in self._files]
         except OSError:

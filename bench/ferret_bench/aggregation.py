@@ -52,7 +52,7 @@ from ferret_core.replica.mapped.replica import MappedReplica
 from ferret_core.replica.replica import Replica
 from ferret_core.sample import tasks
 from ferret_core.storage import open_storage
-from ferret_worker.checkpoints import store_base
+from ferret_worker.storage import store_base
 
 SMALL = 1e-4
 """Size of a coordinate: the step is far shorter than the weights."""

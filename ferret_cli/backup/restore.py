@@ -8,8 +8,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from ferret_cli.backup.inspect import Member, invalid, require_equal, survey
-from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest
+from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest, Member, invalid, require_equal, survey
 from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import atomic_write, flush_folder, make_folder_durably
@@ -43,7 +42,6 @@ def restore(file: Path, home: Path) -> Manifest:
 
 
 def _record(draft: Path, file: Path, manifest: Manifest) -> None:
-    """Records the restoration in the audit log of the database that will become the service's."""
     url = f"sqlite:///{draft / DATABASE}"
     database = Database(url)
     try:
@@ -86,7 +84,6 @@ def _not_empty(home: Path) -> FerretError:
 
 
 def _unpack(file: Path, folder: Path) -> Manifest:
-    """Writes the archive's files into ``folder``; returns the manifest that they all match."""
     manifest = survey(file, folder)
     found: dict[str, Entry] = {}
     try:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tarfile
 import tempfile
+from contextlib import closing
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
+
+from sqlalchemy.engine import make_url
 
 from ferret_cli.backup.manifest import DATABASE, FORMAT, MANIFEST, STORAGE, Digesting, Entry, Manifest
 from ferret_core.protocol.digest import canonical_json
@@ -18,7 +22,6 @@ from ferret_core.system.failpoints import failpoint
 from ferret_db import migrate
 from ferret_db.database import Database
 from ferret_db.repositories import audit, stored_files
-from ferret_db.snapshot import snapshot
 from ferret_runtime.settings import ServiceSettings
 from ferret_sdk.service.server_address import TOKEN_FILE
 
@@ -91,3 +94,20 @@ def _add(archive: tarfile.TarFile, name: str, stream: BinaryIO, size: int) -> En
     digesting = Digesting(stream)
     archive.addfile(info, digesting)
     return digesting.entry
+
+
+def snapshot(url: str, target: Path) -> None:
+    """Copies the committed contents of the SQLite database at ``url`` to the file ``target``.
+
+    One step of SQLite's backup API (https://www.sqlite.org/backup.html) copies all pages as of one moment, while
+    writers continue. Raises ``settings.invalid`` for PostgreSQL, which has its own tools.
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        reason = "is not a SQLite database: back up PostgreSQL with pg_dump, and copy the storage too"
+        raise FerretError.of_field("settings.invalid", "FERRET_DATABASE_URL", parsed.render_as_string(), reason)
+    with (
+        closing(sqlite3.connect(f"{Path(str(parsed.database)).as_uri()}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        source.backup(copy)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, show_list
+from ferret_cli.resolve_experiment import connect
 from ferret_core.protocol.alerts import AlertEvent
+from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.alerts import Alert, Delivery
@@ -20,10 +23,7 @@ app = typer.Typer(help="Messages, by webhook or e-mail, about events of a projec
 WAIT_SECONDS = 20.0
 """Longer than the first attempt takes."""
 
-OfProject = Annotated[
-    str | None,
-    typer.Option("--project", help="Project to watch; not needed if you see only one."),
-]
+OfProject = Annotated[str | None, typer.Option("--project", help="Project to watch; not needed if you see only one.")]
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="Id of the alert, as ferret alert list shows it.")]
 
 
@@ -48,13 +48,11 @@ def add(
 ) -> None:
     """Add an alert. The signing key of a webhook is printed on stdout, only once."""
     from ferret_cli import resolve_experiment
-    from ferret_cli.output import emit, say
     from ferret_core.protocol.alerts import AlertKind
-    from ferret_sdk.service.service import Service
 
     if (address := webhook or email) is None or (webhook and email):
         raise typer.BadParameter("give one of the two", param_hint="--webhook and --email")
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     kind = AlertKind.WEBHOOK if webhook else AlertKind.EMAIL
     only = resolve_experiment.experiment(service, experiment).experiment if experiment else None
     of = only.project if only else _project_of(service, project)
@@ -76,15 +74,9 @@ def list_alerts(
     json: options.Json = False,
 ) -> None:
     """List the alerts, with the result of each one's last message."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     found = service.alerts.of(_project_of(service, project))
-    if json:
-        emit({"items": [alert.model_dump(mode="json") for alert in found]})
-        return
-    table(["id", "by", "to", "of", "on", "last message"], [_row(alert) for alert in found])
+    show_list(found, ["id", "by", "to", "of", "on", "last message"], [_row(alert) for alert in found], json)
 
 
 def _row(alert: Alert) -> tuple[str, ...]:
@@ -110,10 +102,7 @@ def send_test(
     json: options.Json = False,
 ) -> None:
     """Send a test message and wait for it. Exit code 1 if it did not arrive."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     of = _project_of(service, project)
     delivery = _tried(service.alerts, of, id, service.alerts.test(of, id))
     say(f"{delivery.id} is {delivery.state}" + (f": {delivery.error}" if delivery.error else ""))
@@ -157,10 +146,8 @@ def enable(
 
 
 def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, json: bool, *, enabled: bool) -> None:
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
 
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     changed = service.alerts.switch(_project_of(service, project), id, enabled=enabled)
     say(f"{changed.address} receives " + ("messages again" if enabled else "nothing until you enable it"))
     if json:
@@ -172,20 +159,13 @@ def remove(
     id: AlertId, project: OfProject = None, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
     """Remove an alert, with its queued messages."""
-    from ferret_cli.output import say
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     service.alerts.remove(_project_of(service, project), id)
     say(f"{id} is removed")
 
 
 def _project_of(service: Service, project: str | None) -> str:
-    """Returns the named project, or the only one that the caller sees; raises ``request.invalid`` if there are
-    several.
-    """
-    from ferret_core.protocol.errors import FerretError
-
+    """Returns the named project, or the caller's only one; raises ``request.invalid`` if there are several."""
     if project is not None:
         return project
     seen = service.people.me().projects

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, table
+from ferret_cli.resolve_experiment import connect
 
 app = typer.Typer(
     help="The server's log of all actions. Later changes to the log can be detected.", no_args_is_help=True
@@ -27,10 +29,7 @@ def list_audit(
     json: options.Json = False,
 ) -> None:
     """List the actions, newest first."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    found = Service(url, insecure_http=insecure_http).audit(actor=actor, action=action, subject=subject)
+    found = connect(url, insecure_http).audit(actor=actor, action=action, subject=subject)
     entries = [*islice(found, limit)]
     if json:
         emit({"items": [{**entry._asdict(), "time": entry.time.isoformat()} for entry in entries]})
@@ -65,12 +64,10 @@ def verify(
     A person with write access to the server's database can rewrite the whole log: only a --head that was stored
     elsewhere shows that. With exit code 1 the first wrong entry is named.
     """
-    from ferret_cli.output import emit, say
     from ferret_core.protocol import audit
-    from ferret_sdk.service.service import Service
 
     kept = [audit.Head.parse(head) for head in heads or ()]
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     head = service.audit_head()
     count = audit.verify(service.audit(oldest_first=True), head, kept)
     against = f", and {len(kept)} noted before" if kept else ""
@@ -82,10 +79,7 @@ def verify(
 @app.command("head")
 def head(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
     """Print the end of the log, as NUMBER:HASH, to store on another machine for `ferret audit verify --head`."""
-    from ferret_cli.output import emit
-    from ferret_sdk.service.service import Service
-
-    found = Service(url, insecure_http=insecure_http).audit_head()
+    found = connect(url, insecure_http).audit_head()
     if json:
         emit({"number": found.number, "hash": found.hash})
     else:

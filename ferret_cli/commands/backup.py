@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say
+from ferret_cli.requirements_check import require_server
+from ferret_core.protocol.formatting import size
 
 
 def backup(
@@ -16,10 +19,6 @@ def backup(
     json: options.Json = False,
 ) -> None:
     """Save this machine's service in one file, even while it runs: experiments, models, contributions, token."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_server
-    from ferret_core.protocol.formatting import size
-
     require_server()
 
     from ferret_cli.backup.write import write
@@ -38,10 +37,6 @@ def restore(
     json: options.Json = False,
 ) -> None:
     """Restore a backup into a new or empty folder, all or nothing; every file is checked against its digest."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_server
-    from ferret_core.protocol.formatting import size
-
     require_server()
 
     from ferret_cli.backup.restore import restore as unpack

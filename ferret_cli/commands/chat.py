@@ -10,6 +10,8 @@ import typer
 
 from ferret_cli import options
 from ferret_cli.output import emit, say
+from ferret_cli.requirements_check import require_training
+from ferret_cli.resolve_experiment import experiment_at
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.sanitize import shown_lines
 
@@ -50,8 +52,6 @@ def chat(
     An experiment's model is exported once, into FERRET_HOME/chat. Every question is independent: training knows no
     conversation. Ctrl-C ends an answer.
     """
-    from ferret_cli.requirements_check import require_training
-
     require_training()
     if json and question is None:
         raise FerretError("request.invalid", "--json prints one answer: give the QUESTION as an argument")
@@ -65,12 +65,9 @@ def chat(
 
 def _find(given: str, round: int | None, url: str | None, *, insecure_http: bool) -> Path:
     """Returns the folder of the model: ``given`` itself, or the folder of the experiment's exported checkpoint."""
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
     folder = Path(given).expanduser()
     if not folder.is_dir():
-        return _cached(experiment(Service(url, insecure_http=insecure_http), given), round)
+        return _cached(experiment_at(url, insecure_http, given), round)
     if round is not None:
         message = f"{given} is a folder, which holds one round: leave it out, or name the experiment"
         raise FerretError.of_field("request.invalid", "--round", round, message)
@@ -94,8 +91,6 @@ def _cached(run: Run, round: int | None) -> Path:
 
 
 class _Chat:
-    """An exported model that answers in this terminal."""
-
     def __init__(self, folder: Path, max_tokens: int) -> None:
         from ferret_core.evaluation.streaming_generation import load_exported
 
@@ -143,7 +138,6 @@ def _say_nothing(text: str) -> None:
 
 
 def _asked() -> str | None:
-    """Returns the next question; None at the end of the input or at Ctrl-C."""
     try:
         return input("> ").strip()
     except (EOFError, KeyboardInterrupt):

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, table
+from ferret_cli.requirements_check import require_drawing, require_training
+from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
     from ferret_cli.data.partition_summary import Holding
@@ -35,8 +38,6 @@ def show(
 ) -> None:
     """Show which examples each simulated client of the experiment in FILE holds; draw it with --out."""
     from ferret_cli import spec_input
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_drawing, require_training
 
     require_training()
     if out is not None:
@@ -46,7 +47,6 @@ def show(
     from ferret_cli.files import writable
     from ferret_core import catalog
     from ferret_core.experiment.federated_data import deal
-    from ferret_core.protocol.errors import FerretError
 
     spec = catalog.resolve(spec_input.load(file, assignments or (), unset or ())).spec
     if not spec.participants.simulated:
@@ -84,7 +84,6 @@ def _draw(folder: Path, held: Sequence[Holding], spec: ExperimentSpec) -> dict[s
 
 
 def _print(found: dict[str, Any]) -> None:
-    from ferret_cli.output import table
 
     together = {**found, "labels": len(found["labels"])}
     shown: list[tuple[str | None, ...]] = [

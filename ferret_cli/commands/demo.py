@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import say
+from ferret_cli.requirements_check import require_server
 
 
 def demo(
@@ -27,16 +29,13 @@ def demo(
 
     Prints one address for the browser and keeps serving until Ctrl-C.
     """
-    from ferret_cli.output import say
-    from ferret_cli.requirements_check import require_server
-
     require_server()
 
-    from ferret_cli.demo import setup
-    from ferret_cli.demo.run import show
+    from ferret_cli import demo
+    from ferret_cli.demo import show
 
     try:
-        show(setup.plan(home, port), once=once, json=json)
+        show(demo.plan_of_demo(home, port), once=once, json=json)
     except KeyboardInterrupt:
         say("stopped")
         if once:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, table
 
 
 def doctor(port: options.Port = options.DEFAULT_PORT, json: options.Json = False) -> None:
     """Check this machine's software and settings; show the command that fixes each problem."""
     from ferret_cli.doctor import software
-    from ferret_cli.output import emit, say, table
 
     found = [*software.checks(), software.server()]
     if found[-1].ok:

@@ -8,6 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, require_completed, say, show_list, table
+from ferret_cli.resolve_experiment import connect, experiment, experiment_at
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
 
 app = typer.Typer(help="List, follow and manage the experiments on a server.", no_args_is_help=True)
@@ -48,10 +51,8 @@ def list_experiments(
 ) -> None:
     """List the experiments, newest first unless --sort gives another order."""
     from ferret_cli.experiment_tables import GROUP_COLUMNS, LIST_COLUMNS, group_row, list_row
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
 
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     wanted: dict[str, Any] = {"state": [each.value for each in state or ()], "tags": tag or (), "archived": archived}
     wanted |= {"algorithm": algorithm, "dataset": dataset, "name": name, "project": project, "sort": sort}
     if group:
@@ -60,10 +61,7 @@ def list_experiments(
     else:
         experiments = list(islice(service.experiments(**wanted), limit))
         listed, columns, rows = experiments, LIST_COLUMNS, map(list_row, experiments)
-    if json:
-        emit({"items": [each.model_dump(mode="json") for each in listed]})
-        return
-    table(columns, rows)
+    show_list(listed, columns, rows, json)
 
 
 @app.command("show")
@@ -79,11 +77,8 @@ def show(
         rejection_rows,
         round_rows,
     )
-    from ferret_cli.output import emit, table
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
 
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if json:
         emit(run.experiment)
         return
@@ -110,13 +105,9 @@ def watch(
 
     The exit code is 0 only if the experiment completed.
     """
-    from ferret_cli.error_output import require_completed
-    from ferret_cli.output import emit
-    from ferret_cli.resolve_experiment import experiment
     from ferret_cli.round_progress import watch_to_the_end
-    from ferret_sdk.service.service import Service
 
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if json:
         for event in run.events():
             emit(event)
@@ -131,11 +122,7 @@ def pause(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """Pause an experiment, even within a round; accepted contributions are kept."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id).pause()
+    run = experiment_at(url, insecure_http, id).pause()
     say(
         f"{run.id} is {run.state.value} after round {run.experiment.round}; continue: ferret experiment resume {run.id}"
     )
@@ -148,11 +135,7 @@ def resume(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """Continue a paused experiment where it stopped."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id).resume()
+    run = experiment_at(url, insecure_http, id).resume()
     say(f"{run.id} is {run.state.value} in round {run.experiment.round + 1} of {run.experiment.rounds}")
     if json:
         emit(run.experiment)
@@ -167,11 +150,7 @@ def extend(
     json: options.Json = False,
 ) -> None:
     """Add rounds to an experiment; a completed one runs again."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if run.experiment.stopped:
         say(f"{run.id} had {run.experiment.stopped.detail}; its patience is reset")
     run.extend(rounds)
@@ -189,11 +168,7 @@ def cancel(
     json: options.Json = False,
 ) -> None:
     """Stop an experiment for good; its committed rounds are kept."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if not (yes or run.state.finished):
         typer.confirm(f"Cancel {run.id} ({run.experiment.name}) for good?", abort=True, err=True)
     run.cancel()
@@ -217,13 +192,10 @@ def clone(
 ) -> None:
     """Submit a copy of an experiment, with changes."""
     from ferret_cli import spec_input
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
     from ferret_core.experiment.diff import differences
     from ferret_sdk.http.transport import is_loopback
-    from ferret_sdk.service.service import Service
 
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     changes = spec_input.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))
     original = experiment(service, id)
     run = original.clone(changes, key, project=project)
@@ -255,14 +227,9 @@ def edit(
     json: options.Json = False,
 ) -> None:
     """Change an experiment's name, tags, notes and priority. The training does not change."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_core.protocol.errors import FerretError
-    from ferret_sdk.service.service import Service
-
     if name is None and note is None and priority is None and not (tag or untag):
         raise FerretError("request.invalid", "give what to change: --name, --tag, --untag, --note or --priority")
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     edited = run.edit(name=name, notes=note, priority=priority, tag=tag or (), untag=untag or ()).experiment
     say(f"{edited.id} is called {edited.name}; tags: {', '.join(edited.tags) or 'none'}")
     if json:
@@ -274,11 +241,7 @@ def archive(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """Archive a finished experiment: it is kept, but no longer listed."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id).archive()
+    run = experiment_at(url, insecure_http, id).archive()
     say(f"{run.id} is archived; list archived experiments: ferret experiment list --archived")
     if json:
         emit(run.experiment)
@@ -289,11 +252,7 @@ def unarchive(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """Move an experiment out of the archive: it is listed again."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id).unarchive()
+    run = experiment_at(url, insecure_http, id).unarchive()
     say(f"{run.id} is listed again")
     if json:
         emit(run.experiment)
@@ -308,11 +267,7 @@ def delete(
     json: options.Json = False,
 ) -> None:
     """Delete a finished experiment with its rounds, curves, checkpoints and ledger, for good."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if not yes:
         typer.confirm(f"Delete {run.id} ({run.experiment.name}) with all its results?", abort=True, err=True)
     run.delete()

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say
+from ferret_cli.requirements_check import require_training
+from ferret_cli.resolve_experiment import experiment_at
 
 if TYPE_CHECKING:
     from ferret_sdk.service.run import Run
@@ -61,17 +64,13 @@ def export(
 
     The folder also has a model card and a chat template in the format of the training data.
     """
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
     if average and (best or push is not None):
         raise typer.BadParameter("can be combined only with --round", param_hint="--average")
     if best and round is not None:
         raise typer.BadParameter("give one of the two", param_hint="--round and --best")
     if push is None and (branch is not None or public):
         raise typer.BadParameter("are for --push OWNER/NAME", param_hint="--branch and --public")
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if average:
         _export_average(run, run.experiment.round if round is None else round, folder, json)
         return
@@ -91,8 +90,6 @@ def export(
 
 
 def _export_average(run: Run, number: int, folder: Path, json: bool) -> None:
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_training
 
     require_training()
 
@@ -127,10 +124,7 @@ def export_metrics(
     dir: Annotated[
         Path | None,
         typer.Option(
-            "--dir",
-            metavar="DIR",
-            help="Folder for the tool's files, if not its usual one.",
-            file_okay=False,
+            "--dir", metavar="DIR", help="Folder for the tool's files, if not its usual one.", file_okay=False
         ),
     ] = None,
     project: Annotated[str, typer.Option("--project", help="Name under which the tool groups runs.")] = "ferret",
@@ -143,12 +137,9 @@ def export_metrics(
     A tool receives parameters, tags and every round until the experiment ends. Stopped and run again, the command
     resumes and writes nothing twice.
     """
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
     from ferret_sdk.exporters import export_metrics
-    from ferret_sdk.service.service import Service
 
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if to is Format.CSV:
         if json:
             emit({"id": run.id, "csv": run.to_csv()})
@@ -171,16 +162,11 @@ def verify(
     Each round's hash covers its record and all previous ones: note the last one, and compare it with the hashes in
     receipts.
     """
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_training
-    from ferret_cli.resolve_experiment import experiment
-
     require_training()
 
     from ferret_cli.ledger_replay import verified_records
-    from ferret_sdk.service.service import Service
 
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     digest, hashes = run.experiment.base_digest, list[str]()
     for record in verified_records(run):
         digest = record.digest
@@ -203,16 +189,11 @@ def replay(
     json: options.Json = False,
 ) -> None:
     """Rebuild the model of any committed round from the base model and the ledger, as a checkpoint for transformers."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_training
-    from ferret_cli.resolve_experiment import experiment
-
     require_training()
 
     from ferret_cli import ledger_replay
-    from ferret_sdk.service.service import Service
 
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     folder = out.expanduser().resolve()
     manifest = ledger_replay.replay(
         run, round, folder, lambda record: say(f"round {record.round:>4}  {record.digest[:16]}…  verified")
@@ -233,9 +214,5 @@ def receipt(
     insecure_http: options.InsecureHttp = False,
 ) -> None:
     """Print the receipt for a participant's contribution to a committed round, for `ferret receipt verify`."""
-    from ferret_cli.output import emit
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     emit(run.receipt(round, name))

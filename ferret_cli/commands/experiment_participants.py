@@ -7,8 +7,14 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, show_list
+from ferret_cli.resolve_experiment import connect, experiment, experiment_at, member_or_group
 
 app = typer.Typer()
+
+Reason = Annotated[
+    str | None, typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters.")
+]
 
 
 @app.command("enrol")
@@ -17,8 +23,7 @@ def enrol(
     hours: Annotated[float, typer.Option("--hours", min=0.01, max=720, help="Hours until the code expires.")] = 24,
     count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Number of codes to create.")] = 1,
     group: Annotated[
-        str | None,
-        typer.Option("--group", help="Group label of the codes, to list and revoke them by."),
+        str | None, typer.Option("--group", help="Group label of the codes, to list and revoke them by.")
     ] = None,
     approve: Annotated[
         bool,
@@ -31,11 +36,7 @@ def enrol(
     json: options.Json = False,
 ) -> None:
     """Create one-time codes. Each lets one participant join an experiment."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     run = experiment(service, id)
     codes = [service.enrolment(run.id, int(hours * 3600), group, approval=approve) for _ in range(count)]
     valid = "valid" if count == 1 else f"{count} codes, each valid"
@@ -60,16 +61,10 @@ def participants(
 ) -> None:
     """List the real participants of an experiment: time of joining, last request for work, revocation."""
     from ferret_cli.experiment_tables import participant_rows
-    from ferret_cli.output import emit, table
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
 
-    found = list(experiment(Service(url, insecure_http=insecure_http), id).participants(group))
-    if json:
-        emit({"items": [participant.model_dump(mode="json") for participant in found]})
-        return
+    found = list(experiment_at(url, insecure_http, id).participants(group))
     columns = ["participant", "name", "state", "group", "joined", "last work", "revoked", "reason"]
-    table(columns, participant_rows(found))
+    show_list(found, columns, participant_rows(found), json)
 
 
 @app.command("approve")
@@ -81,11 +76,7 @@ def approve(
     json: options.Json = False,
 ) -> None:
     """Approve a waiting participant."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     approved = run.approve(name)
     say(f"{approved.display_name} takes part in {run.id} from now on")
     if json:
@@ -96,20 +87,13 @@ def approve(
 def refuse(
     id: options.Id,
     name: options.ParticipantName,
-    reason: Annotated[
-        str | None,
-        typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters."),
-    ] = None,
+    reason: Reason = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Refuse a waiting participant permanently. Its place becomes free."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
-
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     refused = run.refuse(name, reason)
     say(f"{refused.display_name} is refused: it takes no part in {run.id}")
     if json:
@@ -124,10 +108,7 @@ def revoke(
         typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it."),
     ] = None,
     group: options.Group = None,
-    reason: Annotated[
-        str | None,
-        typer.Option("--reason", help="Reason, shown to the participant; at most 500 characters."),
-    ] = None,
+    reason: Reason = None,
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
@@ -135,12 +116,8 @@ def revoke(
     """Remove a participant, or all of a group: its token is refused from now on, and rounds continue without it. Its
     accepted contributions stay in the ledger.
     """
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment, member_or_group
-    from ferret_sdk.service.service import Service
-
     name, group = member_or_group("NAME", name, group)
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if name is None:
         count = run.revoke_group(group, reason)
         say(f"{count} participants of {group} are revoked; {run.id} goes on without them")
@@ -165,16 +142,10 @@ def codes(
     from datetime import UTC, datetime
 
     from ferret_cli.experiment_tables import code_rows
-    from ferret_cli.output import emit, table
-    from ferret_cli.resolve_experiment import experiment
-    from ferret_sdk.service.service import Service
 
-    found = list(experiment(Service(url, insecure_http=insecure_http), id).codes(group))
-    if json:
-        emit({"items": [code.model_dump(mode="json") for code in found]})
-        return
+    found = list(experiment_at(url, insecure_http, id).codes(group))
     columns = ["id", "state", "group", "approval", "made", "expires", "used by", "shown again"]
-    table(columns, code_rows(found, datetime.now(UTC)))
+    show_list(found, columns, code_rows(found, datetime.now(UTC)), json)
 
 
 @app.command("revoke-code")
@@ -189,12 +160,8 @@ def revoke_code(
     json: options.Json = False,
 ) -> None:
     """Revoke an unused enrolment code, or all unused ones of a group."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.resolve_experiment import experiment, member_or_group
-    from ferret_sdk.service.service import Service
-
     code, group = member_or_group("CODE_ID", code, group)
-    run = experiment(Service(url, insecure_http=insecure_http), id)
+    run = experiment_at(url, insecure_http, id)
     if code is None:
         count = run.revoke_codes(group)
         say(f"{count} codes of {group} are revoked and can no longer be used to join")

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import advising
+from ferret_cli.requirements_check import require_training
 
 
 def join(
@@ -32,8 +34,7 @@ def join(
         ),
     ] = None,
     code_file: Annotated[
-        Path | None,
-        typer.Option("--code-file", metavar="FILE", help="File with your enrolment code; - for stdin."),
+        Path | None, typer.Option("--code-file", metavar="FILE", help="File with your enrolment code; - for stdin.")
     ] = None,
     field: options.Fields = None,
     site: options.SiteFile = None,
@@ -102,12 +103,9 @@ def join(
     """Take part in an experiment with your own data, until it ends."""
     import socket
 
-    from ferret_cli.requirements_check import require_training
-
     require_training()
 
     from ferret_cli import hooks_file
-    from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS, JoinOptions, begin, show_preview, take_part
     from ferret_cli.secret_input import enrolment_code
     from ferret_sdk.participant.local_examples import read_examples

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say
 
 
 def plan(
@@ -45,7 +46,6 @@ def plan(
     """
     from ferret_cli import spec_input
     from ferret_cli.estimate_output import digest_of, lines
-    from ferret_cli.output import emit, say
     from ferret_core import catalog
     from ferret_core.experiment.estimate import document, estimate
     from ferret_core.experiment.throughput import measured_flops

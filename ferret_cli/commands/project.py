@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, show_list, table
+from ferret_cli.resolve_experiment import connect
+from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.projects import Project
@@ -36,14 +39,9 @@ def list_projects(
     url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """List the projects with experiments that you see."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    found = [*Service(url, insecure_http=insecure_http).projects]
-    if json:
-        emit({"items": [project.model_dump(mode="json") for project in found]})
-        return
-    table(["name", "since", "about"], [(each.name, f"{each.created_at:%Y-%m-%d}", each.description) for each in found])
+    found = [*connect(url, insecure_http).projects]
+    rows = [(each.name, f"{each.created_at:%Y-%m-%d}", each.description) for each in found]
+    show_list(found, ["name", "since", "about"], rows, json)
 
 
 @app.command("show")
@@ -54,10 +52,7 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show a project: its members, and the models and data that its experiments may use."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    projects = Service(url, insecure_http=insecure_http).projects
+    projects = connect(url, insecure_http).projects
     project, members = projects.get(name), projects.members(name)
     if json:
         emit(project.model_dump(mode="json") | {"members": [member.model_dump(mode="json") for member in members]})
@@ -71,7 +66,6 @@ def show(
 
 
 def _allowed(entries: Sequence[str] | None) -> Sequence[str]:
-    """Returns the entries in their printed form."""
     if entries is None:
         return ["all that the server reads"]
     return entries or ["none: ferret project allow adds some"]
@@ -86,10 +80,7 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Make a project."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    made = Service(url, insecure_http=insecure_http).projects.add(name, description)
+    made = connect(url, insecure_http).projects.add(name, description)
     say(f"{made.name} has no members yet: ferret project add-member {made.name} USER")
     if json:
         emit(made)
@@ -98,10 +89,7 @@ def add(
 @app.command("delete")
 def delete(name: options.ProjectName, url: options.Url = None, insecure_http: options.InsecureHttp = False) -> None:
     """Delete a project that has no experiments. Its members stay users."""
-    from ferret_cli.output import say
-    from ferret_sdk.service.service import Service
-
-    Service(url, insecure_http=insecure_http).projects.delete(name)
+    connect(url, insecure_http).projects.delete(name)
     say(f"{name} is deleted")
 
 
@@ -110,10 +98,7 @@ def add_member(
     project: options.ProjectName, users: Users, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
     """Let users see the project's experiments; their role determines their permissions."""
-    from ferret_cli.output import say
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     for user in [service.people.user(name) for name in users]:
         service.projects.add_member(project, user)
         say(f"{user.name}, a {user.role}, sees {project} now")
@@ -124,10 +109,7 @@ def remove_member(
     project: options.ProjectName, users: Users, url: options.Url = None, insecure_http: options.InsecureHttp = False
 ) -> None:
     """Remove members from the project, from their next request on."""
-    from ferret_cli.output import say
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     for user in [service.people.user(name) for name in users]:
         service.projects.remove_member(project, user)
         say(f"{user.name} is no longer a member of {project}")
@@ -148,9 +130,8 @@ def allow(
     to data.
     """
     from ferret_core.protocol.resources.projects import AllowedModel
-    from ferret_sdk.service.service import Service
 
-    projects = Service(url, insecure_http=insecure_http).projects
+    projects = connect(url, insecure_http).projects
     project, changes = projects.get(name), dict[str, object]()
     if any_model or model:
         models = _with(project.models, [AllowedModel.parse(text) for text in model or ()])
@@ -171,9 +152,8 @@ def disallow(
 ) -> None:
     """Remove models and data from the project's allowed ones. Submitted experiments continue."""
     from ferret_core.protocol.resources.projects import AllowedModel
-    from ferret_sdk.service.service import Service
 
-    projects = Service(url, insecure_http=insecure_http).projects
+    projects = connect(url, insecure_http).projects
     project, changes = projects.get(name), dict[str, object]()
     if model:
         models = _without(project.models, [AllowedModel.parse(text) for text in model], "model")
@@ -188,7 +168,6 @@ def _with(entries: Sequence[Entry] | None, more: Sequence[Entry]) -> list[Entry]
 
 
 def _without(entries: Sequence[Entry] | None, gone: Sequence[Entry], option: str) -> list[Entry]:
-    from ferret_core.protocol.errors import FerretError
 
     for entry in gone:
         if entry not in (entries or ()):
@@ -198,7 +177,6 @@ def _without(entries: Sequence[Entry] | None, gone: Sequence[Entry], option: str
 
 
 def _show_allowed(project: Project, json: bool) -> None:
-    from ferret_cli.output import emit, say
 
     models = None if project.models is None else [str(model) for model in project.models]
     say(f"{project.name} may use models: {', '.join(_allowed(models))}; data: {', '.join(_allowed(project.data))}")

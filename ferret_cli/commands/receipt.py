@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say
+from ferret_core.protocol.errors import FerretError
 
 app = typer.Typer(help="Proof that a round holds a contribution.", no_args_is_help=True)
 
@@ -26,8 +28,6 @@ def verify(
     It contacts no server. Only the round's hash shows that everybody has the same record: `ferret experiment verify`
     prints it for each round. Exit code 1 if the receipt proves nothing, or is about another record.
     """
-    from ferret_cli.output import emit, say
-    from ferret_core.protocol.errors import FerretError
     from ferret_sdk.participant.receipts import outcome_of, read
 
     receipt = read(file)

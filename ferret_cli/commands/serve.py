@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say
+from ferret_cli.requirements_check import require_server
 from ferret_core.protocol.task_names import Queue
 
 
@@ -46,9 +48,6 @@ def serve(
     Prints one address, which signs one browser in, and stops cleanly on Ctrl-C. With --tls-cert and --tls-key it speaks
     https.
     """
-    from ferret_cli.output import say
-    from ferret_cli.requirements_check import require_server
-
     require_server()
 
     from ferret_cli.stack.stack import Plan, running
@@ -80,8 +79,6 @@ def api(
     tls_key: options.TlsKey = None,
 ) -> None:
     """Run the API alone, as one process of a larger installation."""
-    from ferret_cli.requirements_check import require_server
-
     require_server()
     given = {"FERRET_HOST": host, "FERRET_PORT": port, "FERRET_TLS_CERT": tls_cert, "FERRET_TLS_KEY": tls_key}
     for name, value in given.items():
@@ -92,17 +89,12 @@ def api(
 
 def worker(queue: Annotated[Queue, typer.Argument(help="Kind of work of this process.")]) -> None:
     """Run one worker alone, as one process of a larger installation."""
-    from ferret_cli.requirements_check import require_server
-
     require_server()
     os.execv(sys.executable, [sys.executable, "-P", "-m", "ferret_worker", queue.value])  # noqa: S606 - our own words, no shell
 
 
 def migrate(json: options.Json = False) -> None:
     """Update the database (FERRET_DATABASE_URL) to this version's schema."""
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_server
-
     require_server()
 
     from ferret_db import integrity, migrate

@@ -8,26 +8,19 @@ import typer
 
 from ferret_cli import options
 from ferret_cli.commands.token import OfUser, user_named
+from ferret_cli.output import emit, say, show_list
+from ferret_cli.resolve_experiment import connect
 
 app = typer.Typer(help="Signed-in browsers: your own, or another user's with --user.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_sessions(
-    of: OfUser = None,
-    url: options.Url = None,
-    insecure_http: options.InsecureHttp = False,
-    json: options.Json = False,
+    of: OfUser = None, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """List signed-in browsers and unused sign-in links, the newest first. Times are in UTC."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     found = people.sessions(user_named(people, of))
-    if json:
-        emit({"items": [session.model_dump(mode="json") for session in found]})
-        return
     rows = [
         (
             "link" if session.link else "browser",
@@ -38,7 +31,7 @@ def list_sessions(
         )
         for session in found
     ]
-    table(["kind", "address", "since", "until", "id"], rows)
+    show_list(found, ["kind", "address", "since", "until", "id"], rows, json)
 
 
 @app.command("end")
@@ -50,10 +43,7 @@ def end(
     json: options.Json = False,
 ) -> None:
     """Sign a browser out, or revoke a sign-in link, from the next request on."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     people.end_session(id, user_named(people, of))
     say(f"{id} has ended")
     if json:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say
+from ferret_cli.requirements_check import require_training
 
 if TYPE_CHECKING:
     from ferret_core.simulate import SimulationResult
@@ -31,8 +33,6 @@ def simulate(
     alone. Under torchrun all its processes hold one model together: torchrun --nproc-per-node 4 -m ferret_cli simulate.
     """
     from ferret_cli import spec_input
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_training
     from ferret_cli.round_progress import HEADER
 
     require_training()

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import advising, emit, say, table
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.formatting import size
 
 if TYPE_CHECKING:
     from ferret_sdk.participant.membership_files import DiskItem, MembershipFiles
@@ -46,10 +49,7 @@ def init() -> None:
 
     `ferret join` then refuses every model until you name it in the file.
     """
-    from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
-    from ferret_cli.output import say
-    from ferret_core.protocol.errors import FerretError
     from ferret_core.system.atomic_files import write_durably
     from ferret_core.system.permissions import restrict_home
     from ferret_sdk.participant.site_terms import FILE
@@ -77,9 +77,7 @@ def check(
 
     It names the broken line or the missing field, and shows no content of the file.
     """
-    from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
-    from ferret_cli.output import emit, say
     from ferret_sdk.participant.local_examples import read_examples
 
     with advising(NEXT_STEPS):
@@ -107,7 +105,6 @@ def install(
     Give the code by --code-file: it must not be in the service file. Nothing is started.
     """
     from ferret_cli.os_service import KINDS, place, requested, start, usual, write
-    from ferret_cli.output import say
 
     chosen = _known_kind(kind or usual(), list(KINDS))
     service = requested(name, context.args)
@@ -142,11 +139,8 @@ def log(
     command contacts no server. Store the printed head elsewhere: with --head it proves that no earlier entry was
     changed or cut off.
     """
-    from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
-    from ferret_cli.output import emit, say, table
     from ferret_core.protocol.audit import Head
-    from ferret_core.protocol.formatting import size
     from ferret_sdk.participant.egress_log import SentLog, verify
     from ferret_sdk.participant.receipts import outcomes
     from ferret_sdk.service.server_address import ClientSettings
@@ -202,9 +196,7 @@ def status(
 
     It contacts no server.
     """
-    from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
-    from ferret_cli.output import emit
     from ferret_sdk.participant.membership_files import memberships, pieces, receipts
     from ferret_sdk.participant.privacy_budget import Budget
     from ferret_sdk.participant.site_terms import of_home, read
@@ -248,8 +240,6 @@ def _status_document(
 
 def _show_status(found: list[MembershipFiles], lying: list[DiskItem], own: Terms, budget: Budget | None) -> None:
     from ferret_cli.join_display import budget_in_words
-    from ferret_cli.output import say, table
-    from ferret_core.protocol.formatting import size
 
     table(
         ("experiment", "name", "server", "state", "rounds sent", "last round", "trained", "sent"),
@@ -268,17 +258,14 @@ def _show_status(found: list[MembershipFiles], lying: list[DiskItem], own: Terms
         ),
     )
     print()
-    table(("on disk", "experiment", "name", "size", "path"), ((*_piece_row(piece), piece.path) for piece in lying))
+    table(
+        ("on disk", "experiment", "name", "size", "path"),
+        ((piece.what, piece.experiment, piece.participant or None, size(piece.size), piece.path) for piece in lying),
+    )
     say(f"{len(found)} memberships, {size(sum(piece.size for piece in lying))} on disk")
     say("terms:", own.model_dump_json(exclude_defaults=True) if own.model_fields_set else "none")
     if budget is not None:
         say(f"privacy: {budget_in_words(budget)}")
-
-
-def _piece_row(piece: DiskItem) -> tuple[object, ...]:
-    from ferret_core.protocol.formatting import size
-
-    return piece.what, piece.experiment, piece.participant or None, size(piece.size)
 
 
 @app.command("clean")
@@ -300,11 +287,7 @@ def clean(
 
     The log of uploads, the receipts and the privacy budget stay. Without --yes it prompts for confirmation.
     """
-    from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
-    from ferret_cli.output import emit, say, table
-    from ferret_core.protocol.errors import FerretError
-    from ferret_core.protocol.formatting import size
     from ferret_sdk.participant import membership_files
     from ferret_sdk.service.server_address import ClientSettings
 

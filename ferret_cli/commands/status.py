@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, table
+from ferret_cli.resolve_experiment import connect
+from ferret_core.protocol.formatting import size
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -16,10 +19,7 @@ if TYPE_CHECKING:
 
 def dashboard(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
     """Print an address that signs one browser in: it works once, within an hour."""
-    from ferret_cli.output import emit
-    from ferret_sdk.service.service import Service
-
-    link = Service(url, insecure_http=insecure_http).sign_in_link()
+    link = connect(url, insecure_http).sign_in_link()
     if json:
         emit({"url": link.url, "expires_at": link.expires_at.isoformat()})
     else:
@@ -28,10 +28,7 @@ def dashboard(url: options.Url = None, insecure_http: options.InsecureHttp = Fal
 
 def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
     """Show your account at the server: name, role, and the token's scopes."""
-    from ferret_cli.output import emit
-    from ferret_sdk.service.service import Service
-
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     me = service.people.me()
     if json:
         emit(me)
@@ -41,10 +38,7 @@ def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False,
 
 def status(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
     """Show the service's state: components, disk, queues and workers. Exit code 1 if a component cannot be used."""
-    from ferret_cli.output import emit
-    from ferret_sdk.service.service import Service
-
-    system = Service(url, insecure_http=insecure_http).system()
+    system = connect(url, insecure_http).system()
     if json:
         emit(system)
     else:
@@ -54,7 +48,6 @@ def status(url: options.Url = None, insecure_http: options.InsecureHttp = False,
 
 
 def _show(system: System) -> None:
-    from ferret_cli.output import table
 
     table(["what", "how it is"], _facts(system))
     print()
@@ -73,7 +66,6 @@ def _show(system: System) -> None:
 
 
 def _facts(system: System) -> list[tuple[str, str]]:
-    from ferret_core.protocol.formatting import size
 
     parts, database = system.parts, system.database
     kept = f"{database.kind}, {size(database.size)}, revision {database.revision}"
@@ -86,10 +78,7 @@ def _facts(system: System) -> list[tuple[str, str]]:
         ("schema", parts.migrations.detail or "as this version needs it"),
         ("broker", parts.broker.detail or "answers"),
         ("disk", f"{size(system.disk.free)} free of {size(system.disk.total)}"),
-        (
-            "experiments",
-            states or "none",
-        ),
+        ("experiments", states or "none"),
         ("not yet at the broker", str(system.unsent.waiting)),
         ("tasks given up", str(system.given_up)),
         ("workers gone silent", str(silent)),
@@ -97,7 +86,6 @@ def _facts(system: System) -> list[tuple[str, str]]:
 
 
 def _since(moment: datetime | None, now: datetime) -> str | None:
-    """Returns the elapsed time by the server's clock."""
     from datetime import timedelta
 
     return None if moment is None else str(timedelta(seconds=max(0, round((now - moment).total_seconds()))))

@@ -7,6 +7,10 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say
+from ferret_cli.requirements_check import require_server
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.formatting import size
 
 app = typer.Typer(help="The stored files of the server on this machine.", no_args_is_help=True)
 
@@ -25,11 +29,6 @@ def gc(
 
     The aggregation worker does this every day. A --grace shorter than the longest task is safe only without a server.
     """
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_server
-    from ferret_core.protocol.errors import FerretError
-    from ferret_core.protocol.formatting import size
-
     require_server()
 
     from ferret_db import migrate
@@ -58,9 +57,6 @@ def verify(
 
     Exit code 1 if a file that is needed is missing or damaged, or if a row was altered.
     """
-    from ferret_cli.output import emit, say
-    from ferret_cli.requirements_check import require_server
-
     require_server()
 
     from ferret_cli.storage_check import check

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, require_completed, say
+from ferret_cli.resolve_experiment import connect
 
 
 def submit(
@@ -27,14 +29,11 @@ def submit(
     ${NAME} in a value is replaced by the environment variable.
     """
     from ferret_cli import spec_input
-    from ferret_cli.error_output import require_completed
     from ferret_cli.estimate_output import summary
-    from ferret_cli.output import emit, say
     from ferret_cli.round_progress import watch_to_the_end
     from ferret_sdk.http.transport import is_loopback
-    from ferret_sdk.service.service import Service
 
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     spec = spec_input.load(file, assignments or (), unset or (), preset, absolute_paths=is_loopback(service.url))
     for fact in summary(spec):
         say(fact)

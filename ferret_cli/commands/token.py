@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, show_list
+from ferret_cli.resolve_experiment import connect
 from ferret_core.protocol.roles import Scope
 
 if TYPE_CHECKING:
@@ -19,8 +21,7 @@ app = typer.Typer(help="Tokens for programs: your own, or another user's with --
 DAY_SECONDS = 24 * 3600
 
 OfUser = Annotated[
-    str | None,
-    typer.Option("--user", metavar="NAME", help="Another user, as an administrator; default: yourself."),
+    str | None, typer.Option("--user", metavar="NAME", help="Another user, as an administrator; default: yourself.")
 ]
 
 
@@ -38,10 +39,7 @@ def create(
     json: options.Json = False,
 ) -> None:
     """Create a token and print it on stdout. It is shown only once, and ends with the token that creates it."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     if write and metrics:
         raise typer.BadParameter("give one of the two", param_hint="--write and --metrics")
     scopes = [Scope.METRICS] if metrics else [Scope.READ, Scope.WRITE] if write else [Scope.READ]
@@ -56,25 +54,16 @@ def create(
 
 @app.command("list")
 def list_tokens(
-    of: OfUser = None,
-    url: options.Url = None,
-    insecure_http: options.InsecureHttp = False,
-    json: options.Json = False,
+    of: OfUser = None, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """List tokens: scopes, expiry and last use of each. Times are in UTC."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     found = people.tokens(user_named(people, of))
-    if json:
-        emit({"items": [token.model_dump(mode="json") for token in found]})
-        return
     rows = [
         (token.name, " ".join(token.scopes), _time(token.expires_at, "never"), _time(token.used_at, "never"), token.id)
         for token in found
     ]
-    table(["name", "scopes", "expires", "last used", "id"], rows)
+    show_list(found, ["name", "scopes", "expires", "last used", "id"], rows, json)
 
 
 def _time(time: datetime | None, otherwise: str) -> str:
@@ -90,10 +79,7 @@ def revoke(
     json: options.Json = False,
 ) -> None:
     """Revoke a token, from the next request on, with all tokens and sessions that it created."""
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
-
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     gone = people.revoke_token(name, user_named(people, of))
     say(f"{gone.name} is revoked")
     if json:

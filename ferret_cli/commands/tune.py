@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
+from ferret_cli.requirements_check import require_training, require_tuning
+from ferret_cli.resolve_experiment import connect
 
 if TYPE_CHECKING:
     from ferret_cli.tune.runner import Runner
@@ -32,9 +34,7 @@ def tune(
     url: Annotated[
         str | None,
         typer.Option(
-            "--url",
-            help="Run the trials as experiments of this server; default: in this process.",
-            show_default=False,
+            "--url", help="Run the trials as experiments of this server; default: in this process.", show_default=False
         ),
     ] = None,
     insecure_http: options.InsecureHttp = False,
@@ -45,14 +45,12 @@ def tune(
 
     Writes best.toml, trials.csv and trials.png into the study's folder.
     """
-    from ferret_cli.requirements_check import require_training, require_tuning
     from ferret_sdk.http.transport import is_loopback
-    from ferret_sdk.service.service import Service
 
     require_tuning()
     if url is None:
         require_training()
-    service = None if url is None else Service(url, insecure_http=insecure_http)
+    service = None if url is None else connect(url, insecure_http)
 
     from ferret_cli.files import writable
     from ferret_cli.tune.plan import read

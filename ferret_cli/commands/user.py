@@ -7,7 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from ferret_cli import options
+from ferret_cli.output import emit, say, show_list
+from ferret_cli.resolve_experiment import connect
 from ferret_cli.secret_input import CurrentFile, PasswordFile
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 
 app = typer.Typer(
@@ -36,10 +39,8 @@ def add(
 ) -> None:
     """Create an account."""
     from ferret_cli import secret_input
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
 
-    service = Service(url, insecure_http=insecure_http)
+    service = connect(url, insecure_http)
     seen = [service.projects.get(project).name for project in projects or ()]
     made = service.people.add(name, role, None if no_password else secret_input.password(password_file))
     for project in seen:
@@ -56,13 +57,7 @@ def list_users(
     url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
     """List all accounts."""
-    from ferret_cli.output import emit, table
-    from ferret_sdk.service.service import Service
-
-    found = [*Service(url, insecure_http=insecure_http).people.users()]
-    if json:
-        emit({"items": [user.model_dump(mode="json") for user in found]})
-        return
+    found = [*connect(url, insecure_http).people.users()]
     rows = [
         (
             user.name,
@@ -74,7 +69,7 @@ def list_users(
         )
         for user in found
     ]
-    table(["name", "role", "", "signs in at", "since", "id"], rows)
+    show_list(found, ["name", "role", "", "signs in at", "since", "id"], rows, json)
 
 
 @app.command("role")
@@ -106,11 +101,8 @@ def password(
     All browsers that are signed in with the old password are signed out; tokens stay valid.
     """
     from ferret_cli import secret_input
-    from ferret_cli.output import emit, say
-    from ferret_core.protocol.errors import FerretError
-    from ferret_sdk.service.service import Service
 
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     if name is None:
         people.change_password(secret_input.current(current_file), secret_input.password(password_file))
         changed = people.me()
@@ -142,10 +134,8 @@ def enable(
 
 
 def _change(name: str, said: str, url: str | None, insecure_http: bool, json: bool, **values: Any) -> None:
-    from ferret_cli.output import emit, say
-    from ferret_sdk.service.service import Service
 
-    people = Service(url, insecure_http=insecure_http).people
+    people = connect(url, insecure_http).people
     changed = people.change(people.user(name), **values)
     say(f"{changed.name} {said}")
     if json:

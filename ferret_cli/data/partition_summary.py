@@ -63,9 +63,7 @@ def rows(held: Sequence[Holding]) -> list[dict[str, str | float | None]]:
 
 
 def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Example]], ClientData]:
-    """Returns the function that turns a shard of examples into this model's input; raises ``model.invalid`` if it
-    cannot be loaded.
-    """
+    """Returns the function from a shard of examples to this model's input; raises ``model.invalid``."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 

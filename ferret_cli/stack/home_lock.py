@@ -37,9 +37,7 @@ def _taken(home: Path) -> TextIO:
 
 @contextmanager
 def announced(home: Path, url: str, certificate: Path | None) -> Generator[None]:
-    """Writes ``server.json`` with the server's address and certificate, for the SDK and the CLI on this machine, while
-    it runs.
-    """
+    """Writes ``server.json``, with address and certificate for this machine's SDK and CLI, while the server runs."""
     path = home / SERVER_FILE
     said = {"url": url, "pid": os.getpid()} | ({"certificate": str(certificate)} if certificate else {})
     write_durably(path, json.dumps(said).encode() + b"\n")

@@ -70,12 +70,7 @@ class _File(RotatingFileHandler):
 
     def __init__(self, path: Path, rotation: Rotation) -> None:
         super().__init__(
-            path,
-            maxBytes=rotation.size,
-            backupCount=rotation.kept,
-            encoding="utf-8",
-            errors=ANY_BYTES,
-            delay=True,
+            path, maxBytes=rotation.size, backupCount=rotation.kept, encoding="utf-8", errors=ANY_BYTES, delay=True
         )
 
     def write(self, said: bytes) -> None:

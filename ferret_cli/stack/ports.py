@@ -28,9 +28,7 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Returns True if a server could listen there now; raises ``request.invalid`` if the address is not this
-    machine's.
-    """
+    """Returns True if a server could listen; raises ``request.invalid`` if the address is not this machine's."""
     with _opened(host) as probe:
         return _listens(probe, host, port)
 
@@ -55,7 +53,6 @@ def _opened(host: str) -> socket.socket:
 
 
 def _listens(opened: socket.socket, host: str, port: int) -> bool:
-    """Makes the socket listen; returns False if it could not."""
     try:
         opened.bind((host, port))
         opened.listen(BACKLOG)

@@ -6,8 +6,9 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ferret_cli.stack import broker, ports, process_specs
+from ferret_cli.stack import broker, ports
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.home_lock import admin_token, announced, locked
-from ferret_cli.stack.readiness import wait_until_ready
+from ferret_cli.stack.probe import Touched, wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core import sample
 from ferret_core.protocol.errors import FerretError
@@ -29,10 +30,42 @@ from ferret_sdk.http.transport import Transport
 
 if TYPE_CHECKING:
     from ferret_runtime.settings import ServiceSettings
-
+HEARTBEATS = "heartbeats"
+LISTEN = "FERRET_LISTEN_FD"
 WATCH_SECONDS = 0.2
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
 """Wildcard addresses, each with an address at which this machine reaches it."""
+
+
+def api_process(
+    home: Path, environment: Mapping[str, str], listener: socket.socket | None = None, name: str = "api"
+) -> Child:
+    """Returns the API. It inherits ``listener``, which several of its processes can share, or listens by itself."""
+    if listener is None:
+        return _beating(home, name, ["ferret_api"], environment, layer=1)
+    child = _beating(home, name, ["ferret_api"], {**environment, LISTEN: str(listener.fileno())}, layer=1)
+    child.descriptors = (listener.fileno(),)
+    return child
+
+
+def worker_process(home: Path, name: str, queue: str, environment: Mapping[str, str]) -> Child:
+    """Returns a worker on ``queue``."""
+    return _beating(home, name, ["ferret_worker", queue], environment, layer=2)
+
+
+def participant_process(home: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> Child:
+    """Returns ``ferret join``, which may end by itself."""
+    child = _beating(home, name, ["ferret_cli", "join", *arguments], environment, layer=2)
+    child.may_end = True
+    return child
+
+
+def _beating(home: Path, name: str, module: list[str], environment: Mapping[str, str], layer: int) -> Child:
+    beat = home / HEARTBEATS / name
+    beat.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-P", "-m", *module]  # -P: no folder of the working directory is imported
+    log = home / "logs" / f"{name}.log"
+    return Child(name, command, log, {**environment, "FERRET_HEARTBEAT": str(beat)}, layer, probe=Touched(beat))
 
 
 @dataclass(frozen=True)
@@ -138,9 +171,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
 
 
 def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) -> list[Child]:
-    """Yields the started children: broker (unless one is configured), API, workers for training and aggregation and,
-    with a Redis, the playground.
-    """
+    """Yields the started children: broker unless one is configured, API, workers, and, with a Redis, the playground."""
     environment = {
         "FERRET_HOME": str(plan.home),
         "FERRET_HOST": plan.host,
@@ -157,10 +188,10 @@ def _children(plan: Plan, listener: socket.socket, settings: ServiceSettings) ->
         environment["FERRET_BROKER_URL"] = own.url
         children.append(own.child)
     serving = environment | _figures(plan)
-    children += [process_specs.api(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
+    children += [api_process(plan.home, serving, listener, name) for name in _numbered("api", plan.api_processes)]
     for name in _numbered("train", plan.workers):
-        children.append(process_specs.worker(plan.home, name, "train", environment))
-    children += [process_specs.worker(plan.home, queue, queue, environment) for queue in ("aggregate", "playground")]
+        children.append(worker_process(plan.home, name, "train", environment))
+    children += [worker_process(plan.home, queue, queue, environment) for queue in ("aggregate", "playground")]
     return children
 
 
@@ -175,14 +206,11 @@ def _figures(plan: Plan) -> dict[str, str]:
 
 
 def _numbered(name: str, count: int) -> list[str]:
-    """Returns ``name``, then ``name-2`` and so on."""
     return [name, *(f"{name}-{number}" for number in range(2, count + 1))]
 
 
 def _roots(plan: Plan) -> list[Path]:
-    """Returns the plan's and the configured folders; by default home's folder for data, the demo, and the current
-    folder.
-    """
+    """By default, those are home's folder for data, the demo, and the current folder."""
     if given := os.environ.get("FERRET_DATA_ROOTS"):
         return [*plan.roots, *map(Path, filter(None, given.split(os.pathsep)))]
     here = Path.cwd()

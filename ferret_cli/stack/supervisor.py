@@ -116,9 +116,7 @@ class Supervisor:
         self._say(child.last_lines(5))
 
     def stop(self) -> None:
-        """Stops all children, layer by layer from the top: SIGTERM, then SIGKILL after 10 seconds or at the next
-        Ctrl-C.
-        """
+        """Stops all children, the top layer first: SIGTERM, then SIGKILL after 10 seconds or at the next Ctrl-C."""
         before = [signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)]
         try:
             for _, layer in groupby(reversed(self._watched), lambda watched: watched.child.layer):

@@ -23,10 +23,7 @@ from ferret_core.protocol.spec_file import Tree
 TABLE = "tune"
 OF_TRIALS: Tree = {"evaluation": {"split": "validation"}, "checkpoint": {"every": MAX_ROUNDS}}
 """Defaults of trials: the test split stays unseen, and models are not kept."""
-FIXED = {
-    "name": "names the experiment",
-    "evaluation": "sets the measurement of trials, which must be the same for all",
-}
+FIXED = {"name": "names the experiment", "evaluation": "sets the measurement of trials, which must be the same for all"}
 
 
 @dataclass(frozen=True)
@@ -59,9 +56,7 @@ class Plan:
         return self.rounds + self.settings.seeds - 1
 
     def spec(self, part: Tree, **fixed: Any) -> ExperimentSpec:
-        """Returns the specification of a trial, with ``fixed`` values; raises ``spec.invalid`` if they exclude each
-        other.
-        """
+        """Returns the specification with ``fixed`` values; raises ``spec.invalid`` if they exclude each other."""
         tree = deepcopy(OF_TRIALS)
         spec_input.merge(tree, self.experiment)
         return catalog.resolve(ExperimentSpec.read(revise(tree, part).document | fixed, "the trial")).spec

@@ -57,8 +57,6 @@ def draw(plan: Plan, trials: Sequence[Trial]) -> Figure:
 
 
 class _Drawing:
-    """The trials with their heights in the panel."""
-
     def __init__(self, plan: Plan, trials: Sequence[Trial]) -> None:
         self._trials = trials
         self._highest = plan.settings.highest

@@ -7,8 +7,7 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
-from ferret_cli.error_output import of_exception
-from ferret_cli.output import say
+from ferret_cli.output import say, unforeseen
 from ferret_cli.round_progress import RoundLine, round_lines
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
@@ -58,7 +57,7 @@ def run_here(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
     except FerretError:
         raise
     except Exception as error:
-        raise of_exception(error) from error
+        raise unforeseen(error) from error
 
 
 def runner_at(service: Service) -> Runner:
@@ -89,6 +88,5 @@ def _submit(service: Service, spec: ExperimentSpec, key: str) -> Run:
 
 
 def _cancel(run: Run) -> None:
-    """Cancels the run, which may have ended in the meantime."""
     with suppress(FerretError):
         run.cancel()

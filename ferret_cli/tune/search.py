@@ -30,7 +30,7 @@ def search(plan: Plan, folder: Path, run: Runner, seeds: range, *, json: bool) -
                 perform(plan, study, run)
             found = best(study.trials, highest=plan.settings.highest)
             if found and seeds:
-                scores = _confirm(plan, study, found, seeds, run)
+                scores = [_score(plan, study, found, seed, run) for seed in seeds]
         except BaseException:
             if study.trials:
                 report.written(plan, study.trials, folder)
@@ -56,9 +56,7 @@ def _no_result(trials: Sequence[Trial]) -> FerretError:
 
 
 def confirmation_seeds(plan: Plan, count: int) -> range:
-    """Returns the experiment's own seed and the following ones; raises ``request.invalid`` if they reach the trials'
-    seeds.
-    """
+    """Returns the experiment's own seed and the following; raises ``request.invalid`` if they reach the trials'."""
     wanted, tuned = range(plan.seed, plan.seed + count), plan.settings.seeds_of_trials
     if overlap := sorted({*wanted} & {*tuned}):
         message = f"reaches seed {overlap[0]}, which the trials ran with: ask for fewer, or set another seed"
@@ -66,14 +64,8 @@ def confirmation_seeds(plan: Plan, count: int) -> range:
     return wanted
 
 
-def _confirm(plan: Plan, study: Study, best: Trial, wanted: range, run: Runner) -> list[float]:
-    """Returns the metric after the last round for each of the ``wanted`` seeds; a seed measured before is not run
-    again.
-    """
-    return [_score(plan, study, best, seed, run) for seed in wanted]
-
-
 def _score(plan: Plan, study: Study, best: Trial, seed: int, run: Runner) -> float:
+    """Returns the last round's metric; a seed measured before is not run again."""
     key = f"confirm-{study.key}-{best.number}-{seed}"
     if (known := study.recall(key)) is not None:
         return known

@@ -49,9 +49,7 @@ class Range:
         return round(value) if self.whole else value
 
     def grid(self) -> Sequence[float]:
-        """Returns the grid's points: all whole numbers, unless ``points`` limits them; none for a continuous range
-        without ``points``.
-        """
+        """Returns ``points`` or else all whole numbers; none for a continuous range without ``points``."""
         if self.points is None:
             return range(round(self.low), round(self.high) + 1) if self.whole else ()
         return list(dict.fromkeys(self.at(place / (self.points - 1)) for place in range(self.points)))

@@ -15,7 +15,7 @@ from ferret_core.ledger.record import Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, may_move
 from ferret_core.rounds.cost import LocalCost
-from ferret_db.engine.lease_checks import check_held, check_open
+from ferret_db.engine.assignments import check_held, check_open
 from ferret_db.engine.rounds import close_if_due
 from ferret_db.repositories import assignments, contributions, events, experiments, rounds, service_clock
 from ferret_db.repositories.contributions import Key

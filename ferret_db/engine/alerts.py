@@ -15,10 +15,7 @@ TEST = "test"
 
 
 def announce(s: Session, experiment: Experiment, event: AlertEvent, detail: str | None) -> None:
-    """Queues a message for every alert of the experiment or its project that includes this event.
-
-    The caller has locked the experiment.
-    """
+    """Queues a message for each alert of the locked experiment or of its project that includes this event."""
     wanted = [alert for alert in alerts.about(s, experiment) if event in alert.events]
     if wanted:
         message = _message(s, event.value, {**_about(s, experiment), "detail": detail})

@@ -9,14 +9,13 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, ParticipantKind
+from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
-from ferret_db.engine.lease_checks import check_held, check_open, lost
 from ferret_db.engine.rounds import close_if_due
 from ferret_db.repositories import assignments, events, experiments, outbox, rejections, rounds, service_clock
-from ferret_db.repositories._compare_and_swap import swap
 from ferret_db.repositories.events import EventType
+from ferret_db.statements import swap
 from ferret_db.tables import Assignment, Experiment, Round
 
 TRIES = 3
@@ -56,9 +55,7 @@ def heartbeat(s: Session, assignment_id: str, fence: int, seconds: float) -> dat
 
 
 def give_back(s: Session, assignment_id: str, fence: int) -> None:
-    """Moves leased → pending and queues a message for another worker. Raises ``lease.lost`` if ``fence`` is
-    outdated.
-    """
+    """Moves leased → pending and calls another worker. Raises ``lease.lost`` if ``fence`` is outdated."""
     assignment = assignments.get(s, assignment_id, lock=True)
     check_held(assignment, fence, clock.now(s))
     if swap(s, assignment, AssignmentState.PENDING, lease_until=None) is None:
@@ -121,7 +118,6 @@ def _locked(s: Session, assignment_id: str) -> _Locked:
 
 
 def _is_free(assignment: Assignment, now: datetime) -> bool:
-    """Returns True if nobody holds the assignment or its lease has expired."""
     ran_out = assignment.lease_until is not None and assignment.lease_until <= now
     return assignment.state == AssignmentState.PENDING or (assignment.state == AssignmentState.LEASED and ran_out)
 
@@ -129,3 +125,34 @@ def _is_free(assignment: Assignment, now: datetime) -> bool:
 def _tell(s: Session, assignment: Assignment, type_: EventType, **data: str | int) -> None:
     who = {"participant": assignment.participant, "kind": assignment.kind}
     events.add(s, assignment.experiment_id, type_, round=assignment.round, data=who | data)
+
+
+def check_open(experiment: Experiment, round_: Round) -> None:
+    """Raises ``round.closed``, which names the current round."""
+    if round_.state == RoundState.OPEN:
+        return
+    current = experiments.current_round(experiment)
+    now = f"the current round is {current}; ask for the next assignment" if current else "there will be no more rounds"
+    raise FerretError(
+        "round.closed",
+        f"round {round_.number}, attempt {round_.attempt}, is {round_.state}; {now}",
+        members={"current_round": current},
+    )
+
+
+def check_held(assignment: Assignment, fence: int, now: datetime) -> None:
+    """Raises ``lease.lost`` unless ``fence`` holds the assignment."""
+    if assignment.state != AssignmentState.LEASED or assignment.fence != fence:
+        raise lost(assignment, fence)
+    if assignment.lease_until is not None and assignment.lease_until <= now:
+        message = f"the lease on {assignment.id} ran out at {assignment.lease_until.isoformat()}"
+        raise FerretError("lease.lost", f"{message}; discard this work and ask for the next assignment")
+
+
+def lost(assignment: Assignment, fence: int) -> FerretError:
+    """Returns ``lease.lost``: the fence is not, or no longer, the assignment's."""
+    return FerretError(
+        "lease.lost",
+        f"fence {fence} does not hold {assignment.id}, which is {assignment.state} under fence {assignment.fence}; "
+        "discard this work and ask for the next assignment",
+    )

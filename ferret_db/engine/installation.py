@@ -19,7 +19,6 @@ def claim(database: Database, storage: Storage) -> None:
 
 
 def _create_name(database: Database) -> str:
-    """Returns the name that the first process to come gives."""
     with database.begin() as s:
         installation.name_first(s, f"ins_{secrets.token_hex(8)}")
     with database.read() as s:

@@ -22,8 +22,8 @@ from ferret_db.engine import alerts, checkpoints, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import alerts as alert_rows
 from ferret_db.repositories import assignments, events, experiments, outbox, rounds
-from ferret_db.repositories._compare_and_swap import swap
 from ferret_db.repositories.events import EventType
+from ferret_db.statements import swap
 from ferret_db.tables import FIRST_PROJECT, Experiment, Round
 
 _FINAL_EVENTS: dict[ExperimentState, EventType] = {
@@ -165,9 +165,7 @@ def fail(s: Session, experiment_id: str, error: FerretError) -> Experiment:
 
 
 def archive(s: Session, experiment_id: str) -> Experiment:
-    """Hides the finished experiment from lists. Repeating it changes nothing. Raises ``experiment.conflict`` if it
-    runs.
-    """
+    """Hides the finished experiment from lists; may be repeated. Raises ``experiment.conflict`` if it runs."""
     experiment = _finished(s, experiment_id, "archived")
     if experiment.archived_at is not None:
         return experiment
@@ -246,7 +244,6 @@ def _told(state: ExperimentState, stop: EarlyStop | None) -> AlertEvent:
 
 
 def _extended(experiment: Experiment, more: int) -> int:
-    """Returns the experiment's number of rounds with ``more`` added. Raises ``extension.refused``."""
     schedule = experiments.spec_of(experiment).server.schedule
     if schedule != "constant":
         message = (

@@ -34,9 +34,7 @@ def receipt(s: Session, experiment_id: str, number: int, participant: str) -> Re
 
 
 def _undone(s: Session, experiment_id: str, number: int, participant: str) -> str:
-    """Describes contributions that were accepted in abandoned attempts. The errors can concern other participants, so
-    only the titles are shown.
-    """
+    """Shows only the titles of the errors of abandoned attempts, since they can concern other participants."""
     found = contributions.attempts(s, experiment_id, number, participant)
     return "".join(
         f"; attempt {round_.attempt}, which had accepted one, was undone: {(round_.error or {}).get('title', '')}"

@@ -59,7 +59,6 @@ def _forget(database: Database, patience: Patience) -> None:
 def _in_batches(
     database: Database, find: Callable[[Session], Sequence[int]], change: Callable[[Session, Sequence[int]], None]
 ) -> None:
-    """Changes the found rows in batches, until a batch is not full."""
     while True:
         with database.read() as s:
             found = find(s)
@@ -71,7 +70,6 @@ def _in_batches(
 
 
 def _recover(database: Database, patience: Patience) -> None:
-    """Recovers the work of dead workers."""
     with database.read() as s:
         orphaned = task_runs.orphaned(s, patience.gone)
     for run in orphaned:
@@ -80,14 +78,9 @@ def _recover(database: Database, patience: Patience) -> None:
 
 
 def _tend(
-    database: Database,
-    find: Callable[[Session], Sequence[OpenRound]],
-    act: Callable[[Session, str], object],
+    database: Database, find: Callable[[Session], Sequence[OpenRound]], act: Callable[[Session, str], object]
 ) -> None:
-    """Acts on each open round in a separate transaction.
-
-    An experiment that cannot be handled, for example because of a damaged specification, does not block the others.
-    """
+    """One transaction each: an experiment that cannot be handled does not block the others."""
     with database.read() as s:
         found = find(s)
     for round_ in found:

@@ -25,13 +25,13 @@ from ferret_db.repositories import (
     experiments,
     ledger,
     outbox,
+    rounds,
     service_clock,
-    update_statistics,
 )
 from ferret_db.repositories import metrics as metric_rows
 from ferret_db.repositories import rounds as round_rows
-from ferret_db.repositories._compare_and_swap import swap
 from ferret_db.repositories.experiments import spec_of
+from ferret_db.statements import swap
 from ferret_db.tables import Experiment, LedgerEntry, Round
 
 Task = tuple[RoundTask, ParticipantKind, str | None]
@@ -200,7 +200,7 @@ def commit_round(
             update_size=update_size,
         ),
     )
-    update_statistics.add(s, experiment.id, number, inside)
+    rounds.add_update_statistics(s, experiment.id, number, inside)
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
     notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}
@@ -259,7 +259,6 @@ def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapp
 
 
 def _refuse(s: Session, round_: Round, reasons: Mapping[str, str]) -> None:
-    """Excludes these participants' contributions from the round."""
     errors = {name: FerretError("contribution.out_of_bounds", why) for name, why in reasons.items()}
     assignments.refuse(s, round_.id, {name: error.to_json() for name, error in errors.items()})
     for name, error in errors.items():
@@ -286,7 +285,6 @@ def _begin(
     state: RoundState = RoundState.OPEN,
     population: list[str] | None = None,
 ) -> tuple[Round, bool]:
-    """Creates the round. Also returns whether this call created it."""
     experiment = experiments.lock(s, experiment_id)
     last = round_rows.latest(s, experiment_id, number)
     if last is not None and last.state != RoundState.ABANDONED:
@@ -315,7 +313,6 @@ def _opened(s: Session, round_: Round, deadline_seconds: float, participants: in
 
 
 def _base_of_next(experiment: Experiment, number: int) -> str:
-    """Returns the digest that round ``number`` starts from."""
     if experiment.state != ExperimentState.RUNNING or experiment.digest is None or number != experiment.round + 1:
         raise FerretError(
             "experiment.conflict",

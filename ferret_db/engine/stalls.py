@@ -7,13 +7,25 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
+from ferret_core.protocol.alerts import AlertEvent
 from ferret_core.protocol.errors import PROBLEMS
 from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_core.protocol.task_names import Queue
 from ferret_db import clock
+from ferret_db.database import Database
+from ferret_db.engine.alerts import announce
 from ferret_db.engine.task_attempts import TRANSIENT
 from ferret_db.engine.wait_reason import required
-from ferret_db.repositories import assignments, participants, rounds, service_clock, task_runs, workers
+from ferret_db.repositories import (
+    alerts,
+    assignments,
+    experiments,
+    participants,
+    rounds,
+    service_clock,
+    task_runs,
+    workers,
+)
 from ferret_db.repositories.workers import GONE_SECONDS
 from ferret_db.tables import Experiment
 
@@ -96,7 +108,6 @@ def _pending(s: Session, experiment: Experiment) -> str | None:
 
 
 def _is_under_way(s: Session, experiment: Experiment) -> bool:
-    """Returns True if a round is in progress, or no round is left to open."""
     return experiment.round == experiment.rounds or bool(
         rounds.in_states(s, experiment.id, RoundState.OPENING, RoundState.OPEN, RoundState.FROZEN)
     )
@@ -111,6 +122,30 @@ def _held_up(s: Session, experiment: Experiment) -> Stall | None:
 
 
 def _missing_since(s: Session, queue: Queue, wanted_at: datetime) -> datetime | None:
-    """Returns the time since when the queue lacks a worker, wanted at ``wanted_at``; None if one was just seen."""
     since = max(wanted_at, workers.last_seen(s, queue) or wanted_at)
     return since if (clock.now(s) - since).total_seconds() > GONE_SECONDS else None
+
+
+def announce_stalls(database: Database, seconds: float) -> None:
+    """Reports every experiment that has stalled for ``seconds``, once until it moves again."""
+    with database.read() as s:
+        if not alerts.wanted(s, AlertEvent.STALLED):
+            return
+        changed = [row.id for row in experiments.unfinished(s) if _is_news(s, row, seconds)]
+    for experiment_id in changed:
+        with database.begin() as s:
+            row = experiments.lock(s, experiment_id)
+            if not _is_news(s, row, seconds):
+                continue
+            found = stall(s, row)
+            experiments.change(s, experiment_id, stall_alerted_at=clock.utcnow() if found else None)
+            if found:
+                announce(s, row, AlertEvent.STALLED, found.detail)
+
+
+def _is_news(s: Session, experiment: Experiment, seconds: float) -> bool:
+    """Returns True if it has stalled and no alert was sent, or moves again after one was sent."""
+    found = stall(s, experiment)
+    if found is None:
+        return experiment.stall_alerted_at is not None
+    return experiment.stall_alerted_at is None and (clock.now(s) - found.since).total_seconds() >= seconds

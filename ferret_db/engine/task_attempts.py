@@ -173,7 +173,6 @@ def recover(s: Session, run: TaskRun) -> None:
 
 
 def _end_lease(s: Session, assignment_id: str) -> None:
-    """Releases the assignment and requests it again."""
     assignment = assignment_rows.get(s, assignment_id)
     if assignment.state == AssignmentState.PENDING:  # its worker died before it could lease it
         outbox.add(s, TaskName.TRAIN, assignment_id, assignment.experiment_id)
@@ -207,7 +206,6 @@ def _in_other_hands(s: Session, task: TaskName, argument: str, who: WorkerIdenti
 
 
 def _let_go(s: Session, run: TaskRun, who: WorkerIdentity, **values: Any) -> None:
-    """Updates the run and releases it, unless another worker has taken it."""
     if run.worker == who.id:
         values |= {"worker": None, "reschedule_requested": False}
     task_runs.change(s, run, **values)

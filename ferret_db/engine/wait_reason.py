@@ -13,9 +13,7 @@ from ferret_db.tables import Experiment, Round
 
 
 class WaitStatus(NamedTuple):
-    """``done`` of ``total`` have joined or contributed; both are 0 where nothing is counted. ``round`` is 0 before
-    round 1.
-    """
+    """``done`` of ``total`` have joined or contributed; 0 where nothing is counted, as ``round`` before round 1."""
 
     awaited: WaitReason
     round: int = 0

@@ -23,7 +23,6 @@ MOST_WAITING = 100
 """Maximum queued messages per alert. A newer one replaces the oldest."""
 AT_A_TURN = 2
 """Maximum messages of one project that are sent simultaneously."""
-_UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 
 
 class Claimed(NamedTuple):
@@ -93,14 +92,14 @@ def switch(s: Session, alert_id: str, *, enabled: bool) -> Alert:
         _give_up(s, AlertDelivery.alert_id == alert_id, "the alert was switched off")
     return s.scalars(
         update(Alert).where(Alert.id == alert_id).values(enabled=enabled).returning(Alert),
-        execution_options=_UNSYNCHRONISED | {"populate_existing": True},
+        execution_options={"populate_existing": True},
     ).one()
 
 
 def delete(s: Session, alert_id: str) -> None:
     """Deletes the alert with all its messages, sent or not."""
-    s.execute(deleted(AlertDelivery).where(AlertDelivery.alert_id == alert_id), execution_options=_UNSYNCHRONISED)
-    s.execute(deleted(Alert).where(Alert.id == alert_id), execution_options=_UNSYNCHRONISED)
+    s.execute(deleted(AlertDelivery).where(AlertDelivery.alert_id == alert_id))
+    s.execute(deleted(Alert).where(Alert.id == alert_id))
 
 
 def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, Any]) -> list[AlertDelivery]:
@@ -112,7 +111,7 @@ def enqueue(s: Session, told: Sequence[Alert], event: str, message: dict[str, An
     now = clock.now(s)
     ids = [alert.id for alert in told]
     over = AlertDelivery.alert_id.in_(ids), AlertDelivery.due_at.is_(None), AlertDelivery.created_at < now - KEPT
-    s.execute(deleted(AlertDelivery).where(*over), execution_options=_UNSYNCHRONISED)
+    s.execute(deleted(AlertDelivery).where(*over))
     rows = [
         AlertDelivery(alert_id=alert.id, project=alert.project, event=event, message=message, due_at=now)
         for alert in told
@@ -133,10 +132,7 @@ def _excess(alert_id: str) -> Select[tuple[str]]:
 
 
 def _give_up(s: Session, which: ColumnElement[bool], error: str | None) -> None:
-    s.execute(
-        update(AlertDelivery).where(which, AlertDelivery.due_at.is_not(None)).values(due_at=None, error=error),
-        execution_options=_UNSYNCHRONISED,
-    )
+    s.execute(update(AlertDelivery).where(which, AlertDelivery.due_at.is_not(None)).values(due_at=None, error=error))
 
 
 def recent(s: Session, alert_id: str, limit: int) -> list[AlertDelivery]:
@@ -169,7 +165,7 @@ def claim(s: Session, limit: int, seconds: float, busy: Collection[str] = ()) ->
         .where(AlertDelivery.id.in_(first), is_due)
         .values(due_at=now + timedelta(seconds=seconds), attempts=AlertDelivery.attempts + 1, tried_at=now)
         .returning(AlertDelivery),
-        execution_options=_UNSYNCHRONISED | {"populate_existing": True},
+        execution_options={"populate_existing": True},
     ).all()
     ids = {delivery.alert_id for delivery in taken}
     known = {alert.id: alert for alert in s.scalars(select(Alert).where(Alert.id.in_(ids)))}
@@ -191,15 +187,11 @@ def settle(
     s.execute(
         update(AlertDelivery)
         .where(*same)
-        .values(status=status, error=error, due_at=due_at, delivered_at=now if error is None else None),
-        execution_options=_UNSYNCHRONISED,
+        .values(status=status, error=error, due_at=due_at, delivered_at=now if error is None else None)
     )
     if error is None:
         return
     of_alert = AlertDelivery.alert_id == delivery.alert_id
     _give_up(s, and_(of_alert, AlertDelivery.created_at < now - TRIED_FOR), error)
     if due_at is not None:
-        s.execute(
-            update(AlertDelivery).where(of_alert, AlertDelivery.due_at < due_at).values(due_at=due_at),
-            execution_options=_UNSYNCHRONISED,
-        )
+        s.execute(update(AlertDelivery).where(of_alert, AlertDelivery.due_at < due_at).values(due_at=due_at))

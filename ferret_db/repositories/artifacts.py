@@ -52,11 +52,8 @@ def rounds_of(s: Session, experiment_id: str) -> list[int]:
 
 
 def drop(s: Session, experiment_id: str, rounds: Sequence[int], names: Sequence[str] | None = None) -> None:
-    """Deletes the rows of the files written after those rounds, all or only ``names``.
-
-    Garbage collection removes the files.
-    """
+    """Deletes rows of files written after those rounds, all or only ``names``; garbage collection removes the files."""
     query = delete(Artifact).where(Artifact.experiment_id == experiment_id, Artifact.round.in_(rounds))
     if names is not None:
         query = query.where(Artifact.name.in_(names))
-    s.execute(query, execution_options={"synchronize_session": False})
+    s.execute(query)

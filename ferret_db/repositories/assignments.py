@@ -12,11 +12,10 @@ from sqlalchemy.orm import Session, defer
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_db.clock import utcnow
-from ferret_db.repositories._upsert import insert as upsert
+from ferret_db.statements import upsert
 from ferret_db.tables import Assignment, Contribution, Experiment, Participant, Round
 
 _FRESH: dict[str, Any] = {"populate_existing": True}
-_UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 _UNFINISHED = [state for state in AssignmentState if not state.finished]
 
 
@@ -66,9 +65,7 @@ class Result(NamedTuple):
 
 
 def with_results(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> list[Result]:
-    """Returns the assignments that exist, in the order of their ids. ``lock`` is as in :func:`get`; tasks are
-    deferred.
-    """
+    """Returns those that exist, by id, with tasks deferred; ``lock`` is as in :func:`get`."""
     query = (
         select(Assignment, Round, Contribution, utcnow())
         .join(Round, Round.id == Assignment.round_id)
@@ -99,7 +96,7 @@ def leased(s: Session, free: Sequence[Assignment], until: datetime) -> Sequence[
         attempt=Assignment.attempt + 1,
         fence=Assignment.fence + 1,
     )
-    return s.scalars(counted.returning(Assignment), execution_options=_UNSYNCHRONISED | _FRESH).all()
+    return s.scalars(counted.returning(Assignment), execution_options=_FRESH).all()
 
 
 def accepted(s: Session, contributions: Sequence[Contribution]) -> None:
@@ -176,8 +173,7 @@ def extend(s: Session, assignment_id: str, fence: int, until: datetime) -> bool:
         update(Assignment)
         .where(*held)
         .values(lease_until=until, version=Assignment.version + 1)
-        .returning(Assignment.id),
-        execution_options=_UNSYNCHRONISED,
+        .returning(Assignment.id)
     )
     return extended.one_or_none() is not None
 
@@ -202,8 +198,7 @@ def release_lost(s: Session, round_id: str, limit: int) -> int:
         update(Assignment)
         .where(Assignment.id.in_(ran_out), _ran_out())
         .values(state=AssignmentState.PENDING, version=Assignment.version + 1, lease_until=None)
-        .returning(Assignment.id),
-        execution_options=_UNSYNCHRONISED,
+        .returning(Assignment.id)
     )
     return len(released.all())
 
@@ -238,8 +233,7 @@ def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> 
         s.execute(
             update(Assignment)
             .where(Assignment.round_id == round_id, *accepted)
-            .values(state=AssignmentState.REJECTED, version=Assignment.version + 1, error=error),
-            execution_options=_UNSYNCHRONISED,
+            .values(state=AssignmentState.REJECTED, version=Assignment.version + 1, error=error)
         )
 
 
@@ -257,8 +251,7 @@ def reject_revoked(s: Session, round_id: str, error: dict[str, Any]) -> list[str
             lease_until=None,
             error=error,
         )
-        .returning(Assignment.participant),
-        execution_options=_UNSYNCHRONISED,
+        .returning(Assignment.participant)
     )
     return sorted(rejected.scalars())
 
@@ -266,9 +259,7 @@ def reject_revoked(s: Session, round_id: str, error: dict[str, Any]) -> list[str
 def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> set[str]:
     """Returns the participants that failed in the previous attempt at the round: rejected, or real and silent."""
     silent = and_(
-        Round.frozen_at.is_(None),
-        Assignment.state == AssignmentState.EXPIRED,
-        Assignment.kind == ParticipantKind.EDGE,
+        Round.frozen_at.is_(None), Assignment.state == AssignmentState.EXPIRED, Assignment.kind == ParticipantKind.EDGE
     )
     query = (
         select(Assignment.participant)
@@ -283,8 +274,7 @@ def _take_from_holders(s: Session, round_id: str, after: AssignmentState) -> Non
     s.execute(
         update(Assignment)
         .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
-        .values(state=after, version=Assignment.version + 1, fence=Assignment.fence + 1, lease_until=None),
-        execution_options=_UNSYNCHRONISED,
+        .values(state=after, version=Assignment.version + 1, fence=Assignment.fence + 1, lease_until=None)
     )
 
 

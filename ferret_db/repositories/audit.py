@@ -15,7 +15,7 @@ from ferret_core.protocol import audit
 from ferret_core.protocol.audit import AuditAction, AuditRecord, Head
 from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import AuditEntry, AuditHead
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ def list_page(
 
 def _take_next(s: Session) -> Head:
     """Returns the end of the log and locks it until this transaction ends."""
-    first = insert(s, AuditHead).values(id=_ID, number=1, hash="")
+    first = upsert(s, AuditHead).values(id=_ID, number=1, hash="")
     taken = s.execute(
         first.on_conflict_do_update(index_elements=["id"], set_={"number": AuditHead.number + 1}).returning(
             AuditHead.number, AuditHead.hash

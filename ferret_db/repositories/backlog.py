@@ -57,7 +57,6 @@ def _called(s: Session) -> dict[Queue, Backlog]:
 
 
 def _trainings(s: Session) -> Backlog:
-    """Counts assignments of open rounds without a call."""
     query = (
         select(func.count(), func.min(Assignment.updated_at))
         .select_from(Assignment)

@@ -79,8 +79,7 @@ def note_factors(s: Session, round_id: str, factors: Mapping[str, float]) -> Non
         s.execute(
             update(Contribution)
             .where(Contribution.round_id == round_id, Contribution.participant == participant)
-            .values(factor=factor),
-            execution_options={"synchronize_session": False},
+            .values(factor=factor)
         )
 
 

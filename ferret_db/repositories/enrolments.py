@@ -14,8 +14,7 @@ from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.tables import Enrolment
 
-_UNSYNCHRONISED = {"synchronize_session": False}
-_FRESH = {**_UNSYNCHRONISED, "populate_existing": True}
+_FRESH = {"populate_existing": True}
 
 
 def check(s: Session, code: str) -> None:
@@ -51,17 +50,13 @@ def refuse(s: Session, code: str) -> Enrolment | None:
 
 
 def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment, bool]:
-    """Revokes the code. Also returns whether this call did; a spent code stays as it is.
-
-    Raises ``enrolment.not_found``.
-    """
+    """Also returns whether this call revoked it; a spent code stays as it is. Raises ``enrolment.not_found``."""
     its_own = Enrolment.id == enrolment_id, Enrolment.experiment_id == experiment_id
     revoked = s.execute(
         update(Enrolment)
         .where(*its_own, Enrolment.used_at.is_(None), Enrolment.revoked_at.is_(None))
         .values(revoked_at=clock.utcnow())
-        .returning(Enrolment.id),
-        execution_options=_UNSYNCHRONISED,
+        .returning(Enrolment.id)
     ).one_or_none()
     query = select(Enrolment).where(*its_own)
     found = s.scalars(query, execution_options={"populate_existing": True}).one_or_none()

@@ -72,8 +72,7 @@ def _taken(s: Session, counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
         update(Experiment)
         .where(Experiment.id.in_(counts))
         .values(last_event_seq=Experiment.last_event_seq + more)
-        .returning(Experiment.id, Experiment.last_event_seq),
-        execution_options={"synchronize_session": False},
+        .returning(Experiment.id, Experiment.last_event_seq)
     ).all()
     for experiment_id, seq in taken:
         # Not the whole row: specification and shapes would be read with every event, under the experiment's lock.

@@ -1,11 +1,12 @@
-"""Experiments: created, read, locked, deleted."""
+"""Experiments: created, read, locked, tagged, deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import delete as deleted
 from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.digest import digest_json
@@ -13,7 +14,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment
+from ferret_core.protocol.tags_and_notes import tag_key
+from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment, ExperimentTag
 
 _FRESH = {"populate_existing": True}
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
@@ -97,10 +99,7 @@ def lock(s: Session, experiment_id: str) -> Experiment:
 
 
 def of_assignments(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> Sequence[Experiment]:
-    """Returns the experiments of the assignments in id order, which avoids deadlocks. Large columns are deferred.
-
-    ``lock`` is as in :func:`lock`.
-    """
+    """Returns those of the assignments, by id, which avoids deadlocks, without large columns; locks as :func:`lock`."""
     belonging = select(Assignment.experiment_id).where(Assignment.id.in_(assignment_ids))
     query = select(Experiment).where(Experiment.id.in_(belonging)).order_by(Experiment.id)
     query = query.options(*LARGE)
@@ -138,7 +137,7 @@ def change(s: Session, experiment_id: str, **values: Any) -> Experiment:
         .where(Experiment.id == experiment_id)
         .values(version=Experiment.version + 1, **values)
         .returning(Experiment),
-        execution_options={"synchronize_session": False, "populate_existing": True},
+        execution_options={"populate_existing": True},
     ).one()
 
 
@@ -159,3 +158,26 @@ def count_by_state(s: Session) -> dict[ExperimentState, int]:
 def unknown(experiment_id: str) -> FerretError:
     """Returns ``experiment.not_found``."""
     return FerretError.of_field("experiment.not_found", "experiment", experiment_id, "no such experiment")
+
+
+def tags_of(s: Session, experiment_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Returns the tags of each of the experiments, in the order of their keys."""
+    found: dict[str, list[str]] = {experiment_id: [] for experiment_id in experiment_ids}
+    query = select(ExperimentTag.experiment_id, ExperimentTag.tag)
+    query = query.where(ExperimentTag.experiment_id.in_(experiment_ids)).order_by(ExperimentTag.key)
+    for experiment_id, tag in s.execute(query):
+        found[experiment_id].append(tag)
+    return found
+
+
+def replace_tags(s: Session, experiment_id: str, tags: Sequence[str]) -> None:
+    """Sets the tags of the experiment, which the caller has locked. Their keys must be unique."""
+    s.execute(deleted(ExperimentTag).where(ExperimentTag.experiment_id == experiment_id))
+    if tags:
+        rows = [{"experiment_id": experiment_id, "key": tag_key(tag), "tag": tag} for tag in tags]
+        s.execute(insert(ExperimentTag), rows)
+
+
+def tagged(tag: str) -> ColumnElement[bool]:
+    """Returns the condition that an experiment has the tag."""
+    return Experiment.id.in_(select(ExperimentTag.experiment_id).where(ExperimentTag.key == tag_key(tag)))

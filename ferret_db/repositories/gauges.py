@@ -54,7 +54,6 @@ def read(s: Session) -> Gauges:
 
 
 def _in_hand(s: Session) -> Sequence[int]:
-    """Counts held, expired and unclaimed assignments. Paused experiments do not count."""
     leased = Assignment.state == AssignmentState.LEASED
     alive = Assignment.lease_until > clock.utcnow()
     due = and_(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import Installation
 
 _ID = 1
@@ -18,4 +18,4 @@ def name(s: Session) -> str | None:
 
 def name_first(s: Session, name: str) -> None:
     """Names the installation unless it has a name."""
-    s.execute(insert(s, Installation).values(id=_ID, name=name).on_conflict_do_nothing())
+    s.execute(upsert(s, Installation).values(id=_ID, name=name).on_conflict_do_nothing())

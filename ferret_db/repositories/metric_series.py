@@ -81,9 +81,7 @@ def curves(
 
 
 def bucket_size(first: int, last: int, points: int) -> int:
-    """Returns the smallest power of two of rounds per bucket that gives ``first`` … ``last`` at most ``points``
-    buckets.
-    """
+    """Returns the smallest power of two of rounds that gives ``first`` … ``last`` at most ``points`` buckets."""
     size = 1
     while _bucket(last, size) - _bucket(first, size) >= points and size <= last:
         size *= 2
@@ -142,7 +140,6 @@ def _buckets(experiment_id: str, name: str | None, size: int, window: RoundWindo
 
 
 def _sent(experiment_id: str) -> Subquery:
-    """Selects, by round, the bytes that all participants had sent by its end, over all attempts."""
     total = func.sum(func.sum(Round.bytes_up)).over(order_by=Round.number)
     return (
         select(Round.number, cast(total, BigInteger).label("bytes_up"))

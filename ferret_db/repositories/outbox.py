@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from itertools import starmap
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from sqlalchemy import (
     ColumnElement,
@@ -31,13 +31,12 @@ from sqlalchemy.orm import Session, aliased
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_core.protocol.task_names import QUEUE_OF, Queue, TaskName
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import Assignment, Experiment, OutboxMessage, Round, Worker
 
 BATCH = 200
 """Maximum rows that one transaction of a sweep writes."""
 _TOUCHED = "ferret_outbox"
-_UNSYNCHRONISED: dict[str, Any] = {"synchronize_session": False}
 _AT_BROKER = and_(OutboxMessage.sent_at.is_not(None), OutboxMessage.received_at.is_(None))
 _WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.received_at.is_(None))
 
@@ -45,7 +44,7 @@ _WAITING = and_(OutboxMessage.sent_at.is_(None), OutboxMessage.received_at.is_(N
 def add(s: Session, task: TaskName, argument: str, experiment_id: str | None = None) -> None:
     """Adds a call of a task. ``argument`` is the experiment by default. A waiting call is not duplicated."""
     experiment_id = experiment_id or argument
-    row = insert(s, OutboxMessage).values(
+    row = upsert(s, OutboxMessage).values(
         task=task,
         argument=argument,
         queue=QUEUE_OF[task],
@@ -76,8 +75,7 @@ def take(s: Session, task: TaskName, argument: str) -> datetime | None:
         update(OutboxMessage)
         .where(*waited)
         .values(received_at=clock.utcnow())
-        .returning(OutboxMessage.experiment_id, OutboxMessage.sent_at),
-        execution_options=_UNSYNCHRONISED,
+        .returning(OutboxMessage.experiment_id, OutboxMessage.sent_at)
     ).one_or_none()
     if taken is None:
         return None
@@ -100,13 +98,13 @@ def called(s: Session, task: TaskName, argument: str | ColumnElement[str], secon
 def drop(s: Session, task: TaskName, argument: str) -> None:
     """Deletes the call: the task's start is recorded elsewhere."""
     same = OutboxMessage.task == task, OutboxMessage.argument == argument
-    s.execute(delete(OutboxMessage).where(*same), execution_options=_UNSYNCHRONISED)
+    s.execute(delete(OutboxMessage).where(*same))
 
 
 def withdraw(s: Session, experiment_id: str, tasks: Collection[TaskName]) -> None:
     """Deletes the experiment's calls of these tasks, except those at the broker, which still use their place."""
     calls = OutboxMessage.experiment_id == experiment_id, OutboxMessage.task.in_(tasks), ~_AT_BROKER
-    s.execute(delete(OutboxMessage).where(*calls), execution_options=_UNSYNCHRONISED)
+    s.execute(delete(OutboxMessage).where(*calls))
 
 
 def due(s: Session, experiments: Collection[str], places: int) -> bool:
@@ -128,16 +126,11 @@ def claim(s: Session, experiments: Collection[str], places: int) -> list[OutboxM
 def unclaim(s: Session, messages: Sequence[OutboxMessage]) -> None:
     """Returns messages that the broker did not accept to the waiting state."""
     ids = [message.id for message in messages]
-    s.execute(
-        update(OutboxMessage).where(OutboxMessage.id.in_(ids), _AT_BROKER).values(sent_at=None),
-        execution_options=_UNSYNCHRONISED,
-    )
+    s.execute(update(OutboxMessage).where(OutboxMessage.id.in_(ids), _AT_BROKER).values(sent_at=None))
 
 
 def idle(s: Session, older_than: float) -> Sequence[str]:
-    """Returns experiments with a call that was not handed over for ``older_than`` seconds although its place is
-    free.
-    """
+    """Returns experiments with a call not handed over for ``older_than`` seconds although its place is free."""
     old = OutboxMessage.created_at < clock.now(s) - timedelta(seconds=older_than)
     waiting = (
         select(OutboxMessage.experiment_id)
@@ -177,8 +170,8 @@ def recall(s: Session, ids: Sequence[int]) -> None:
     for experiment_id in s.scalars(select(OutboxMessage.experiment_id).where(*these).distinct()):
         touch(s, experiment_id)
     trainings = delete(OutboxMessage).where(*these, OutboxMessage.task == TaskName.TRAIN)
-    s.execute(trainings, execution_options=_UNSYNCHRONISED)
-    s.execute(update(OutboxMessage).where(*these).values(sent_at=None), execution_options=_UNSYNCHRONISED)
+    s.execute(trainings)
+    s.execute(update(OutboxMessage).where(*these).values(sent_at=None))
 
 
 def spent(s: Session, seconds: float, training_seconds: float) -> Sequence[int]:
@@ -198,12 +191,11 @@ def forget(s: Session, ids: Sequence[int]) -> None:
     """Deletes these calls, unless they were renewed meanwhile."""
     these = OutboxMessage.id.in_(ids), OutboxMessage.received_at.is_not(None)
     gone = delete(OutboxMessage).where(*these).returning(OutboxMessage.experiment_id)
-    for experiment_id in s.scalars(gone, execution_options=_UNSYNCHRONISED):
+    for experiment_id in s.scalars(gone):
         touch(s, experiment_id)
 
 
 def _calls(s: Session, experiments: Collection[str]) -> list[int]:
-    """Returns the oldest waiting call's id of each experiment and queue without a message at the broker."""
     first = dict[tuple[str, Queue], int]()
     for experiment_id, queue, call in s.execute(_CALLS, {"experiments": list(experiments)}):
         first.setdefault((experiment_id, queue), call)
@@ -219,7 +211,6 @@ class _Training(NamedTuple):
 
 
 def _trainings(s: Session, experiments: Collection[str]) -> list[_Training]:
-    """Returns each experiment's next training, if there is a place for it."""
     found = starmap(_Training, s.execute(_TRAININGS, {"experiments": list(experiments)}))
     return [training for training in found if training.assignment_id]
 
@@ -242,7 +233,7 @@ def _send(s: Session, ids: Sequence[int]) -> list[OutboxMessage]:
         .values(sent_at=clock.utcnow(), attempts=OutboxMessage.attempts + 1)
         .returning(OutboxMessage)
     )
-    options = _UNSYNCHRONISED | {"populate_existing": True}
+    options = {"populate_existing": True}
     return sorted(s.scalars(sent, execution_options=options), key=lambda message: message.id)
 
 
@@ -258,7 +249,7 @@ def _send_trainings(s: Session, experiments: Collection[str]) -> list[OutboxMess
 def _sent(s: Session, trainings: Sequence[_Training]) -> list[OutboxMessage]:
     sent = list[OutboxMessage]()
     for experiment_id, argument, _ in trainings:
-        row = insert(s, OutboxMessage).values(
+        row = upsert(s, OutboxMessage).values(
             task=TaskName.TRAIN,
             argument=argument,
             queue=QUEUE_OF[TaskName.TRAIN],
@@ -287,12 +278,10 @@ def uncalled() -> tuple[ColumnElement[bool], ...]:
 def _occupied(
     experiment_id: SQLColumnExpression[str], queue: Queue | SQLColumnExpression[Queue]
 ) -> ColumnElement[bool]:
-    """Returns the condition that one of the experiment's messages is at the broker in this queue."""
     return exists().where(*_ahead(experiment_id, queue))
 
 
 def _at_broker(experiment_id: SQLColumnExpression[str], queue: Queue) -> ScalarSelect[int]:
-    """Selects the number of the experiment's messages at the broker in this queue."""
     return select(func.count()).where(*_ahead(experiment_id, queue)).scalar_subquery()
 
 

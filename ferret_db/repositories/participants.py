@@ -146,10 +146,7 @@ def list_page(
 
 def approve(s: Session, participant: Participant) -> None:
     """Lets the participant take part."""
-    s.execute(
-        update(Participant).where(Participant.id == participant.id).values(pending=False),
-        execution_options={"synchronize_session": False},
-    )
+    s.execute(update(Participant).where(Participant.id == participant.id).values(pending=False))
 
 
 def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
@@ -158,8 +155,7 @@ def revoke(s: Session, participant: Participant, reason: str | None) -> bool:
         update(Participant)
         .where(Participant.id == participant.id, Participant.revoked_at.is_(None))
         .values(revoked_at=clock.utcnow(), revocation_reason=reason)
-        .returning(Participant.id),
-        execution_options={"synchronize_session": False},
+        .returning(Participant.id)
     )
     return revoked.one_or_none() is not None
 
@@ -180,10 +176,7 @@ def present(s: Session, participant_ids: Collection[str]) -> None:
 
 def seen(s: Session, participant_ids: Collection[str]) -> None:
     """Updates the participants' last-seen times."""
-    s.execute(
-        update(Participant).where(Participant.id.in_(participant_ids)).values(seen_at=clock.utcnow()),
-        execution_options={"synchronize_session": False},
-    )
+    s.execute(update(Participant).where(Participant.id.in_(participant_ids)).values(seen_at=clock.utcnow()))
 
 
 def _enrolled(experiment_id: str) -> tuple[ColumnElement[bool], ...]:

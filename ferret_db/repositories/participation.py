@@ -101,7 +101,6 @@ def timeline(
 
 
 def _size(s: Session, experiment_id: str, number: int) -> int:
-    """Counts the round's assignments over all attempts."""
     query = select(func.count()).select_from(Assignment)
     return s.scalars(query.where(Assignment.experiment_id == experiment_id, Assignment.round == number)).one()
 

@@ -13,10 +13,10 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_db.clock import utcnow
 from ferret_db.pagination import Page, page, seek
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import FIRST_PROJECT, Alert, AlertDelivery, Experiment, Membership, Project, User
 
-_FRESH: dict[str, Any] = {"populate_existing": True, "synchronize_session": False}
+_FRESH: dict[str, Any] = {"populate_existing": True}
 
 
 def create(s: Session, name: str, **values: Any) -> Project:
@@ -82,7 +82,7 @@ def members(s: Session, name: str) -> list[User]:
 
 def add_member(s: Session, name: str, user_id: str) -> bool:
     """Makes the user a member of the project. Returns True if the membership is new."""
-    row = insert(s, Membership).values(project=name, user_id=user_id, created_at=utcnow())
+    row = upsert(s, Membership).values(project=name, user_id=user_id, created_at=utcnow())
     return s.execute(row.on_conflict_do_nothing().returning(Membership.user_id)).one_or_none() is not None
 
 

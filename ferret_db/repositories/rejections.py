@@ -21,8 +21,7 @@ def record(s: Session, assignment: Assignment, error: FerretError) -> None:
         update(Rejection)
         .where(Rejection.assignment_id == assignment.id, Rejection.code == error.code)
         .values(count=Rejection.count + 1, detail=detail)
-        .returning(Rejection.count),
-        execution_options={"synchronize_session": False},
+        .returning(Rejection.count)
     )
     if counted.one_or_none() is None:
         s.add(_first(assignment, error.code, detail))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
 from ferret_db.repositories import metrics, service_clock
 from ferret_db.repositories.experiments import LARGE, spec_of
-from ferret_db.tables import Assignment, Contribution, Experiment, Round
+from ferret_db.tables import Assignment, Contribution, Experiment, Round, Update
 
 
 class RoundSummary(NamedTuple):
@@ -61,10 +61,7 @@ def latest(s: Session, experiment_id: str, number: int | None = None) -> Round |
 
 
 def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[Experiment, Round | None]]:
-    """Returns the experiments that exist, by id, each with the last attempt at its last round.
-
-    Large columns are deferred.
-    """
+    """Returns those that exist, by id, without large columns, each with the last attempt at its last round."""
     rounds = select(Round.id).where(Round.experiment_id == Experiment.id)
     last = rounds.order_by(Round.number.desc(), Round.attempt.desc()).limit(1).correlate(Experiment).scalar_subquery()
     query = select(Experiment, Round).outerjoin(Round, Round.id == last).where(Experiment.id.in_(experiment_ids))
@@ -159,8 +156,7 @@ def evaluated(s: Session, experiment_id: str, number: int) -> None:
     s.execute(
         update(Round)
         .where(Round.experiment_id == experiment_id, Round.number == number, Round.state == RoundState.COMMITTED)
-        .values(evaluated_at=clock.utcnow()),
-        execution_options={"synchronize_session": False},
+        .values(evaluated_at=clock.utcnow())
     )
 
 
@@ -199,10 +195,7 @@ def count_by_state(s: Session) -> dict[RoundState, int]:
 
 def _change(s: Session, round_: Round, **values: Any) -> None:
     """Updates columns of the round other than its state. The caller has locked the experiment."""
-    s.execute(
-        update(Round).where(Round.id == round_.id).values(**values),
-        execution_options={"synchronize_session": False},
-    )
+    s.execute(update(Round).where(Round.id == round_.id).values(**values))
 
 
 def _seconds_between(opened: datetime, came: datetime | None) -> float:
@@ -227,3 +220,13 @@ def _summaries(s: Session, experiment_id: str, rows: Sequence[Row[Round, int, in
         RoundSummary(round_, participants, accepted, rejected, points.get(round_.number, {}))
         for round_, participants, accepted, rejected in rows
     ]
+
+
+def add_update_statistics(s: Session, experiment_id: str, round: int, statistics: Mapping[str, Any]) -> None:
+    s.add(Update(experiment_id=experiment_id, round=round, statistics=dict(statistics)))
+    s.flush()
+
+
+def update_statistics(s: Session, experiment_id: str, round: int) -> dict[str, Any]:
+    """Returns the statistics of a committed round."""
+    return s.get_one(Update, (experiment_id, round)).statistics

@@ -11,11 +11,10 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.states import ExperimentState
-from ferret_db.pagination import Page
-from ferret_db.repositories import experiment_sorting, metrics
+from ferret_db.pagination import Page, page_in, seek_in
+from ferret_db.repositories import experiment_list, metrics
 from ferret_db.repositories.experiment_list import ExperimentFilter, conditions
 from ferret_db.repositories.rounds import TrafficTotals
-from ferret_db.sorting import page_in, seek_in
 from ferret_db.tables import Experiment, Round
 
 
@@ -56,11 +55,11 @@ def list_page(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | No
 
 
 def _keys(s: Session, wanted: ExperimentFilter, limit: int, cursor: str | None, sort: str) -> Page[str]:
-    column = experiment_sorting.column(sort)
+    column = experiment_list.column(sort)
     members = select(Experiment.seed_group, column.value.label("member")).where(*conditions(wanted)).subquery()
     together = column.of_group(members.c.member).label("together")
     groups = select(members.c.seed_group, together).group_by(members.c.seed_group).subquery()
-    order = experiment_sorting.order(sort, groups.c.together)
+    order = experiment_list.order(sort, groups.c.together)
     query = seek_in(select(groups.c.seed_group), order, groups.c.seed_group, cursor, limit)
     return page_in(s.execute(query).all(), order, limit, id=str)
 

@@ -12,13 +12,12 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import Assignment, ServiceClock, Worker
 
 LONGEST_TICK_SECONDS = 60.0
 """Longest interval between two epoch that counts as service time."""
 _ID = 1
-_UNSYNCHRONISED = {"synchronize_session": False}
 
 
 def get(s: Session) -> ServiceClock | None:
@@ -28,7 +27,7 @@ def get(s: Session) -> ServiceClock | None:
 
 def begin(s: Session, leader: str) -> bool:
     """Starts the service's time at the database's time. Returns False if it has started."""
-    row = insert(s, ServiceClock).values(
+    row = upsert(s, ServiceClock).values(
         id=_ID, leader=leader, epoch=1, renewed_at=clock.utcnow(), service_time=clock.utcnow()
     )
     begun = s.execute(row.on_conflict_do_nothing().returning(ServiceClock.id))
@@ -47,15 +46,13 @@ def tick(s: Session, last: ServiceClock, leader: str, seconds: float) -> Service
             service_time=last.service_time + timedelta(seconds=seconds),
         )
         .returning(ServiceClock),
-        execution_options=_UNSYNCHRONISED | {"populate_existing": True},
+        execution_options={"populate_existing": True},
     ).one_or_none()
 
 
 def leave(s: Session, leader: str) -> None:
     """Releases the office when the leader ends, so that the next process need not wait."""
-    s.execute(
-        update(ServiceClock).where(ServiceClock.leader == leader).values(leader=None), execution_options=_UNSYNCHRONISED
-    )
+    s.execute(update(ServiceClock).where(ServiceClock.leader == leader).values(leader=None))
 
 
 def time(s: Session) -> datetime:
@@ -88,20 +85,16 @@ def forgive(s: Session, lease_seconds: float) -> None:
     s.execute(
         update(Assignment)
         .where(Assignment.lease_until.is_not(None))
-        .values(lease_until=now + timedelta(seconds=lease_seconds)),
-        execution_options=_UNSYNCHRONISED,
+        .values(lease_until=now + timedelta(seconds=lease_seconds))
     )
-    s.execute(update(Worker).values(seen_at=now), execution_options=_UNSYNCHRONISED)
+    s.execute(update(Worker).values(seen_at=now))
 
 
 def broker_answers(s: Session, *, yes: bool) -> None:
     """Records since when the broker is silent, or that it answers."""
     since = None if yes else clock.utcnow()
     known = ServiceClock.broker_silent_since.is_not(None) if yes else ServiceClock.broker_silent_since.is_(None)
-    s.execute(
-        update(ServiceClock).where(ServiceClock.id == _ID, known).values(broker_silent_since=since),
-        execution_options=_UNSYNCHRONISED,
-    )
+    s.execute(update(ServiceClock).where(ServiceClock.id == _ID, known).values(broker_silent_since=since))
 
 
 def broker_silent_since(s: Session) -> datetime | None:

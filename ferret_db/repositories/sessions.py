@@ -35,13 +35,7 @@ class Shown(NamedTuple):
 
 
 def begin(
-    s: Session,
-    user_id: str,
-    issuer: str,
-    seconds: float,
-    *,
-    token: UserToken | None = None,
-    address: str | None = None,
+    s: Session, user_id: str, issuer: str, seconds: float, *, token: UserToken | None = None, address: str | None = None
 ) -> Begun:
     """Starts a session of the user and deletes expired ones.
 

@@ -11,11 +11,9 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
 from ferret_db.repositories.workers import GONE_SECONDS
+from ferret_db.statements import upsert
 from ferret_db.tables import TaskRun, Worker
-
-_UNSYNCHRONISED = {"synchronize_session": False}
 
 
 def get(s: Session, task: TaskName, argument: str, *, lock: bool = False) -> TaskRun | None:
@@ -25,7 +23,7 @@ def get(s: Session, task: TaskName, argument: str, *, lock: bool = False) -> Tas
 
 def add(s: Session, task: TaskName, argument: str, experiment_id: str, worker: str) -> bool:
     """Records a first attempt by ``worker``. Returns False if another was faster."""
-    row = insert(s, TaskRun).values(
+    row = upsert(s, TaskRun).values(
         task=task,
         argument=argument,
         experiment_id=experiment_id,
@@ -57,7 +55,7 @@ def change(s: Session, run: TaskRun, **values: Any) -> None:
 
 def drop(s: Session, run: TaskRun) -> None:
     """Deletes the run with its attempts."""
-    s.execute(delete(TaskRun).where(*_is(run)), execution_options=_UNSYNCHRONISED)
+    s.execute(delete(TaskRun).where(*_is(run)))
 
 
 def held(s: Session, task: TaskName, argument: str, seconds: float = GONE_SECONDS) -> TaskRun | None:
@@ -96,8 +94,7 @@ def _change(s: Session, run: TaskRun, *criteria: ColumnElement[bool], **values: 
         update(TaskRun)
         .where(*_is(run), *criteria)
         .values(updated_at=clock.utcnow(), **values)
-        .returning(TaskRun.argument),
-        execution_options=_UNSYNCHRONISED,
+        .returning(TaskRun.argument)
     )
     return changed.one_or_none() is not None
 

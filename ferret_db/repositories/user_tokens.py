@@ -98,10 +98,7 @@ def all_shown(s: Session, texts: Iterable[str]) -> dict[str, DisplayedToken]:
 
 def used(s: Session, token_id: str) -> None:
     """Records that the token was used now."""
-    s.execute(
-        update(UserToken).where(UserToken.id == token_id).values(used_at=clock.utcnow()),
-        execution_options={"synchronize_session": False},
-    )
+    s.execute(update(UserToken).where(UserToken.id == token_id).values(used_at=clock.utcnow()))
 
 
 def of_user(s: Session, user_id: str) -> list[UserToken]:
@@ -139,7 +136,7 @@ def _revoke(s: Session, *which: ColumnElement[bool]) -> Ended:
     tokens = s.scalars(select(func.count()).select_from(made)).one() - len(names)
     in_browsers = select(func.count()).select_from(BrowserSession).join(made, BrowserSession.token_id == made.c.id)
     ended = Ended(names, tokens, s.scalars(in_browsers).one())
-    s.execute(delete(UserToken).where(*which), execution_options={"synchronize_session": False})
+    s.execute(delete(UserToken).where(*which))
     return ended
 
 

@@ -101,4 +101,4 @@ def change(s: Session, user_id: str, *, session: str | None = None, **values: An
     if values.keys() & {"password_hash", "enabled"}:
         sessions.end_all(s, user_id, but=session)
     changed = update(User).where(User.id == user_id).values(**values).returning(User)
-    return s.scalars(changed, execution_options={"populate_existing": True, "synchronize_session": False}).one()
+    return s.scalars(changed, execution_options={"populate_existing": True}).one()

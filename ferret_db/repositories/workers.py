@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import clock
-from ferret_db.repositories._upsert import insert
+from ferret_db.statements import upsert
 from ferret_db.tables import TaskRun, Worker
 
 HEARTBEAT_SECONDS = 5.0
@@ -44,7 +44,7 @@ def seen(
 
     ``message_sent_at`` is when the message it has just taken was sent.
     """
-    row = insert(s, Worker).values(
+    row = upsert(s, Worker).values(
         **who._asdict(),
         task=task,
         subject=subject,
@@ -60,7 +60,7 @@ def seen(
 
 def leave(s: Session, worker_id: str) -> None:
     """Deletes a worker that has shut down."""
-    s.execute(delete(Worker).where(Worker.id == worker_id), execution_options={"synchronize_session": False})
+    s.execute(delete(Worker).where(Worker.id == worker_id))
 
 
 def forgettable(s: Session, seconds: float) -> bool:
@@ -70,7 +70,7 @@ def forgettable(s: Session, seconds: float) -> bool:
 
 def forget(s: Session, seconds: float) -> None:
     """Deletes the workers that were last seen more than ``seconds`` ago."""
-    s.execute(delete(Worker).where(~_within(s, seconds)), execution_options={"synchronize_session": False})
+    s.execute(delete(Worker).where(~_within(s, seconds)))
 
 
 def alive(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> int:

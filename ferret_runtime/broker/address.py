@@ -10,9 +10,7 @@ PORT = 6379
 
 
 def broker_url(url: str) -> str:
-    """Returns the URL if it is valid for a broker. Otherwise raises ``ValueError`` with a message without the
-    password.
-    """
+    """Returns the URL of a broker. If it is invalid, raises ``ValueError`` with a message without the password."""
     scheme = url.partition(":")[0]
     if scheme not in SCHEMES:
         raise ValueError(f"use {FORM}, not {scheme}:…")

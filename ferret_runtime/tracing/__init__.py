@@ -7,20 +7,23 @@ communication, also after a restart. A request is a separate trace, which contin
         ...
         note(bytes=len(update))
 
-Attributes hold only ids, names that everybody in the project sees, counts and codes.
+Attributes hold only ids, names that everybody in the project sees, counts and codes. OpenTelemetry's environment
+variables decide if and how traces leave the process: the endpoint and the protocol are checked here, its packages read
+the others (sampling, batches, time limits, headers, certificates).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_runtime import log_setup
-from ferret_runtime.tracing import _environment
 
 if TYPE_CHECKING:
     from ferret_runtime.tracing._recorder import Recorder
@@ -30,6 +33,9 @@ Value = str | int | float | None
 Note = Callable[..., None]
 """Adds attributes to a span: ``note(bytes=12)`` is ``ferret.bytes``. A name with a dot is not prefixed."""
 
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+PROTOCOL = "http/protobuf"
 INSTALL = "pip install 'ferret-service[tracing]'"
 STOP_SECONDS = 2.0
 """Maximum seconds to send the last spans of a process."""
@@ -65,7 +71,7 @@ def start(service: str) -> None:
     Raises ``dependency.missing`` without the packages, and ``settings.invalid``.
     """
     global _running
-    variable = _environment.endpoint_variable()
+    variable = _endpoint_variable()
     if variable is None:
         return
     try:
@@ -130,3 +136,35 @@ def round_ended(of: RoundTrace, begin: datetime, end: datetime, error: str | Non
 
 def _nothing(**attributes: Value) -> None:
     """Does nothing: spans are not recorded."""
+
+
+def _endpoint_variable() -> str | None:
+    """Returns the variable with the endpoint of traces. None if it is unset, or traces are disabled.
+
+    Raises ``settings.invalid`` for an invalid http address, and for another protocol than OTLP over HTTP.
+    """
+    if _value("OTEL_SDK_DISABLED").lower() == "true" or _value("OTEL_TRACES_EXPORTER").lower() == "none":
+        return None
+    variable = next(filter(_value, ENDPOINTS), None)
+    if variable is not None:
+        _require_address(variable)
+        _require_protocol()
+    return variable
+
+
+def _require_address(variable: str) -> None:
+    parts = urlsplit(_value(variable))
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        message = "must be the collector's address, such as http://127.0.0.1:4318"
+        raise FerretError.of_field("settings.invalid", variable, None, message)
+
+
+def _require_protocol() -> None:
+    variable = next(filter(_value, PROTOCOLS), None)
+    if variable is not None and _value(variable) != PROTOCOL:
+        message = f"is not supported: use {PROTOCOL}, which collectors take at port 4318"
+        raise FerretError.of_field("settings.invalid", variable, _value(variable), message)
+
+
+def _value(variable: str) -> str:
+    return os.environ.get(variable, "").strip()

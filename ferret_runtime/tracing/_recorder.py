@@ -23,10 +23,51 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
-from ferret_runtime.tracing._exporter import QuietExporter
 
 if TYPE_CHECKING:
     from ferret_runtime.tracing import Kind, Note, RoundTrace, Value
+
+
+import logging
+import time
+from collections.abc import Sequence
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+logger = logging.getLogger(__name__)
+
+LINE_SECONDS = 60.0
+
+
+class QuietExporter(SpanExporter):
+    """Passes spans to ``exporter``. Refused spans are lost, and nobody waits for them."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+        self._lost = 0
+        self._said: float | None = None
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        try:
+            result = self._exporter.export(spans)
+        except Exception as error:
+            self._lose(len(spans), type(error).__name__)
+            return SpanExportResult.FAILURE
+        if result is not SpanExportResult.SUCCESS:
+            self._lose(len(spans), "the collector does not take them")
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def _lose(self, count: int, reason: str) -> None:
+        self._lost += count
+        now = time.monotonic()
+        if self._said is None or now - self._said >= LINE_SECONDS:
+            logger.warning("%d spans were lost: %s; look at the OTEL_EXPORTER_OTLP_… variables", self._lost, reason)
+            self._said, self._lost = now, 0
+
 
 ROUND = "round"
 ERROR = "error.type"
@@ -36,10 +77,7 @@ W3C = TraceContextTextMapPropagator()
 
 
 class _Ids(IdGenerator):
-    """Random ids, and derived ids for a round's span.
-
-    Not from Python's ``random``: processes with the same seed would give different spans the same id.
-    """
+    """Not from Python's ``random``: processes with the same seed would give different spans the same id."""
 
     def __init__(self) -> None:
         self.fixed: ContextVar[RoundTrace | None] = ContextVar("fixed", default=None)
@@ -64,9 +102,7 @@ class Recorder:
 
     @classmethod
     def opened(cls, service: str) -> Recorder:
-        """Creates a recorder for the endpoint in the environment. Raises ``settings.invalid`` for an invalid
-        variable.
-        """
+        """Creates a recorder for the environment's endpoint; raises ``settings.invalid`` for an invalid variable."""
         try:
             return cls(service, OTLPSpanExporter())
         except (OSError, ValueError) as error:
@@ -143,7 +179,6 @@ def _resource(service: str) -> Resource:
 
 
 def _links() -> list[Link]:
-    """Returns a link to the span's caller, which is in another trace."""
     current = trace.get_current_span().get_span_context()
     return [Link(current)] if current.is_valid else []
 

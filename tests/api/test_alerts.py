@@ -23,7 +23,7 @@ from ferret_api.alerts.addresses import Allowed
 from ferret_api.alerts.dispatcher import BACK_OFF_SECONDS, STALL_LOOK_SECONDS, Dispatcher
 from ferret_core.protocol.errors import FerretError
 from ferret_core.rounds.early_stopping import BestRound, EarlyStop
-from ferret_db.engine import lifecycle, standstill
+from ferret_db.engine import lifecycle, stalls
 from ferret_db.repositories import alerts
 from ferret_db.tables import AlertDelivery, Experiment
 from tests.api.conftest import Site, open_site
@@ -369,11 +369,11 @@ def test_an_alert_of_another_project_is_not_found_in_ours(quiet: Site, receiver:
 def test_a_standstill_is_told_once_until_it_moves_again(quiet: Site, receiver: Receiver) -> None:
     add(quiet, receiver.url, events=["stalled"])
     experiment_id = quiet.running(participants={"edge": 1})  # and nobody joins; nor does any worker run
-    standstill.tell(quiet.database, 600)
+    stalls.announce_stalls(quiet.database, 600)
     assert deliveries(quiet) == [], "it may yet move"
     quiet.expire_all(Experiment, "created_at", 900, Experiment.id == experiment_id)
     for _ in range(2):
-        standstill.tell(quiet.database, 600)
+        stalls.announce_stalls(quiet.database, 600)
     (delivery,) = deliveries(quiet)
     assert delivery["event"] == "stalled"
     turn(quiet)
@@ -381,11 +381,11 @@ def test_a_standstill_is_told_once_until_it_moves_again(quiet: Site, receiver: R
     assert receiver.got[0].message["type"] == "experiment.stalled"
     with quiet.database.begin() as s:
         lifecycle.pause(s, experiment_id)  # a paused one waits for nothing
-    standstill.tell(quiet.database, 600)
+    stalls.announce_stalls(quiet.database, 600)
     with quiet.database.begin() as s:
         lifecycle.resume(s, experiment_id)
     for _ in range(2):
-        standstill.tell(quiet.database, 600)
+        stalls.announce_stalls(quiet.database, 600)
     assert len(deliveries(quiet)) == 2, "since it was paused it stands still anew"
 
 

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from ferret_api.app import create_app
-from ferret_api.http.openapi_example import SPECIFICATION
+from ferret_api.schemas import SPECIFICATION
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
 from tests.api.conftest import Site, open_site

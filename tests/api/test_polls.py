@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, update
 
 from ferret_api.participants import last_seen, long_poll_group, long_poll_groups
-from ferret_api.participants.poll_etag import PollTag, wait_seconds
+from ferret_api.participants.long_poll_group import PollTag, wait_seconds
 from ferret_api.settings import ApiSettings
 from ferret_db.engine import lifecycle, revocation
 from ferret_db.repositories import participants

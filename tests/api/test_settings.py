@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ferret_api.__main__ import main
-from ferret_api.oidc.settings import OidcSettings
+from ferret_api.oidc.provider import OidcSettings
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.roles import Role
 

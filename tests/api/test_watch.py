@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from ferret_api.events import access_check, permission
+from ferret_api.events import access_check
 from ferret_core.protocol.roles import Role
 from ferret_db.repositories import projects, sessions
 from ferret_db.tables import FIRST_PROJECT, BrowserSession, UserToken
@@ -204,7 +204,7 @@ def test_where_nobody_can_tell_who_may_follow_nobody_does_until_they_come_back(
 ) -> None:
     reader = make_reader()
     with monkeypatch.context() as broken:
-        broken.setattr(permission, "_users", lambda *given: 1 / 0)
+        broken.setattr(access_check, "_users", lambda *given: 1 / 0)
         with reader.stream(experiment_id) as response:
             assert len(list(lines(response))) == 3
     with reader.stream(experiment_id) as response:
@@ -222,7 +222,7 @@ def test_claims_are_told_apart_on_both_databases(either_site: Any) -> None:
     with either_site.database.begin() as s:
         session = sessions.begin(s, member.id, either_site.context.admin.fingerprint, 60).secret
     tokens = [person.client.headers["Authorization"].removeprefix("Bearer ") for person in (member, stranger, leaver)]
-    claims = {permission.Claim(credential, ours) for credential in (*tokens, session, ADMIN, "never seen")}
-    claims.add(permission.Claim(tokens[0], nobodys))
-    good = permission.permitted(either_site.database, either_site.context.admin, claims)
-    assert good == {permission.Claim(credential, ours) for credential in (tokens[0], session, ADMIN)}
+    claims = {access_check.Claim(credential, ours) for credential in (*tokens, session, ADMIN, "never seen")}
+    claims.add(access_check.Claim(tokens[0], nobodys))
+    good = access_check.permitted(either_site.database, either_site.context.admin, claims)
+    assert good == {access_check.Claim(credential, ours) for credential in (tokens[0], session, ADMIN)}

@@ -9,7 +9,7 @@ import pytest
 
 from ferret_bench import _noise_page
 from ferret_bench.noise import Points, dimension, half_interval, one_round
-from ferret_cli.demo import setup
+from ferret_cli import demo
 from tests.refusals import refused
 
 
@@ -32,7 +32,7 @@ def test_the_interval_is_that_of_a_mean_where_the_estimate_is_linear() -> None:
 
 
 def test_only_ferrets_one_bit_coordinates_have_this_formula(tmp_path: Path) -> None:
-    spec = setup.spec(setup.data(tmp_path))
+    spec = demo.experiment_spec(demo.write_data(tmp_path))
     for algorithm in ({"name": "fedavg"}, {"name": "ferret", "coordinates": "float16"}):
         with refused("spec.invalid", "the formula is that of one-bit coordinates"):
             one_round(spec.model_copy(update={"algorithm": type(spec.algorithm).model_validate(algorithm)}))

@@ -13,10 +13,10 @@ import psycopg
 import redis
 
 from ferret_bench._control import databases
-from ferret_cli.stack import broker, process_specs
+from ferret_cli.stack import broker, stack
 from ferret_cli.stack.home_lock import admin_token
 from ferret_cli.stack.ports import free_port
-from ferret_cli.stack.readiness import wait_until_ready
+from ferret_cli.stack.probe import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor, silent_after
 from ferret_core.protocol.task_names import Queue
 from ferret_db import migrate
@@ -55,11 +55,11 @@ class Cluster:
             "FERRET_DATABASE_URL": database_url,
             "FERRET_BROKER_URL": self.broker.url,
         }
-        api = process_specs.api(home, self._environment)
+        api = stack.api_process(home, self._environment)
         self.children = {"broker": self.broker.child, "api": api}
         for queue in COPIES:
             for name in self.workers(queue):
-                self.children[name] = process_specs.worker(home, name, str(queue), self._environment)
+                self.children[name] = stack.worker_process(home, name, str(queue), self._environment)
         # Without the pauses that keep a process that crashes at start from doing nothing else.
         self._supervisor = Supervisor(say, pause=0, silent=silent_after(LEASE_SECONDS))
 
@@ -76,7 +76,7 @@ class Cluster:
         """Starts a real participant called ``name``, as its owner does; ``process`` is what it is killed by."""
         arguments = [f"http://127.0.0.1:{self.port}", "--data", str(data), "--name", name, "--yes"]
         own = {"FERRET_CODE": code, "FERRET_HOME": str(self.home / process)}
-        self.children[process] = child = process_specs.participant(
+        self.children[process] = child = stack.participant_process(
             self.home, process, arguments, self._environment | own
         )
         self._supervisor.start(child)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from ferret_api.alerts import endpoints, webhook
+from ferret_api.alerts import webhook
 from ferret_api.limits.rate_limits import ALERT_TESTS_PER_MINUTE
+from ferret_api.routers import alerts
 from ferret_db.engine import alerts as engine
 from ferret_db.repositories.alerts import AT_A_TURN, MOST_WAITING
 from ferret_db.tables import FIRST_PROJECT, Alert, AlertDelivery
@@ -69,7 +70,7 @@ def test_projects_take_turns_however_much_one_has_to_say(quiet: Site, receiver: 
 
 
 def test_a_project_has_a_bounded_number_of_alerts(quiet: Site) -> None:
-    for _ in range(endpoints.MOST):
+    for _ in range(alerts.MOST):
         add(quiet, DEAD)
     answer = quiet.admin.post(url(), json={"kind": "webhook", "address": DEAD})
     assert (answer.status_code, answer.json()["code"]) == (409, "alert.too_many")

@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 
 from ferret_api.client_network import network
 from ferret_api.limits.counters import Counts
-from ferret_api.limits.errors import RateLimitExceeded
-from ferret_api.limits.rate_limits import RateLimits
-from ferret_api.ttl_cache import TtlCache
+from ferret_api.limits.rate_limits import RateLimitExceeded, RateLimits
+from ferret_api.system.readiness import TtlCache
 from tests.api.conftest import bearer, open_site
 
 READY = "/readyz"

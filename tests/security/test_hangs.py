@@ -17,7 +17,7 @@ from ferret_cli.stack import broker as embedded
 from ferret_cli.stack import process_specs
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.ports import free_port
-from ferret_cli.stack.readiness import wait_until_ready
+from ferret_cli.stack.probe import wait_until_ready
 from ferret_cli.stack.supervisor import Supervisor
 from ferret_core.rounds.sampling import client_names
 from ferret_core.simulate import simulate

@@ -102,7 +102,7 @@ def test_an_error_that_nobody_expected_binds_the_browser(site: Any, monkeypatch:
     def fail(*_: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("ferret_api.audit.endpoints.audit.head", fail)
+    monkeypatch.setattr("ferret_api.routers.audit.audit.head", fail)
     with TestClient(site.app, headers=bearer(ADMIN), raise_server_exceptions=False) as client:
         answer = client.get("/api/v1/audit/head")
     assert answer.status_code == 500

@@ -16,7 +16,7 @@ from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import assignments, contributions, events, ledger, outbox, rounds, update_statistics
+from ferret_db.repositories import assignments, contributions, events, ledger, outbox, rounds
 from ferret_worker import aggregate as aggregation
 from ferret_worker import repair
 from ferret_worker.aggregate import aggregate
@@ -223,7 +223,7 @@ def test_the_service_looks_into_updates_as_a_simulation_does(
     done = simulate(spec).rounds
     for number in (1, 2):
         with service.database.read() as s:
-            assert update_statistics.get(s, experiment_id, number) == done[number].statistics.model_dump(mode="json")
+            assert rounds.update_statistics(s, experiment_id, number) == done[number].statistics.model_dump(mode="json")
 
 
 @usually_on("sqlite")

@@ -13,8 +13,8 @@ from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.engine import lifecycle
 from ferret_db.repositories import metrics
-from ferret_worker import cancellation
 from ferret_worker import evaluate as evaluating
+from ferret_worker import worker_state
 from ferret_worker.evaluate import evaluate
 from tests.refusals import refused
 
@@ -25,7 +25,7 @@ Service = Any  # tests/worker/conftest.py
 @pytest.fixture
 def due(service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch) -> str:
     """The experiment whose base model is to be evaluated; every batch looks whether it still is."""
-    monkeypatch.setattr(cancellation, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(worker_state, "LOOK_SECONDS", 0.0)
     experiment_id = service.submit(plain_spec(rounds=1))
     service.run(until=lambda message: service.messages[0].task == TaskName.EVALUATE)
     return experiment_id

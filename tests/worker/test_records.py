@@ -10,7 +10,7 @@ from sqlalchemy import delete, update
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import RoundState
-from ferret_db.engine.consistency import Inconsistency, altered
+from ferret_db.engine.file_integrity import Inconsistency, altered
 from ferret_db.repositories import contributions
 from ferret_db.tables import Contribution, Round
 from tests.worker.conftest import usually_on

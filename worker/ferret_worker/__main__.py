@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
             serve(settings)
             return
-        from ferret_worker.start import start  # with torch: seconds and 600 MB that a refusal to start can do without
+        from ferret_worker.app import start  # with torch: seconds and 600 MB that a refusal to start can do without
 
         start(settings, queue)
 

@@ -1,6 +1,4 @@
-"""``aggregate``: aggregates a frozen round into the next model, a pure function of the frozen set that anyone can
-redo.
-"""
+"""``aggregate``: makes the next model of a frozen round, a pure function of the frozen set that anyone can redo."""
 
 from __future__ import annotations
 
@@ -29,12 +27,10 @@ from ferret_db.engine.file_integrity import is_intact
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.repositories import contributions, experiments, rounds
 from ferret_runtime import tracing
-from ferret_worker import checkpoints
-from ferret_worker.cancellation import CancellationCheck
 from ferret_worker.coordinate import advance
-from ferret_worker.frozen_contributions import FrozenContributions
 from ferret_worker.repair import repaired
-from ferret_worker.worker_state import LoadedExperiment, WorkerState
+from ferret_worker.storage import FrozenContributions, store_checkpoint
+from ferret_worker.worker_state import CancellationCheck, LoadedExperiment, WorkerState
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +96,7 @@ def _aggregate_and_commit(context: WorkerState, round_: tables.Round, frozen: li
     context.storage.put_bytes(entry.update, FileKind.UPDATE, record.update)
     failpoint("aggregate.stored")
     due = sampling.checkpoint_due(replica.spec, round_.number)
-    files = checkpoints.store(context.storage, replica, experiment_id) if due else []
+    files = store_checkpoint(context.storage, replica, experiment_id) if due else []
     failpoint("aggregate.written")
 
     def commit(s: Session) -> bool:
@@ -129,9 +125,7 @@ def _aggregate_and_commit(context: WorkerState, round_: tables.Round, frozen: li
 def _aggregate(
     context: WorkerState, kept: LoadedExperiment, round_: tables.Round, frozen: list[tables.Contribution]
 ) -> tuple[LedgerEntry, dict[str, float], UpdateStatistics]:
-    """Moves the replica. Returns the round's ledger entry, its cost with the guard's measurements, and the update
-    statistics.
-    """
+    """Moves the replica. Returns ledger entry, cost with the guard's measurements, and update statistics."""
     replica, down = kept.replica, kept.replica.numbers
     watch = CancellationCheck(context, round_.experiment_id)
     received = FrozenContributions(context.storage, {row.participant: row.digest for row in frozen}, watch.check)
@@ -149,7 +143,6 @@ def _aggregate(
 
 
 def _signatures(frozen: list[tables.Contribution]) -> list[Signature]:
-    """Returns the signatures of real participants; simulated clients belong to the service and sign nothing."""
     return [
         Signature(row.participant, row.public_key, row.assignment_id, row.signature)
         for row in frozen

@@ -9,19 +9,21 @@ import torch
 from celery import Celery
 from celery.exceptions import Reject, WorkerShutdown
 
-from ferret_core.distributed.process_group import ProcessGroup
+from ferret_core.distributed.process_group import ProcessGroup, started
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.task_names import Queue, TaskName
+from ferret_core.system.device import chosen_device
 from ferret_db.database import Database, Dispatch
 from ferret_db.engine import installation
 from ferret_db.tables import OutboxMessage
 from ferret_runtime import tracing
 from ferret_runtime.broker.sender import Sender
-from ferret_worker import celery_process, memory_limit
-from ferret_worker.celery import Request, create_celery, message_headers
+from ferret_worker import memory_limit
+from ferret_worker.celery import Request, connect_signals, create_celery, message_headers, run_worker
 from ferret_worker.reconcile import Reconciler, reconcile
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.task_runner import TASKS, perform
+from ferret_worker.team_follower import follow
 from ferret_worker.watchdog import Watchdog
 from ferret_worker.worker_heartbeat import WorkerHeartbeat, identity
 from ferret_worker.worker_state import WorkerState
@@ -45,7 +47,7 @@ def work(settings: WorkerSettings, queue: Queue, team: ProcessGroup | None = Non
     if context.device.type == "cpu":
         memory_limit.limit(settings.memory_limit)
     try:
-        celery_process.run(celery, queue, settings.log_level)
+        run_worker(celery, queue, settings.log_level)
     finally:
         if context.announcer is not None:
             context.announcer.end()
@@ -54,7 +56,6 @@ def work(settings: WorkerSettings, queue: Queue, team: ProcessGroup | None = Non
 
 
 def _attend(context: WorkerState, presence: WorkerHeartbeat, watchdog: Watchdog) -> None:
-    """Connects the background threads to Celery's signals."""
     reconciler = Reconciler(context, presence.who.id)
 
     def start() -> None:
@@ -70,7 +71,7 @@ def _attend(context: WorkerState, presence: WorkerHeartbeat, watchdog: Watchdog)
         reconciler.stop()
         presence.stop()
 
-    celery_process.attend(start, stop_soon, stop)
+    connect_signals(start, stop_soon, stop)
 
 
 def register(celery: Celery, context: WorkerState, presence: WorkerHeartbeat, watchdog: Watchdog) -> None:
@@ -108,3 +109,12 @@ def dispatcher(celery: Celery) -> Dispatch:
             sender.send(message.task, message.argument)
 
     return send
+
+
+def start(settings: WorkerSettings, queue: Queue) -> None:
+    """Runs until it is stopped. Only a team's first process takes tasks and contacts the service."""
+    with started(chosen_device(settings.device).type) as team:
+        if team is None or team.is_first:
+            work(settings, queue, team)
+        else:
+            follow(settings, team)

@@ -24,7 +24,7 @@ from ferret_db.repositories import assignments, experiments, ledger, metrics, pa
 from ferret_db.tables import Experiment, Round
 from ferret_runtime import tracing
 from ferret_runtime.tracing import RoundTrace
-from ferret_worker import checkpoints
+from ferret_worker.storage import store_base
 from ferret_worker.worker_state import WorkerState
 
 OPENED_AT_ONCE = 250
@@ -33,10 +33,7 @@ BASE_REMEDY = "use a smaller model or less data, or a machine with more memory"
 
 
 def coordinate(context: WorkerState, experiment_id: str) -> None:
-    """Advances the experiment by one step.
-
-    A queued one gets its base model and starts. A running one opens the next round, or completes after the last.
-    """
+    """Starts a queued experiment from its base model; opens a running one's next round, or completes it."""
     with context.database.read() as s:
         experiment = experiments.get(s, experiment_id)
     failpoint("coordinate.begun")
@@ -72,7 +69,6 @@ def open_announced(database: Database, experiment_id: str) -> None:
 def _fill(
     database: Database, spec: ExperimentSpec, round_: Round, tasks: list[round_engine.Task], there: Collection[str]
 ) -> None:
-    """Adds the assignments of participants that are not ``there`` yet, and starts the round."""
     rows = round_engine.assignment_rows(round_, tasks)
     missing = [row for row in rows if row["participant"] not in there]
     for begin in range(0, len(missing), OPENED_AT_ONCE):
@@ -88,14 +84,11 @@ def _fill(
 
 
 def _start(context: WorkerState, experiment: Experiment) -> None:
-    """Loads model and data once, so that errors in them fail the experiment now and not halfway.
-
-    Projection noise that would drown the weights fails it too.
-    """
+    """Loads model and data once, so that errors in them fail the experiment now and not halfway."""
     spec = experiments.spec_of(experiment)
     try:
         with memory_checked(BASE_REMEDY):
-            replica, files = checkpoints.store_base(context.storage, spec, experiment.id)
+            replica, files = store_base(context.storage, spec, experiment.id)
             check_base(replica, FederatedData(spec, replica.tokenizer, replica.context))
     except FerretError as error:
         if error.code in TRANSIENT:
@@ -132,10 +125,7 @@ def advance(s: Session, experiment_id: str) -> None:
 
 
 def _open_round(s: Session, experiment: Experiment, number: int) -> None:
-    """Opens the next attempt at the round, with sampled simulated clients and the joined real participants.
-
-    The first round waits until all have joined. Later rounds do without revoked participants, but not without any.
-    """
+    """The first round waits until all have joined; later rounds do without revoked ones, not without any."""
     spec = experiments.spec_of(experiment)
     joined = {site.name: site.id for site in participants.of_experiment(s, experiment.id)}
     population = spec.participants.simulated + len(joined)
@@ -155,10 +145,7 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
 
 
 def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked: int, experiment_id: str) -> float:
-    """Returns the seconds that the round stays open.
-
-    Only real participants' past arrivals count: simulated clients depend on this service's pace alone.
-    """
+    """Only real participants' past arrivals count: simulated clients depend on this service's pace alone."""
     if spec.round.deadline_seconds is not None:
         return spec.round.deadline_seconds
     arrivals = rounds.arrivals(s, experiment_id, deadline.RECENT_ROUNDS) if spec.participants.edge else []
@@ -173,9 +160,7 @@ def _tasks(
     joined: Mapping[str, str],
     sitting_out: Collection[str],
 ) -> list[round_engine.Task]:
-    """Returns the tasks of the participants drawn from simulated clients and ``joined`` real participants (ids by
-    name).
-    """
+    """``joined`` has real participants' ids by name."""
     population = [*sampling.client_names(spec.participants.simulated), *joined]
     names = sampling.sample(spec, number, population, attempt, sitting_out)
     base = experiment.digest or ""
@@ -190,5 +175,4 @@ def _tasks(
 
 
 def _evaluated(s: Session, experiment: Experiment) -> bool:
-    """Returns True if the base model and every due round have been evaluated."""
     return bool(metrics.by_round(s, experiment.id, [0])) and not rounds.unevaluated(s, experiment)

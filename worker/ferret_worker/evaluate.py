@@ -17,9 +17,8 @@ from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.repositories import experiments, metrics, rounds
-from ferret_worker.cancellation import CancellationCheck
 from ferret_worker.repair import repaired
-from ferret_worker.worker_state import WorkerState
+from ferret_worker.worker_state import CancellationCheck, WorkerState
 
 
 def evaluate(context: WorkerState, subject: str) -> None:

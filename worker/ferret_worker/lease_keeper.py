@@ -18,10 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class LeaseKeeper:
-    """Extends the assignment's lease each third of ``seconds`` while the block runs.
-
-    ``stopping`` returns True if the process must end and return the work.
-    """
+    """Extends the lease each third of ``seconds`` during the block; ``stopping``: the process must return the work."""
 
     def __init__(
         self, database: Database, assignment: Assignment, seconds: float, stopping: Callable[[], bool] = lambda: False

@@ -14,8 +14,8 @@ from ferret_core.protocol.wire import Arrays
 from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
 from ferret_runtime import tracing
-from ferret_worker.client_state import client_state
 from ferret_worker.repair import repaired
+from ferret_worker.storage import client_state
 from ferret_worker.worker_state import LoadedExperiment, WorkerState
 
 Check = Callable[[int], None]
@@ -23,9 +23,7 @@ Check = Callable[[int], None]
 
 
 def train_locally(context: WorkerState, task: RoundTask, check: Check) -> LocalRound:
-    """Trains in this process. Raises as :func:`ferret_core.client.local_round.contribute`, and the errors of
-    ``check``.
-    """
+    """Trains in this process; raises as :func:`ferret_core.client.local_round.contribute` and as ``check``."""
     with memory_checked():
         kept, memory = repaired(context, task.experiment, lambda: _loaded(context, task))
     return _trained(kept, task, memory, check)

@@ -19,10 +19,7 @@ def machine_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """Returns this process's resident bytes without mapped files, which the system drops under pressure.
-
-    Returns 0 on a system that does not report them.
-    """
+    """Returns resident bytes without mapped files, which the system drops under pressure; 0 if it reports none."""
     fields = _read(_STATM).split()
     return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE") if fields else 0
 

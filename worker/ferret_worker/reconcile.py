@@ -1,6 +1,4 @@
-"""``reconcile``: resends lost work, ends expired leases, closes due rounds. Any number of copies may run
-simultaneously.
-"""
+"""``reconcile``: resends lost work, ends expired leases, closes due rounds. Several copies may run at once."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from ferret_db.engine import reconcile as engine
 from ferret_db.engine.garbage_collection import EVERY_SECONDS, collect
 from ferret_db.engine.leader import Leader
 from ferret_db.repositories import service_clock
-from ferret_runtime.broker.queue_depth import Lengths
+from ferret_runtime.broker.redis_client import Lengths
 from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
@@ -34,10 +32,7 @@ def collect_daily(context: WorkerState) -> None:
 
 
 class Reconciler(threading.Thread):
-    """Reconciles every ``reconcile_seconds`` if it is this process's turn, and collects garbage daily.
-
-    It runs in parallel to tasks of any length.
-    """
+    """Reconciles on this process's turns, and collects garbage daily, in parallel to tasks of any length."""
 
     def __init__(self, context: WorkerState, who: str) -> None:
         super().__init__(name="reconciler", daemon=True)
@@ -78,9 +73,7 @@ class Reconciler(threading.Thread):
         collect_daily(self._context)
 
     def _drained(self) -> frozenset[Queue] | None:
-        """Returns the queues without a message, not counting one being worked on. None if the broker does not
-        answer.
-        """
+        """Queues without a message, not counting one being worked on. None if the broker does not answer."""
         try:
             return frozenset(queue for queue, length in self._lengths.read().items() if not length)
         except ConnectionError as error:

@@ -36,9 +36,7 @@ from ferret_db.engine import checkpoints as checkpoint_engine
 from ferret_db.engine.file_integrity import DAMAGE, damaged, is_intact
 from ferret_db.repositories import assignments, contributions, experiments, ledger, stored_files
 from ferret_db.repositories.stored_files import StoredFileRef
-from ferret_worker import checkpoints
-from ferret_worker.client_state import client_state
-from ferret_worker.frozen_contributions import FrozenContributions
+from ferret_worker.storage import FrozenContributions, client_state, store_base, store_checkpoint
 from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
@@ -72,9 +70,7 @@ def repaired(context: WorkerState, experiment_id: str, work: Callable[[], R]) ->
 
 
 def _rebuilt(context: WorkerState, experiment_id: str, last: bool) -> bool:
-    """Rebuilds damaged files and returns whether there were any; only the ``last`` repair raises on damage found
-    meanwhile.
-    """
+    """Returns whether files were damaged; only the ``last`` repair raises on damage found meanwhile."""
     try:
         return rebuild(context, experiment_id, _damaged_and_needed(context, experiment_id))
     except FerretError as error:
@@ -157,7 +153,8 @@ class _Walk:
     def _to_do_again(self, lost: set[str]) -> dict[int, list[tables.Contribution]]:
         """Returns, by round, the parts of simulated clients with a lost digest or with a file needed to rebuild one."""
         for number in self._updates & set(self._rows):
-            lost |= {digest for digest in _accepted(self._rows[number]) if not self._has(FileKind.CONTRIBUTION, digest)}
+            accepted = LedgerRecord.model_validate(self._rows[number].record).contributions
+            lost |= {digest for _, digest in accepted if not self._has(FileKind.CONTRIBUTION, digest)}
         again: dict[int, list[tables.Contribution]] = {}
         for sent in reversed(self._sent):
             if lost & {sent.digest, sent.memory_digest}:
@@ -179,7 +176,7 @@ class _Walk:
             return self._context.load_base(self._experiment.id)
         spec = experiments.spec_of(self._experiment)
         try:
-            replica, files = checkpoints.store_base(self._context.storage, spec, self._experiment.id)
+            replica, files = store_base(self._context.storage, spec, self._experiment.id)
         except FerretError as error:
             raise self._lost_base(error.detail) from error
         if replica.digest != self._experiment.base_digest:
@@ -217,7 +214,6 @@ class _Walk:
         return self._context.storage.read(blob_location(FileKind.UPDATE, row.update_digest), row.update_digest)
 
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
-        """Rebuilds a damaged update from its contributions."""
         record = LedgerRecord.model_validate(row.record)
         received = FrozenContributions(self._context.storage, dict(record.contributions))
         replica = self._kept.replica
@@ -228,7 +224,7 @@ class _Walk:
         return update
 
     def _written(self) -> Sequence[checkpoint_engine.ArtifactFile]:
-        return checkpoints.store(self._context.storage, self._kept.replica, self._experiment.id)
+        return store_checkpoint(self._context.storage, self._kept.replica, self._experiment.id)
 
     def _put(self, pieces: Pieces, kind: FileKind, digest: str) -> None:
         stored = self._context.storage.put_pieces(pieces, kind, digest)
@@ -240,11 +236,6 @@ class _Walk:
         with self._context.database.begin() as s:
             checkpoint_engine.rebuilt(s, self._experiment.id, number, files)
         logger.warning("rebuilt the checkpoint of round %d of %s", number, self._experiment.id)
-
-
-def _accepted(row: tables.LedgerEntry) -> list[str]:
-    """Returns the digests of the contributions in the round's update, in order."""
-    return [digest for _, digest in LedgerRecord.model_validate(row.record).contributions]
 
 
 def _damaged_and_needed(context: WorkerState, experiment_id: str) -> list[StoredFileRef]:

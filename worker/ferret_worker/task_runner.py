@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from sqlalchemy.orm import Session
@@ -12,10 +12,14 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.system import untrusted_files
+from ferret_db.database import Database
 from ferret_db.engine import task_attempts
+from ferret_db.engine.round_span import trace_of
+from ferret_db.engine.task_attempts import TaskSubject
+from ferret_db.repositories import assignments, rounds
 from ferret_db.repositories.workers import WorkerIdentity
-from ferret_runtime import log_setup
-from ferret_worker import task_span
+from ferret_runtime import log_setup, tracing
+from ferret_runtime.tracing import Note, RoundTrace
 from ferret_worker.aggregate import aggregate
 from ferret_worker.coordinate import coordinate
 from ferret_worker.evaluate import evaluate
@@ -60,12 +64,8 @@ def perform(
 def _run(
     context: WorkerState, task: TaskName, argument: str, subject: task_attempts.TaskSubject
 ) -> Callable[[Session, TaskName, str, WorkerIdentity], None]:
-    """Does the work. Returns the function that records its end."""
     try:
-        with (
-            untrusted_files.allowed_roots(context.settings.readable),
-            task_span.over(context.database, task, argument, subject),
-        ):
+        with untrusted_files.allowed_roots(context.settings.readable), _span(context.database, task, argument, subject):
             TASKS[task](context, argument)
     except FerretError as error:
         if error.code in task_attempts.REFUSED:
@@ -85,3 +85,15 @@ def _run(
 def _failed(error: Exception) -> Callable[[Session, TaskName, str, WorkerIdentity], None]:
     """Keeps the reportable part of the error, without the frames and tensors that it holds."""
     return partial(task_attempts.failed, error=task_attempts.described(error), strike=task_attempts.is_strike(error))
+
+
+def _span(database: Database, task: TaskName, argument: str, subject: TaskSubject) -> AbstractContextManager[Note]:
+    of = _round_trace(database, task, argument) if tracing.on() else None
+    return tracing.span(task.removeprefix("ferret."), of, "consumer", **subject._asdict())
+
+
+def _round_trace(database: Database, task: TaskName, argument: str) -> RoundTrace | None:
+    with database.read() as s:
+        if task == TaskName.TRAIN:
+            argument = assignments.get(s, argument).round_id
+        return trace_of(rounds.get(s, argument)) if argument.startswith("rnd_") else None

@@ -31,8 +31,7 @@ class TeamBroadcaster:
         self._number = 0
 
     def announce(self, task: RoundTask) -> str:
-        """Starts ``task`` on the others and returns the work's name. Raises ``process_group.failed`` without a
-        store."""
+        """Starts ``task`` on the others and returns its name; raises ``process_group.failed`` without a store."""
         work = TeamTask(name=f"{self._number}", task=task)
         try:
             self._tell(work.model_dump_json())

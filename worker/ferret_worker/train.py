@@ -13,9 +13,9 @@ from ferret_db.engine.acceptance import ContributionOffer
 from ferret_db.engine.file_integrity import DAMAGE
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT
 from ferret_db.tables import Assignment
-from ferret_worker.client_state import StateBlobs
 from ferret_worker.lease_keeper import LeaseKeeper
 from ferret_worker.local_round import train_in_group, train_locally
+from ferret_worker.storage import StateBlobs
 from ferret_worker.worker_state import WorkerState
 
 

@@ -111,9 +111,7 @@ class Watchdog(threading.Thread):
         return None
 
     def _is_overdue(self, watched: _Watched) -> bool:
-        """Returns True if the task continues although it is not needed. Signals it to stop when that is first
-        detected.
-        """
+        """True if an unneeded task continues; the first detection signals it to stop."""
         with self._context.database.read() as s:
             grace = _grace(s, watched)
         if grace is None:

@@ -1,6 +1,4 @@
-"""A worker's heartbeat, sent every few seconds from a thread, so that a worker with a long task is not considered
-dead.
-"""
+"""A worker's heartbeat, sent from a thread, so that a worker with a long task is not considered dead."""
 
 from __future__ import annotations
 

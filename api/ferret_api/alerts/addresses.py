@@ -102,7 +102,6 @@ def _is_public(address: Address) -> bool:
 
 
 def _inner(address: Address) -> Address:
-    """Returns the IPv4 address embedded in an IPv6 address; any other address unchanged."""
     if not isinstance(address, ipaddress.IPv6Address):
         return address
     if address in _TRANSLATED:

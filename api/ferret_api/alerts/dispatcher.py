@@ -23,7 +23,7 @@ from ferret_api.alerts.addresses import Allowed
 from ferret_api.context import Context
 from ferret_core.protocol.alerts import AlertKind
 from ferret_core.protocol.digest import canonical_json
-from ferret_db.engine import standstill
+from ferret_db.engine import stalls
 from ferret_db.repositories import alerts
 from ferret_db.repositories.alerts import Claimed
 
@@ -76,7 +76,6 @@ class Dispatcher:
                     logger.exception("alerts could not be sent; they will be tried again")
 
     async def _pause(self) -> None:
-        """Waits until a project's turn ends, for at most ``alert_seconds``."""
         seconds = self._context.settings.sizing.alert_seconds
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -85,7 +84,6 @@ class Dispatcher:
         self._under_way = {task: claimed for task, claimed in self._under_way.items() if not task.done()}
 
     async def _take_turn(self, claimed: list[Claimed]) -> None:
-        """Sends the claimed messages of one project."""
         try:
             await asyncio.gather(*map(self._deliver, claimed))
         except Exception:
@@ -95,10 +93,9 @@ class Dispatcher:
         if time.monotonic() - self._looked >= STALL_LOOK_SECONDS:
             self._looked = time.monotonic()
             settings = self._context.settings
-            await run_in_threadpool(standstill.tell, self._context.database, settings.alert_stalled_seconds)
+            await run_in_threadpool(stalls.announce_stalls, self._context.database, settings.alert_stalled_seconds)
 
     def _claim(self) -> list[Claimed]:
-        """Claims due messages and returns them sorted by project."""
         under_way = [each for claimed in self._under_way.values() for each in claimed]
         busy = {each.alert.project for each in under_way}
         with self._context.database.read() as s:

@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from fastapi import Request
 
-from ferret_api.limits.errors import RateLimitExceeded
+from ferret_api.limits.rate_limits import RateLimitExceeded
 from ferret_core.protocol.errors import FerretError
 
 AT_ONCE = 2

@@ -9,8 +9,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from ferret_api.client_network import network
 from ferret_api.connections.pool import Connections
-from ferret_api.connections.raw_response import refusal
+from ferret_api.connections.protocol import refusal
 from ferret_core.protocol.errors import FerretError
 
 logger = logging.getLogger(__name__)
@@ -76,10 +77,7 @@ class Listener(socket.socket):
 
 
 def _set_options(accepted: socket.socket, seconds: float) -> None:
-    """Sets options that send small parts immediately and close connections to peers that are gone or stop reading.
-
-    They are set on each connection, since connections older than the listening socket's options inherit nothing.
-    """
+    """Set on each connection: those older than the listening socket's options inherit none."""
     # asyncio sets it only on sockets with a protocol number. Without it, the second part of a response waits 40 ms
     # for the client to acknowledge the first.
     accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -92,3 +90,49 @@ def _set_options(accepted: socket.socket, seconds: float) -> None:
     }.items():
         if option := getattr(socket, name, None):
             accepted.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+HANDSHAKE = "handshake_timeout"
+
+
+class Handshake:
+    """A connection during its handshake. It can be evicted, and has the same timeout as headers."""
+
+    idle = True
+
+    def __init__(self, accepted: socket.socket, address: str, seconds: float) -> None:
+        self.address = address
+        self._accepted = accepted
+        self._deadline = time.monotonic() + seconds
+
+    def overdue(self, now: float) -> str | None:
+        return HANDSHAKE if now > self._deadline else None
+
+    def close(self, reason: str) -> None:
+        with suppress(OSError):  # the client has closed it
+            self._accepted.shutdown(socket.SHUT_RDWR)
+
+
+class TlsListener(Listener):
+    """A listener that registers connections when it accepts them."""
+
+    def admitted(self, accepted: socket.socket, address: tuple[Any, ...]) -> socket.socket:
+        return _Socket(accepted, address, self._connections)
+
+    def refuse(self, accepted: socket.socket) -> None:
+        accepted.close()  # without a handshake, the client could not read a response
+        self._say()
+
+
+class _Socket(socket.socket):
+    """An accepted socket that unregisters its connection if it is closed before a protocol takes it over."""
+
+    def __init__(self, accepted: socket.socket, peer: tuple[Any, ...], connections: Connections) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        self._peer, self._connections = peer, connections
+        self._handshake = Handshake(self, network(peer[0]), connections.sizing.header_seconds)
+        connections.begun(peer, self._handshake)
+
+    def close(self) -> None:
+        super().close()
+        self._connections.broken_off(self._peer, self._handshake)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import secrets
 import time
+from http import HTTPStatus
 from typing import Any, cast
 
 import h11
@@ -11,10 +14,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ferret_api.client_network import network
 from ferret_api.connections.pool import Connections
-from ferret_api.connections.raw_response import refusal
 from ferret_api.http.security_headers import ALWAYS
 from ferret_core.protocol.errors import FerretError
 
+RETRY_SECONDS = 5
 HEADERS, BODY, READER = "header_timeout", "body_timeout", "reader_timeout"
 
 
@@ -143,3 +146,24 @@ class DeadlineProtocol(H11Protocol):
             f"the body came slower than {self._sizing.body_bytes_per_second} bytes per second for more than "
             f"{self._sizing.body_seconds:g} s; send it again over a faster connection"
         )
+
+
+def refusal(error: FerretError) -> bytes:
+    """Returns a complete HTTP/1.1 response with the problem document (RFC 9457) that closes the connection."""
+    status = HTTPStatus(error.problem.status)
+    document = {
+        "type": f"urn:ferret:problem:{error.code}",
+        **error.to_json(),
+        "instance": "",
+        "request_id": secrets.token_hex(8),
+    }
+    body = json.dumps(document).encode()
+    head = [
+        f"HTTP/1.1 {status} {status.phrase}",
+        "Content-Type: application/problem+json",
+        f"Content-Length: {len(body)}",
+        f"Retry-After: {RETRY_SECONDS}",
+        "Connection: close",
+        *(f"{name}: {value}" for name, value in ALWAYS.items()),
+    ]
+    return "\r\n".join([*head, "", ""]).encode() + body

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator
+from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Annotated, Self, TypeVar
 
 import anyio.to_thread
 from fastapi import Depends, Request
+from fastapi.responses import StreamingResponse
 
+from ferret_api.access import Session, UserBearer
 from ferret_api.auth.admin_token import AdminToken
 from ferret_api.context import Context
-from ferret_api.events.access_check import AccessCheck, StreamReader
-from ferret_api.events.event_batch import Look, look
-from ferret_api.events.permission import Claim, permitted
-from ferret_api.events.poller import EventPoller, Subscription
+from ferret_api.events.access_check import AccessCheck, Claim, StreamReader, permitted
+from ferret_api.events.poller import EventPoller, Look, Subscription, look
+from ferret_api.schemas import ExperimentId
 from ferret_core.protocol.errors import FerretError
 from ferret_db.database import Database
 
@@ -139,3 +140,60 @@ async def _feeds(request: Request) -> EventPollers:
 
 
 FeedsDep = Annotated[EventPollers, Depends(_feeds)]
+
+
+NOT_HELD_BACK = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
+
+
+class EventStream(StreamingResponse):
+    """A response of encoded events. FastAPI's own class would encode every event for every reader."""
+
+    media_type = "text/event-stream"
+
+
+async def _place(
+    experiment_id: ExperimentId, feeds: FeedsDep, bearer: UserBearer, session: Session
+) -> AsyncGenerator[StreamReader]:
+    with feeds.place(Claim(bearer.credentials if bearer else session or "", experiment_id)) as follower:
+        yield follower
+
+
+Place = Annotated[StreamReader, Depends(_place)]
+"""Slot that is held until the stream ends; raises ``stream.refused`` if there are too many streams."""
+
+
+async def follow(feeds: EventPollers, follower: StreamReader, after: int) -> AsyncIterator[bytes]:
+    """Yields server-sent events after number ``after``, in order.
+
+    The stream ends after the experiment's last event, when the process stops, or when the follower is refused. A
+    refused follower gets no further events, not even queued ones."""
+    async with aclosing(_events(feeds, follower, after)) as events:
+        async for event in events:
+            if follower.refused:
+                return
+            yield event
+
+
+async def _events(feeds: EventPollers, follower: StreamReader, after: int) -> AsyncGenerator[bytes]:
+    experiment_id = follower.claim.experiment_id
+    while True:
+        page, newest, over = await feeds.look(experiment_id, after)
+        if page.events:
+            yield page.behind(after)
+            after = page.last(after)
+        if over or feeds.stopping:
+            return
+        if not page.full:
+            break
+    with feeds.subscription(experiment_id, newest) as live:
+        follower.waits(live.end)
+        # The events that the poller distributed between that read and the subscription.
+        while after < live.start:
+            page, _, over = await feeds.look(experiment_id, after)
+            yield page.behind(after)
+            after = page.last(live.start)
+            if over:
+                return
+        async for page in live.pages():
+            yield page.behind(after)
+            after = max(after, page.last(after))

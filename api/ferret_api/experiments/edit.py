@@ -7,14 +7,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from ferret_api.experiments import service
-from ferret_api.experiments.schemas import ExperimentChange
 from ferret_api.http.entity_tag import matches
+from ferret_api.schemas import Command
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.priority import Priority
 from ferret_core.protocol.resources.experiments import Experiment
+from ferret_core.protocol.spec import ExperimentName
+from ferret_core.protocol.tags_and_notes import Notes, Tags
 from ferret_db.database import Database
-from ferret_db.repositories import audit, experiments, outbox, tags
+from ferret_db.repositories import audit, experiments, outbox
+
+
+class ExperimentChange(Command):
+    """Request to change an experiment. Omitted fields stay unchanged. Null removes tags and notes."""
+
+    name: ExperimentName = Field(default_factory=str, description="Required value: null is refused")
+    tags: Tags | None = None
+    notes: Notes | None = None
+    priority: Priority = Field(default_factory=int, description="Required value: null is refused")
+
 
 _LENGTH = 32
 
@@ -38,7 +53,7 @@ def edit(
         if not changes:
             return before
         if "tags" in changes:
-            tags.replace(s, experiment_id, changes["tags"])
+            experiments.replace_tags(s, experiment_id, changes["tags"])
         row = experiments.change(s, experiment_id, **{name: changes[name] for name in changes.keys() - {"tags"}})
         if "priority" in changes:
             outbox.touch(s, experiment_id)

@@ -17,15 +17,13 @@ from ferret_core.protocol.resources.experiments import (
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import stalls
-from ferret_db.repositories import experiment_list, metrics, rounds, seed_groups, tags, time_remaining
+from ferret_db.repositories import experiment_list, experiments, metrics, rounds, seed_groups
 from ferret_db.repositories.experiment_list import ExperimentFilter
 
 _COLUMNS = ListedExperiment.model_fields.keys() & set(tables.Experiment.__table__.columns.keys())
 
 
 class _Related(NamedTuple):
-    """Values from other tables for the experiments of one page, by id."""
-
     tags: dict[str, list[str]]
     metrics: dict[str, dict[str, metrics.MetricSummary]]
     sent: dict[str, rounds.TrafficTotals]
@@ -67,8 +65,10 @@ def _group(group: seed_groups.Group, newest: ListedExperiment) -> ExperimentGrou
 
 def _items(s: Session, rows: Sequence[tables.Experiment]) -> list[ListedExperiment]:
     ids = [row.id for row in rows]
-    sent, left = rounds.bytes_by_experiment(s, ids), time_remaining.seconds_left_of(s, ids)
-    related = _Related(tags.of(s, ids), metrics.summary(s, ids), sent, left, experiment_list.bytes_per_upload(s, ids))
+    sent, left = rounds.bytes_by_experiment(s, ids), experiment_list.seconds_left_of(s, ids)
+    related = _Related(
+        experiments.tags_of(s, ids), metrics.summary(s, ids), sent, left, experiment_list.bytes_per_upload(s, ids)
+    )
     return [_item(s, row, related) for row in rows]
 
 

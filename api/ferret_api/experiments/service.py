@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy.orm import Session
 
-from ferret_api.experiments.path_allowlist import require_roots
 from ferret_core import catalog
 from ferret_core.experiment.allowlist import require_allowed
 from ferret_core.protocol.errors import FerretError
@@ -14,12 +15,13 @@ from ferret_core.protocol.resources.projects import AllowedModel
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import model_card
 from ferret_core.rounds import early_stopping
+from ferret_core.system import untrusted_files
 from ferret_core.system.untrusted_files import Readable
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, stalls
 from ferret_db.engine.early_stopping import ranked
-from ferret_db.repositories import audit, experiments, metrics, projects, rounds, tags
+from ferret_db.repositories import audit, experiments, metrics, projects, rounds
 
 _COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "spec"}
 _COLUMNS = Experiment.model_fields.keys() - _COMPUTED
@@ -54,7 +56,7 @@ def submit(
         )
         if made:
             if original:
-                tags.replace(s, row.id, tags.of(s, [original.id])[original.id])
+                experiments.replace_tags(s, row.id, experiments.tags_of(s, [original.id])[original.id])
             _record(s, actor, row, resolved)
         return shown(s, row)
 
@@ -81,7 +83,6 @@ _COMPARED = ("development_loss", "average_development_loss")
 
 
 def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec) -> None:
-    """Records the submission with its model, data and algorithm in the audit log."""
     told = {"project": row.project, "name": row.name, "model": spec.model.source, "revision": spec.model.revision}
     told |= {"dataset": row.dataset, "algorithm": row.algorithm, "rounds": row.rounds, "cloned_from": row.cloned_from}
     audit.record(s, actor, "experiment.cloned" if row.cloned_from else "experiment.submitted", row.id, **told)
@@ -110,7 +111,7 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
     return Experiment.model_validate(
         {
             **columns,
-            "tags": tags.of(s, [row.id])[row.id],
+            "tags": experiments.tags_of(s, [row.id])[row.id],
             "stalled": stalls.stall(s, row),
             "best": best[0]._asdict() if (best := ranked(s, row)) else None,
             "better": early_stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
@@ -120,3 +121,15 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
             "spec": experiments.spec_of(row).model_dump(mode="json"),
         }
     )
+
+
+def require_roots(spec: ExperimentSpec, readable: untrusted_files.Readable) -> None:
+    """Raises ``dataset.invalid`` or ``model.invalid`` for a path of a resolved ``spec`` that is not ``readable``.
+
+    The error does not reveal if the path exists.
+    """
+    for field, path in catalog.paths(spec):
+        try:
+            untrusted_files.allowed(Path(path).expanduser(), readable)
+        except untrusted_files.UntrustedFileError as error:
+            raise FerretError.of_field(f"{field.partition('.')[0]}.invalid", field, path, str(error)) from error

@@ -77,10 +77,7 @@ class BodyLimit:
 
 
 class _Outline:
-    """Upper bounds on the number and depth of the values in a JSON text, without parsing it.
-
-    Brackets and commas in strings count too. No valid body has enough of them to reach the limits.
-    """
+    """Counts brackets and commas in strings too: no valid body has enough of them to reach the limits."""
 
     def __init__(self) -> None:
         self.values = 0

@@ -40,7 +40,7 @@ class SinglePageApp:
         self.files = StaticFiles(directory=directory)
         # Listed once: the copies are made when the dashboard is built, and change only with a release.
         self.copies = frozenset(
-            file.relative_to(directory).as_posix() for file in directory.rglob("*") if _is_copy(file)
+            file.relative_to(directory).as_posix() for file in directory.rglob("*") if file.suffix in COPIES.values()
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +55,6 @@ class SinglePageApp:
         await response(scope, receive, send)
 
     async def _file(self, path: str, scope: Scope) -> Response:
-        """Returns the smallest copy of the file that the client accepts, with its own ETag and length."""
         if path in self.copies:
             raise HTTPException(404)
         copies = {coding: path + suffix for coding, suffix in COPIES.items() if path + suffix in self.copies}
@@ -83,10 +82,6 @@ def _weighed(item: str) -> tuple[str, float]:
         return coding, float(parameter.removeprefix("q=") or 1)
     except ValueError:
         return coding, 0.0
-
-
-def _is_copy(file: Path) -> bool:
-    return file.suffix in COPIES.values()
 
 
 async def _not_built(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,9 +1,10 @@
-"""Error responses as ``application/problem+json`` (RFC 9457)."""
+"""Error responses as ``application/problem+json`` (RFC 9457), and their description in the OpenAPI document."""
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,9 +15,9 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
-from ferret_api.limits.errors import RateLimitExceeded
-from ferret_api.schemas import PREFIX
-from ferret_core.protocol.errors import MOST_ERRORS, FerretError, FieldError, FieldErrors, described
+from ferret_api.limits.rate_limits import RateLimitExceeded
+from ferret_api.schemas import PREFIX, REF
+from ferret_core.protocol.errors import MOST_ERRORS, PROBLEMS, FerretError, FieldError, FieldErrors, described
 from ferret_core.protocol.spec import ExperimentSpec
 
 logger = logging.getLogger(__name__)
@@ -132,3 +133,23 @@ def _detail(request: Request, error: HTTPException) -> str:
 async def _database_error(request: Request, error: Exception) -> Response:
     logger.error("the database failed: %s", error)
     return problem(request, FerretError("server.not_ready", "the database does not respond; see /readyz and try again"))
+
+
+CODES = "x-problem-codes"
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def problems(*codes: str) -> Responses:
+    """Returns the ``responses`` of an endpoint that raises these codes."""
+    by_status: defaultdict[int, list[str]] = defaultdict(list)
+    for code in codes:
+        by_status[PROBLEMS[code].status].append(code)
+    return {
+        status: {
+            "description": "\n".join(f"`{code}`: {PROBLEMS[code].title}." for code in found),
+            "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}},
+            CODES: found,
+        }
+        for status, found in by_status.items()
+    }

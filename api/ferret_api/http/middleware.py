@@ -23,8 +23,7 @@ _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 class RequestScope:
-    """The outermost middleware. It sets the request id, also in logs, adds security headers and handles uncaught
-    exceptions."""
+    """The outermost middleware: sets the request id, adds security headers and handles uncaught exceptions."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self.app = app

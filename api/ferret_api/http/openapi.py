@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
-from ferret_api.http.problems import CODES, problems
+from ferret_api.http.errors import CODES, problems
 from ferret_api.schemas import REF
 from ferret_core.protocol.resources.base import Json, Problem
 
@@ -47,7 +47,6 @@ def _roles(dependant: Dependant) -> list[str] | None:
 
 
 def _add_common_problems(operation: Json) -> None:
-    """Adds the problems that every operation of its kind can raise, in addition to its endpoint's own."""
     responses: Json = operation["responses"]
     codes: list[str] = [code for response in responses.values() for code in response.get(CODES, [])]
     codes += ["request.invalid"]

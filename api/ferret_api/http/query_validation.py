@@ -23,7 +23,6 @@ async def _only_known(request: Request) -> None:  # a plain function would run i
 
 
 def _names(dependant: Dependant) -> list[str]:
-    """Returns the query parameters of an endpoint and of its dependencies."""
     below = [name for each in dependant.dependencies for name in _names(each)]
     return [*(field.alias for field in dependant.query_params), *below]
 

@@ -59,7 +59,6 @@ class PollInterval:
 
     @property
     def _turn(self) -> float:
-        """Seconds in which every participant can poll once."""
         return self._enrolled / self._per_second
 
     def _jittered(self, shortest: float, seconds: float) -> float:

@@ -7,21 +7,58 @@ and a recognised caller is not affected by others at its address.
 
 from __future__ import annotations
 
+import math
+import threading
 import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from limits import RateLimitItemPerMinute
 from limits.strategies import FixedWindowRateLimiter
 
 from ferret_api.client_network import network
 from ferret_api.limits.counters import Counts, SharedCounts
-from ferret_api.limits.errors import Policy, RateLimitExceeded
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.errors import FerretError
+
+
+class Policy(NamedTuple):
+    """A limit of ``quota`` requests within ``window`` seconds."""
+
+    name: str
+    quota: int
+    window: int
+
+
+class RateLimitExceeded(FerretError):
+    """The error ``request.too_many``, with the whole seconds until the next attempt."""
+
+    def __init__(self, reason: str, seconds: float, policy: Policy | None = None) -> None:
+        self.retry_after = max(1, math.ceil(seconds))
+        self.policy = policy
+        super().__init__("request.too_many", f"{reason}; try again in {self.retry_after} s")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers ``Retry-After`` (RFC 9110, section 10.2.3) and policy (draft-ietf-httpapi-ratelimit-headers-10)."""
+        found = {"Retry-After": str(self.retry_after)}
+        if self.policy is not None:
+            name, quota, window = self.policy
+            found["RateLimit-Policy"] = f'"{name}";q={quota};w={window}'
+            found["RateLimit"] = f'"{name}";r=0;t={self.retry_after}'
+        return found
+
 
 RECOGNISED = 200_000
 """Maximum number of remembered credentials, twice the participants of the largest experiment."""
 ALERT_TESTS_PER_MINUTE = 10
 """Test messages of one project's alerts per minute."""
+UPLOADS_AT_ONCE = 2
+"""Concurrent uploads of a participant: one, and a retry after a broken connection that the server has not noticed."""
+UPLOAD_RETRY_SECONDS = 5
 FAILURES = "too many wrong tokens or codes, or attempts with a password, came from this address"
 
 
@@ -49,10 +86,7 @@ class RateLimits:
             raise self._too_many("too many requests came from this address", self._strangers, place)
 
     async def count_failure(self, address: str) -> None:
-        """Counts a wrong token or code, or a password attempt; raises ``request.too_many`` beyond the limit.
-
-        The count is exact over all API processes.
-        """
+        """Counts a wrong credential, exactly over all API processes; raises ``request.too_many`` beyond the limit."""
         limit, place = self._failures, network(address)
         if await self._counts.incr_now(limit.key_for(place), limit.get_expiry()) > limit.amount:
             raise self._too_many(FAILURES, limit, place)
@@ -109,3 +143,54 @@ def _counts(settings: ApiSettings) -> Counts:
 
 def _key(credential: str) -> str:
     return digest_bytes(credential.encode("utf-8", "surrogateescape"))
+
+
+class UploadGate:
+    """Counter of the uploads in progress. Use it only on the event loop."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def entered(self, participant: str) -> Generator[None]:
+        """Counts an upload during the block; raises ``request.too_many`` beyond :data:`UPLOADS_AT_ONCE`."""
+        if self._open[participant] >= UPLOADS_AT_ONCE:
+            raise RateLimitExceeded(
+                f"{UPLOADS_AT_ONCE} uploads of this participant are being received already", UPLOAD_RETRY_SECONDS
+            )
+        self._open[participant] += 1
+        try:
+            yield
+        finally:
+            self._open[participant] -= 1
+            if not self._open[participant]:
+                del self._open[participant]
+
+
+ENTRY_PAUSE_SECONDS = 60.0
+"""Minimum time between two entries of the audit log about failed sign-ins from one address."""
+MOST_ENTRIES = 60
+"""Maximum number of entries about all addresses within that time."""
+
+
+class FailedSignIns:
+    """Counter of failed sign-ins without an entry. It is thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._told: dict[str, float] = {}  # in order of time
+        self._unlisted = 0
+
+    def count(self, address: str | None) -> int | None:
+        """Counts a failed sign-in.
+
+        Returns the number of failures without an entry since the last one if this failure gets an entry, else None."""
+        place, now = network(address or ""), time.monotonic()
+        with self._lock:
+            self._told = {each: at for each, at in self._told.items() if now - at < ENTRY_PAUSE_SECONDS}
+            if place in self._told or len(self._told) >= MOST_ENTRIES:
+                self._unlisted += 1
+                return None
+            self._told[place] = now
+            unlisted, self._unlisted = self._unlisted, 0
+            return unlisted

@@ -13,14 +13,96 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_api.oidc import claims
-from ferret_api.oidc.flow import Flow
-from ferret_api.oidc.settings import OidcSettings
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.roles import Role
 
 if TYPE_CHECKING:
     from joserfc.errors import JoseError
+
+
+import secrets
+from urllib.parse import urlsplit
+
+from ferret_core.protocol.digest import digest_bytes
+
+
+class OidcSettings(NamedTuple):
+    """The settings ``oidc_…`` of ``ApiSettings``."""
+
+    issuer: str
+    client_id: str
+    client_secret: str | None
+    scopes: str
+    name: str
+    name_claim: str
+    role_claim: str
+    roles: Mapping[str, Role]
+    default_role: Role | None
+
+    @classmethod
+    def of(cls, settings: ApiSettings) -> OidcSettings | None:
+        """Returns None without a provider; raises ``settings.invalid`` if a setting is missing."""
+        issuer, client_id = settings.oidc_issuer, settings.oidc_client_id
+        if issuer is None and client_id is None:
+            return None
+        if issuer is None:
+            raise _missing("FERRET_OIDC_ISSUER", "the provider's issuer URL")
+        if client_id is None:
+            raise _missing("FERRET_OIDC_CLIENT_ID", "this service's client id at the provider")
+        return cls(
+            issuer=issuer,
+            client_id=client_id,
+            client_secret=settings.oidc_client_secret,
+            scopes=settings.oidc_scopes,
+            name=settings.oidc_name or urlsplit(issuer).netloc,
+            name_claim=settings.oidc_name_claim,
+            role_claim=settings.oidc_role_claim,
+            roles=settings.oidc_roles,
+            default_role=settings.oidc_default_role,
+        )
+
+
+def _missing(variable: str, meaning: str) -> FerretError:
+    return FerretError("settings.invalid", f"{variable} is not set: give {meaning}, or unset all FERRET_OIDC_…")
+
+
+SIGN_IN_SECONDS = 600
+"""Maximum duration of a sign-in at the provider."""
+
+_SECRET_BYTES = 32
+
+
+class Flow(NamedTuple):
+    """One sign-in. Its values are derived from the secret in the browser's cookie, so the service stores nothing."""
+
+    secret: str
+
+    @classmethod
+    def begin(cls) -> Flow:
+        return cls(secrets.token_urlsafe(_SECRET_BYTES))
+
+    @property
+    def state(self) -> str:
+        """Value that the provider returns with the browser, which proves that the same browser began the sign-in."""
+        return self._derived("state")
+
+    @property
+    def nonce(self) -> str:
+        """Value in the ID token, which proves that the token was issued for this sign-in."""
+        return self._derived("nonce")
+
+    @property
+    def code_verifier(self) -> str:
+        """PKCE verifier (RFC 7636), without which a stolen code is useless."""
+        return self._derived("code verifier")
+
+    def is_state(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode(), self.state.encode())
+
+    def _derived(self, purpose: str) -> str:
+        return digest_bytes(f"{purpose} {self.secret}".encode())
+
 
 logger = logging.getLogger(__name__)
 logging.getLogger("authlib").setLevel(logging.INFO)  # at lower levels it logs code verifiers

@@ -14,9 +14,8 @@ from ferret_api.context import Context
 from ferret_api.participants import service
 from ferret_api.participants.batches import RequestBatchers
 from ferret_api.participants.last_seen import Presence
-from ferret_api.participants.long_poll_group import LongPollGroup
+from ferret_api.participants.long_poll_group import LongPollGroup, PollTag
 from ferret_api.participants.long_poll_groups import LongPollGroups
-from ferret_api.participants.poll_etag import PollTag
 from ferret_core.protocol.resources.participants import NextAssignment, Waiting
 from ferret_db.engine.wait_reason import WaitStatus as Awaiting
 
@@ -132,9 +131,7 @@ class LongPoll:
             self._boards.remember(self._bearer.credentials, participant, board, changes)
 
     async def _ask(self) -> service.Found:
-        """Reads the participant's next step from the database.
-
-        The cache may recognise a removed participant for a moment; the database gives it no work."""
+        """The cache may recognise a removed participant for a moment; the database gives it no work."""
         return await self._batches.questions.do(await participant_token(self._context, self._bearer))
 
     def _found(self, found: service.Found) -> PollResponse:

@@ -5,10 +5,75 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import math
+import re
 import time
 from contextlib import suppress
+from typing import NamedTuple, Self
 
-from ferret_api.participants.experiment_snapshot import ExperimentSnapshot
+from ferret_api.limits.poll_interval import PollInterval
+from ferret_core.protocol.states import ExperimentState
+from ferret_db.database import Database
+from ferret_db.engine.wait_reason import WaitStatus, gives_work, mark, waiting
+from ferret_db.repositories import assignments, experiments, rounds
+
+
+class ExperimentSnapshot(NamedTuple):
+    """A snapshot of an experiment. ``due`` holds the ids of participants that may have work.
+
+    ``due`` is set when the mark changes. Until the next mark, participants only leave it."""
+
+    tag: PollTag
+    state: ExperimentState
+    waiting: WaitStatus | None
+    due: frozenset[str]
+
+
+def look(
+    database: Database, pace: PollInterval, experiment_id: str, before: ExperimentSnapshot | None
+) -> ExperimentSnapshot:
+    """Reads the stage; raises ``experiment.not_found``. Reuses ``due`` of ``before`` if the mark is the same."""
+    with database.read() as s:
+        found = rounds.with_latest(s, [experiment_id]).get(experiment_id)
+        if found is None:
+            raise experiments.unknown(experiment_id)
+        experiment, round_ = found
+        tag = PollTag(experiment.last_event_seq, mark(experiment, round_))
+        if before is not None and before.tag.mark == tag.mark:
+            due = before.due
+        elif round_ is not None and gives_work(experiment, round_):
+            due = assignments.unfinished_participants(s, round_.id)
+        else:
+            due = frozenset[str]()
+        pace.count(s)
+        return ExperimentSnapshot(tag, experiment.state, waiting(s, experiment, round_), due)
+
+
+_TAG = re.compile(r'"([0-9]{1,18})/([0-9.]{1,100})"')
+_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?([0-9]{1,6})(?![0-9])", re.IGNORECASE)
+
+
+class PollTag(NamedTuple):
+    """A tag: ``mark`` determines the participant's next step, ``seq`` (the newest event) the progress of others."""
+
+    seq: int
+    mark: str
+
+    @classmethod
+    def read(cls, header: str) -> Self | None:
+        """Returns the first tag of this format in ``If-None-Match``; None without any."""
+        found = _TAG.search(header)
+        return None if found is None else cls(int(found[1]), found[2])
+
+    def __str__(self) -> str:
+        """Returns a weak tag, since responses with the same tag may differ in their poll interval."""
+        return f'W/"{self.seq}/{self.mark}"'
+
+
+def wait_seconds(prefer: str) -> int:
+    """Returns N of ``Prefer: wait=N``; 0 without it."""
+    found = _WAIT.search(prefer)
+    return 0 if found is None else int(found[1])
+
 
 TOGETHER = 10
 """Participants woken together. Each then reads its next step from the database."""

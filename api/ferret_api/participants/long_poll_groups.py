@@ -18,8 +18,7 @@ from sqlalchemy.exc import OperationalError
 from ferret_api.access import Identity
 from ferret_api.context import Context
 from ferret_api.events.streams import EventPollers
-from ferret_api.participants.experiment_snapshot import ExperimentSnapshot, look
-from ferret_api.participants.long_poll_group import LongPollGroup
+from ferret_api.participants.long_poll_group import ExperimentSnapshot, LongPollGroup, look
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ferret_api.context import Context
-from ferret_api.limits.errors import RateLimitExceeded
+from ferret_api.limits.rate_limits import RateLimitExceeded
 from ferret_api.participants import upload
 from ferret_api.participants.upload import ExpectedUpload, ReceivedUpload, UploadResult
 from ferret_core.protocol.errors import FerretError

@@ -1,34 +1,20 @@
-"""Membership of participants, their leases and reported failures."""
+"""The next step of participants that poll for work: their leases, or what they wait for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy.orm import Session
-
 from ferret_api.access import Identity, identity
 from ferret_api.batching import attempt
 from ferret_api.context import Context
-from ferret_api.participants import contribution_requirements, resumable_upload
-from ferret_api.participants.poll_etag import PollTag
-from ferret_api.participants.schemas import AssignmentFailure, GroupRevocation
+from ferret_api.participants import contribution_requirements
+from ferret_api.participants.long_poll_group import PollTag
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.base import RevocationCount
-from ferret_core.protocol.resources.participants import (
-    Lease,
-    LeaseExtension,
-    NextAssignment,
-    Participant,
-    ParticipantPage,
-    Waiting,
-)
+from ferret_core.protocol.resources.participants import Lease, NextAssignment, Waiting
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState, WaitReason
-from ferret_core.storage import Storage
 from ferret_db import tables
-from ferret_db.database import Database
-from ferret_db.engine import approval, revocation
 from ferret_db.engine import assignments as leases
 from ferret_db.engine.wait_reason import WaitStatus as Waited
 from ferret_db.engine.wait_reason import gives_work, mark, waiting
@@ -36,46 +22,6 @@ from ferret_db.repositories import assignments, experiments, participants, round
 
 LOOK_AGAIN_SECONDS = 1.0
 """Retry interval if another poll with the same token took the lease at the same moment."""
-
-
-def list_participants(
-    database: Database, experiment_id: str, limit: int, cursor: str | None, group: str | None
-) -> ParticipantPage:
-    with database.read() as s:
-        experiments.get(s, experiment_id)
-        page = participants.list_page(s, experiment_id, limit, cursor, group=group)
-        return ParticipantPage(
-            items=[Participant.model_validate(row) for row in page.items], next_cursor=page.next_cursor
-        )
-
-
-def revoke(
-    database: Database, storage: Storage, experiment_id: str, name: str, reason: str | None, actor: str
-) -> Participant:
-    with database.begin() as s:
-        revoked = Participant.model_validate(revocation.revoke(s, actor, experiment_id, name, reason))
-    resumable_upload.forget(storage, [revoked.id])
-    return revoked
-
-
-def approve(database: Database, experiment_id: str, name: str, actor: str) -> Participant:
-    with database.begin() as s:
-        return Participant.model_validate(approval.approve(s, actor, experiment_id, name))
-
-
-def refuse(database: Database, experiment_id: str, name: str, reason: str | None, actor: str) -> Participant:
-    with database.begin() as s:
-        return Participant.model_validate(approval.refuse(s, actor, experiment_id, name, reason))
-
-
-def revoke_group(
-    database: Database, storage: Storage, experiment_id: str, wanted: GroupRevocation, actor: str
-) -> RevocationCount:
-    with database.begin() as s:
-        revoked = revocation.revoke_group(s, actor, experiment_id, wanted.group, wanted.reason)
-        members = [row.id for row in participants.in_group(s, experiment_id, wanted.group)]
-    resumable_upload.forget(storage, members)
-    return RevocationCount(revoked=revoked)
 
 
 class Found(NamedTuple):
@@ -145,28 +91,7 @@ def approved(participant: Identity, awaited: Waited | None) -> Waited | None:
     return Waited(WaitReason.APPROVAL) if participant.pending and awaited is not None else awaited
 
 
-def heartbeat(context: Context, participant: Identity, assignment_id: str, fence: int) -> LeaseExtension:
-    with context.database.begin() as s:
-        owned(s, participant, assignment_id)
-        return LeaseExtension(lease_until=leases.heartbeat(s, assignment_id, fence, context.settings.lease_seconds))
-
-
-def report_failure(database: Database, participant: Identity, assignment_id: str, failure: AssignmentFailure) -> None:
-    with database.begin() as s:
-        owned(s, participant, assignment_id)
-        leases.reject(s, assignment_id, failure.fence, FerretError(failure.code, failure.detail))
-
-
-def owned(s: Session, participant: Identity, assignment_id: str) -> tables.Assignment:
-    """Returns the assignment if it is this participant's; otherwise raises ``assignment.not_found``."""
-    found = assignments.get(s, assignment_id)
-    if found.participant_id != participant.id:
-        raise assignments.unknown(assignment_id)
-    return found
-
-
 def _lease_all(context: Context, due: Mapping[str, str]) -> dict[str, Lease]:
-    """Leases the free assignments among those ``due``, and returns the leases by participant."""
     seconds = context.settings.lease_seconds
     with context.database.begin() as s:
         participants.seen(s, due)

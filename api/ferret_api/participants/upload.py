@@ -10,6 +10,7 @@ An invalid upload has its error as its result. The reason is recorded, and the a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -33,14 +34,14 @@ from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
 from ferret_db.engine.acceptance import ContributionOffer, ContributionTarget, accept_all, find_targets
+from ferret_db.engine.round_span import trace_of
 from ferret_db.repositories import assignments, participants
+from ferret_runtime import tracing
+from ferret_runtime.tracing import Note
 
 
 class ExpectedUpload(NamedTuple):
-    """The assignment of an upload, with all state that decides on acceptance, read before the body.
-
-    A participant with a ``public_key`` must sign.
-    """
+    """An upload's assignment, with all that decides on acceptance. With a ``public_key`` the participant must sign."""
 
     participant: Identity
     public_key: str | None
@@ -119,9 +120,7 @@ def upload_size_limit(context: Context, expected: ExpectedUpload, fence: int) ->
 
 
 def already_accepted(expected: ExpectedUpload, digest: str) -> UploadResult | None:
-    """Returns the result if the contribution with this digest was accepted before; raises ``contribution.duplicate``
-    if another one was.
-    """
+    """Returns the result of this digest's earlier acceptance, if any; raises ``contribution.duplicate`` for another."""
     expected.target.check_first(digest)
     recorded = expected.target.recorded
     return None if recorded is None else UploadResult.of(recorded, repeated=True)
@@ -146,9 +145,7 @@ def accept_uploads(context: Context, uploads: Sequence[ReceivedUpload]) -> list[
 
 
 def record_rejection(context: Context, assignment_id: str, error: FerretError) -> None:
-    """Records that an upload was rejected, and why. Failures of the service itself are not recorded, because a retry
-    may succeed.
-    """
+    """Records a rejected upload and why, except for the service's own failures, after which a retry may succeed."""
     if error.problem.status < 500:
         with context.database.begin() as s:
             leases.refuse(s, assignment_id, error)
@@ -194,7 +191,6 @@ def _store(context: Context, upload: ReceivedUpload, opened: Outcome) -> Outcome
 
 
 def _record(context: Context, stored: Sequence[Outcome]) -> list[UploadResult | FerretError]:
-    """Returns the results; offers are recorded first."""
     offers = [each for each in stored if isinstance(each, ContributionOffer)]
     rows: list[tables.Contribution | FerretError] = []
     if offers:
@@ -229,11 +225,16 @@ def _unsealed(upload: ReceivedUpload, digest: str) -> SealedContribution:
 
 
 def _signature(upload: ReceivedUpload, sealed: SealedContribution) -> Signature | None:
-    """Returns the participant's verified signature; None for a participant without a key. Raises
-    ``signature.invalid``.
-    """
+    """Returns the verified signature, None for a participant without a key; raises ``signature.invalid``."""
     key, assignment, meta = upload.expected.public_key, upload.expected.assignment, sealed.meta
     if key is None:
         return None
     signed = Signed(meta.experiment, meta.round, meta.participant, meta.base_digest, assignment.id, sealed.digest)
     return Signature(assignment.participant, key, assignment.id, require_valid(key, upload.signature, signed))
+
+
+def receive_span(expected: ExpectedUpload, body: bytes | Path) -> AbstractContextManager[Note]:
+    """Returns a span that covers checking, storing and accepting the ``body``."""
+    size = len(body) if isinstance(body, bytes) else body.stat().st_size
+    name = expected.assignment.participant
+    return tracing.span("receive", trace_of(expected.target.round), participant=name, bytes=size)

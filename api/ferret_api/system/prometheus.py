@@ -70,8 +70,6 @@ class RequestMeter:
 
 
 class _States(Collector):
-    """Collector that reads the counts at each scrape."""
-
     def __init__(self, database: Database) -> None:
         self.database = database
 

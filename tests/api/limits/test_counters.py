@@ -13,8 +13,7 @@ import redis
 
 from ferret_api.limits import counters
 from ferret_api.limits.counters import SharedCounts
-from ferret_api.limits.errors import RateLimitExceeded
-from ferret_api.limits.rate_limits import RateLimits
+from ferret_api.limits.rate_limits import RateLimitExceeded, RateLimits
 from ferret_api.settings import ApiSettings
 from tests.api.conftest import NO_BROKER, open_site
 from tests.api.receiver import eventually

@@ -18,7 +18,7 @@ import pytest
 
 from ferret_cli.backup.manifest import MANIFEST
 from ferret_cli.backup.restore import _unpack, restore
-from ferret_cli.backup.write import write
+from ferret_cli.backup.write import snapshot, write
 from ferret_cli.stack.home_lock import locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
@@ -31,7 +31,6 @@ from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import audit, experiment_list, stored_files
 from ferret_db.repositories.audit import AuditFilter
 from ferret_db.repositories.experiment_list import ExperimentFilter
-from ferret_db.snapshot import snapshot
 from ferret_runtime.settings import ServiceSettings
 from tests.refusals import refused
 from tests.tiers import slow

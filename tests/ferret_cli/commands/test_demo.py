@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import os
 
-from ferret_cli.demo import setup
-from ferret_cli.demo.run import document, summary
+from ferret_cli import demo
+from ferret_cli.demo import document, summary
 from ferret_cli.stack.home_lock import locked
 from ferret_core import sample
 from ferret_core.protocol.resources.experiments import Experiment
@@ -16,8 +16,8 @@ from tests.refusals import refused
 def test_the_experiment_uses_the_generated_data_and_one_real_participant(tmp_path, monkeypatch):
     monkeypatch.setenv("FERRET_DEMO_MODEL", "set by the demo")
     monkeypatch.setenv("FERRET_DEMO_DATA", "set by the demo")
-    folder = setup.data(tmp_path)
-    spec = setup.spec(folder)
+    folder = demo.write_data(tmp_path)
+    spec = demo.experiment_spec(folder)
     assert spec.participants.edge == 1
     assert spec.model.source == str(sample.model_path())
     assert spec.dataset.options["train"] == str(folder / "train.jsonl")
@@ -28,7 +28,7 @@ def test_the_last_demos_folder_is_emptied(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "old.jsonl").touch()
     (tmp_path / "ferret.db").touch()
-    setup.fresh_home(tmp_path)
+    demo.fresh_home(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["serve.lock"]
 
 
@@ -37,7 +37,7 @@ def test_a_demo_that_still_runs_is_left_alone(ferret, tmp_path):
     with locked(home):
         (home / "ferret.db").touch()
         with refused("home.in_use"):
-            setup.fresh_home(home)
+            demo.fresh_home(home)
         done = ferret("demo", "--once", "--json")
     assert done.returncode == 5
     assert str(home) in done.stderr
@@ -48,7 +48,7 @@ def test_the_demo_keeps_out_of_an_installation_in_use(monkeypatch):
     monkeypatch.setenv("FERRET_DATABASE_URL", "postgresql://production/ferret")
     monkeypatch.setenv("FERRET_BROKER_URL_FILE", "/run/secrets/broker")
     monkeypatch.setenv("FERRET_EXPECTED_PARTICIPANTS", "9")
-    setup.own_environment()
+    demo.own_environment()
     assert "FERRET_DATABASE_URL" not in os.environ
     assert "FERRET_BROKER_URL_FILE" not in os.environ
     assert os.environ["FERRET_EXPECTED_PARTICIPANTS"] == "9"

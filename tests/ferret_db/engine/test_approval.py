@@ -6,7 +6,7 @@ from typing import Any
 
 from ferret_core.protocol.states import ParticipantState
 from ferret_db.database import Database
-from ferret_db.engine import approval, revocation
+from ferret_db.engine import membership
 from ferret_db.engine.wait_reason import mark, waiting
 from ferret_db.repositories import audit, experiments, participants
 from ferret_db.tables import Experiment, Participant
@@ -21,12 +21,12 @@ def join(database: Database, experiment: Experiment, name: str, *, approval: boo
 
 def approve(database: Database, experiment: Experiment, name: str) -> Participant:
     with database.begin() as s:
-        return approval.approve(s, audit.ADMIN, experiment.id, name)
+        return membership.approve(s, audit.ADMIN, experiment.id, name)
 
 
 def refuse(database: Database, experiment: Experiment, name: str, reason: str | None = None) -> Participant:
     with database.begin() as s:
-        return approval.refuse(s, audit.ADMIN, experiment.id, name, reason)
+        return membership.refuse(s, audit.ADMIN, experiment.id, name, reason)
 
 
 def taking_part(database: Database, experiment: Experiment) -> tuple[list[str], int]:
@@ -94,6 +94,6 @@ def test_who_takes_part_is_not_refused_any_more(database: Database, lab: Any) ->
     with refused("participant.conflict", "ferret experiment revoke removes"):
         refuse(database, experiment, "site-a")
     with database.begin() as s:
-        assert revocation.revoke(s, audit.ADMIN, experiment.id, "site-a").state == ParticipantState.REVOKED
+        assert membership.revoke(s, audit.ADMIN, experiment.id, "site-a").state == ParticipantState.REVOKED
     with refused("participant.conflict", "is revoked"):
         approve(database, experiment, "site-a")

@@ -16,7 +16,7 @@ from ferret_db.database import Database
 from ferret_db.engine import alerts as engine_alerts
 from ferret_db.engine import assignments, lifecycle
 from ferret_db.engine import rounds as engine
-from ferret_db.repositories import alerts, experiment_list, outbox, participants, tags
+from ferret_db.repositories import alerts, experiment_list, experiments, outbox, participants
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Base, Experiment, Participant, TaskRun
@@ -156,7 +156,7 @@ def test_deleting_leaves_no_row_and_touches_no_other_experiment(
     database: Database, lab: Any, completed: Experiment
 ) -> None:
     with database.begin() as s:
-        tags.replace(s, completed.id, ["hearts"])
+        experiments.replace_tags(s, completed.id, ["hearts"])
         alert = alerts.add(s, "default", AlertKind.EMAIL, "ada@example.org", [AlertEvent.FAILED], None, completed.id)
         engine_alerts.test(s, alert)
     everywhere = rows(database)

@@ -9,7 +9,7 @@ import pytest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_db.database import Database
-from ferret_db.engine import assignments, revocation, rounds, stalls
+from ferret_db.engine import assignments, membership, rounds, stalls
 from ferret_db.engine.wait_reason import required
 from ferret_db.repositories import audit, contributions, experiments, participants
 from ferret_db.tables import Experiment, Participant, Round
@@ -40,7 +40,7 @@ def open_round(database: Database, lab: Any, experiment: Experiment, sites: list
 
 def revoke(database: Database, experiment: Experiment, name: str, reason: str | None = None) -> Participant:
     with database.begin() as s:
-        return revocation.revoke(s, audit.ADMIN, experiment.id, name, reason)
+        return membership.revoke(s, audit.ADMIN, experiment.id, name, reason)
 
 
 @pytest.mark.parametrize("leased", [False, True])

@@ -9,9 +9,8 @@ from sqlalchemy import select
 
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db import migrate
-from ferret_db.database import Database
+from ferret_db.database import Database, size_in_bytes
 from ferret_db.repositories import backlog, outbox
-from ferret_db.size import size
 from ferret_db.tables import Assignment, OutboxMessage, TaskRun
 
 pytestmark = pytest.mark.about_database
@@ -75,5 +74,5 @@ def test_tasks_that_were_given_up_are_counted(database: Database) -> None:
 
 def test_a_database_has_a_size_and_a_revision(database: Database) -> None:
     with database.read() as s:
-        assert size(s) > 100_000
+        assert size_in_bytes(s) > 100_000
         assert migrate.revision(s) == migrate.head()

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
-from ferret_db.repositories import experiment_list, experiment_sorting, experiments, metrics, projects, tags, users
+from ferret_db.repositories import experiment_list, experiments, metrics, projects, users
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT, Experiment
@@ -43,7 +43,7 @@ def test_tags_are_found_in_upper_and_lower_case_and_each_is_wanted(database: Dat
     for name, given in {"a": ["Hearts", "\u03a3\u03c4\u03cc\u03c7\u03bf\u03c2"], "b": ["hearts"], "c": []}.items():
         experiment = lab.submit(name=name)
         with database.begin() as s:
-            tags.replace(s, experiment.id, given)
+            experiments.replace_tags(s, experiment.id, given)
     assert names(database, tags=["HEARTS"]) == ["b", "a"]
     assert names(database, tags=["hearts", "\u03c3\u03c4\u03cc\u03c7\u03bf\u03c3"]) == ["a"]
     assert names(database, tags=["heart"]) == []
@@ -109,7 +109,7 @@ def test_each_order_is_walked_without_gaps(
 
 
 def test_every_column_can_be_sorted_by(database: Database, five: dict[str, Experiment]) -> None:
-    for sort in experiment_sorting.sorts():
+    for sort in experiment_list.sorts():
         assert sorted(walk(database, sort)) == sorted(five), sort
 
 
@@ -127,7 +127,7 @@ def test_what_changes_between_two_pages_moves_no_other_row(database: Database, f
 def test_a_member_sorts_and_finds_what_it_sees(database: Database, lab: Any, five: dict[str, Experiment]) -> None:
     with database.begin() as s:
         user_id = users.create(s, "ada", Role.RESEARCHER, None).id
-        tags.replace(s, five["b"].id, ["hearts"])
+        experiments.replace_tags(s, five["b"].id, ["hearts"])
     member = database.within(Reach.of_member(user_id))
     assert walk(member, "-eval_loss") == []
     with database.begin() as s:
@@ -154,8 +154,8 @@ def test_a_cursor_of_another_order_is_refused(database: Database, five: dict[str
 def test_tags_go_with_the_experiment(database: Database, lab: Any) -> None:
     experiment = lab.submit()
     with database.begin() as s:
-        tags.replace(s, experiment.id, ["b", "A"])
-        tags.replace(s, experiment.id, ["A", "c"])
-        assert tags.of(s, [experiment.id, "exp_2"]) == {experiment.id: ["A", "c"], "exp_2": []}
+        experiments.replace_tags(s, experiment.id, ["b", "A"])
+        experiments.replace_tags(s, experiment.id, ["A", "c"])
+        assert experiments.tags_of(s, [experiment.id, "exp_2"]) == {experiment.id: ["A", "c"], "exp_2": []}
         experiments.delete(s, experiment.id)
-        assert tags.of(s, [experiment.id]) == {experiment.id: []}
+        assert experiments.tags_of(s, [experiment.id]) == {experiment.id: []}

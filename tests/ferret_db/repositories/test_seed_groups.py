@@ -11,7 +11,7 @@ from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle
-from ferret_db.repositories import experiment_sorting, experiments, metrics, projects, seed_groups, users
+from ferret_db.repositories import experiment_list, experiments, metrics, projects, seed_groups, users
 from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilter
 from ferret_db.repositories.seed_groups import Group, SeedStatistics
 from ferret_db.row_visibility import Reach
@@ -79,7 +79,7 @@ def test_a_group_is_of_what_matches_the_filters(database: Database, searched: di
 
 
 def test_every_order_is_walked_without_gaps(database: Database, searched: dict[str, str]) -> None:
-    for sort in experiment_sorting.sorts():
+    for sort in experiment_list.sorts():
         found = walk(database, sort)
         assert len(set(found)) == len(found) == 3, sort
         assert walk(database, sort, limit=3) == found, sort

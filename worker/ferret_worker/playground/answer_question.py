@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import torch
@@ -22,10 +23,35 @@ from ferret_db.database import Database
 from ferret_db.engine.task_attempts import described
 from ferret_db.repositories import experiments
 from ferret_worker import memory_limit
-from ferret_worker.playground.idle_timer import IdleTimer
 from ferret_worker.playground.model_cache import ModelCache
 from ferret_worker.playground.requester import Requester, RequesterGone
 from ferret_worker.settings import WorkerSettings
+
+
+class IdleTimer:
+    """``with idle:`` is a use. A thread calls ``let_go`` ``seconds`` after the last use, and never during one."""
+
+    def __init__(self, seconds: float, let_go: Callable[[], None]) -> None:
+        self._seconds = seconds
+        self._let_go = let_go
+        self._lock = threading.Lock()
+        self._uses = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._uses += 1
+
+    def __exit__(self, *error: object) -> None:
+        timer = threading.Timer(self._seconds, self._end, [self._uses])
+        timer.daemon = True
+        timer.start()
+        self._lock.release()
+
+    def _end(self, uses: int) -> None:
+        with self._lock:
+            if uses == self._uses:
+                self._let_go()
+
 
 logger = logging.getLogger(__name__)
 

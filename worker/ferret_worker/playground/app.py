@@ -13,8 +13,7 @@ from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_runtime import log_setup, tracing
 from ferret_runtime.broker import redis_client
-from ferret_worker import celery_process
-from ferret_worker.celery import Request, create_celery, message_headers
+from ferret_worker.celery import Request, connect_signals, create_celery, message_headers, run_worker
 from ferret_worker.playground.requester import Requester, RequesterGone
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.worker_heartbeat import WorkerHeartbeat, identity
@@ -35,8 +34,8 @@ def serve(settings: WorkerSettings) -> None:
     playground = Playground(settings)
     # Acknowledged before it begins: the requester learns that a worker was killed, and nobody waits for a retry.
     celery.task(playground.answer, name=str(TaskName.ANSWER), Request=Request, acks_late=False)
-    celery_process.attend(playground.start, playground.stop_soon, playground.stop)
-    celery_process.run(celery, Queue.PLAYGROUND, settings.log_level)
+    connect_signals(playground.start, playground.stop_soon, playground.stop)
+    run_worker(celery, Queue.PLAYGROUND, settings.log_level)
 
 
 class Playground:

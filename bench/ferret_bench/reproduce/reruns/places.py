@@ -16,7 +16,7 @@ from typing import Any
 from ferret_bench._machine import machine
 from ferret_bench.reproduce.reruns.grid import Cell
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord, Store
-from ferret_cli.demo.setup import own_environment
+from ferret_cli.demo import own_environment
 from ferret_cli.output import say
 from ferret_cli.round_progress import HEADER, line_of
 from ferret_cli.stack import ports

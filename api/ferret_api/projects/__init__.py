@@ -1,1 +1,0 @@
-"""Projects: their experiments, members, and allowed models and data."""

@@ -1,0 +1,38 @@
+"""Endpoints for the rounds of an experiment."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from sqlalchemy.orm import Session
+
+from ferret_api.access import Viewer
+from ferret_api.http.errors import problems
+from ferret_api.schemas import PAGE, PREFIX, Cursor, ExperimentId, Limit, RoundNumber
+from ferret_core.protocol.resources.rounds import Round, RoundPage
+from ferret_db.repositories import experiments, rounds, service_clock
+from ferret_db.repositories.rounds import RoundSummary
+
+router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"])
+
+
+@router.get("", operation_id="list_rounds", responses=problems("experiment.not_found"))
+def list_rounds(experiment_id: ExperimentId, caller: Viewer, limit: Limit = PAGE, cursor: Cursor = None) -> RoundPage:
+    """Lists the rounds in order, with every attempt. Requires the role viewer."""
+    with caller.database.read() as s:
+        experiments.get(s, experiment_id)
+        page = rounds.list_page(s, experiment_id, limit, cursor)
+        return RoundPage(items=[_shown(s, item) for item in page.items], next_cursor=page.next_cursor)
+
+
+@router.get("/{number}", operation_id="get_round", responses=problems("experiment.not_found", "round.not_found"))
+def get_round(experiment_id: ExperimentId, number: RoundNumber, caller: Viewer) -> Round:
+    """Returns the last attempt at one round. Requires the role viewer."""
+    with caller.database.read() as s:
+        experiments.get(s, experiment_id)
+        return _shown(s, rounds.summary(s, experiment_id, number))
+
+
+def _shown(s: Session, summary: RoundSummary) -> Round:
+    columns = {name: getattr(summary.round, name) for name in Round.model_fields if hasattr(summary.round, name)}
+    deadline_at = service_clock.as_told(s, summary.round.deadline_at)
+    return Round.model_validate(columns | summary._asdict() | {"deadline_at": deadline_at})
