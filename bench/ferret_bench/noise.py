@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, final
 from ferret_bench import _base
 from ferret_bench._base import Asked, Document, Say, Table, shown
 from ferret_bench.measure.statistics import interval
-from ferret_cli.demo import setup
+from ferret_cli import demo
 from ferret_core import catalog
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment.federated_data import FederatedData
@@ -73,7 +73,7 @@ class Benchmark(_base.Benchmark):
 
     def measure(self, say: Say, asked: Asked) -> Document:
         with TemporaryDirectory(prefix="ferret-noise-") as folder:
-            spec = one_round(self._experiment or setup.spec(setup.data(Path(folder))))
+            spec = one_round(self._experiment or demo.experiment_spec(demo.write_data(Path(folder))))
             seeds, end = 2 if asked.quick else SEEDS, perf_counter() + asked.max_seconds
             return {**_measured(spec, seeds, end, say), "bounds": {}}
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ferret_db.engine import approval
+from ferret_db.engine import membership
 from tests.api.conftest import ASSIGNMENT, bearer
 from tests.api.receiver import eventually
 
@@ -79,7 +79,7 @@ def test_a_held_question_is_answered_by_the_decision(live: Any, verb: str, elsew
         eventually(lambda: live.app.state.boards.held or held.done())
         if elsewhere:  # another process of the service, whose events are all that this one hears of
             with live.site.database.begin() as s:
-                getattr(approval, verb)(s, "admin", experiment_id, "site-a")
+                getattr(membership, verb)(s, "admin", experiment_id, "site-a")
         else:
             decide(live.site, experiment_id, "site-a", verb).raise_for_status()
         answer = held.result(10)

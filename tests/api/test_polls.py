@@ -16,7 +16,7 @@ from sqlalchemy import event, update
 from ferret_api.participants import last_seen, long_poll_group, long_poll_groups
 from ferret_api.participants.long_poll_group import PollTag, wait_seconds
 from ferret_api.settings import ApiSettings
-from ferret_db.engine import lifecycle, revocation
+from ferret_db.engine import lifecycle, membership
 from ferret_db.repositories import participants
 from ferret_db.tables import Assignment, Participant
 from tests.api.conftest import ASSIGNMENT, bearer
@@ -152,7 +152,7 @@ def test_who_is_removed_is_recognised_no_more(
     answer = held_until(pool, live, lambda: place.ask(wait=20))
     if elsewhere:
         with live.site.database.begin() as s:
-            revocation.revoke(s, "admin", experiment, "site-a")
+            membership.revoke(s, "admin", experiment, "site-a")
     else:
         live.admin.post(f"/api/v1/experiments/{experiment}/participants/site-a:revoke", json={}).raise_for_status()
     assert answer.result(10).json()["code"] == "participant.revoked"

@@ -14,7 +14,7 @@ import pytest
 
 from ferret_bench._control.workload import Workload
 from ferret_cli.stack import broker as embedded
-from ferret_cli.stack import process_specs
+from ferret_cli.stack import stack
 from ferret_cli.stack.child import Child
 from ferret_cli.stack.ports import free_port
 from ferret_cli.stack.probe import wait_until_ready
@@ -114,7 +114,7 @@ def test_a_child_that_falls_silent_is_ended_and_started_again(tmp_path: Path, mo
     said: list[str] = []
     supervisor, beat = Supervisor(said.append, pause=0.1, silent=1), tmp_path / "beat"
     line = f"trap '' TERM; for i in 1 2 3 4 5 6; do touch {beat}; sleep 0.2; done; echo >> {tmp_path}/silent; sleep 600"
-    child = Child("worker", ["sh", "-c", line], tmp_path / "log", probe=process_specs.Touched(beat))
+    child = Child("worker", ["sh", "-c", line], tmp_path / "log", probe=stack.Touched(beat))
     supervisor.start(child)
     first = child.pid
     until(lambda: child.pid != first, supervisor.supervise)
@@ -172,9 +172,9 @@ def service(
     }
     children = {
         "broker": broker.child,
-        "api": process_specs.api(home, environment),
-        "train": process_specs.worker(home, "train", "train", environment),
-        "aggregate": process_specs.worker(home, "aggregate", "aggregate", environment),
+        "api": stack.api_process(home, environment),
+        "train": stack.worker_process(home, "train", "train", environment),
+        "aggregate": stack.worker_process(home, "aggregate", "aggregate", environment),
     }
     supervisor = Supervisor(said.append, pause=0.1, silent=SILENT_SECONDS)
     for child in children.values():
@@ -199,9 +199,9 @@ def test_every_kind_of_process_that_hangs_is_replaced_and_the_model_is_the_same(
     _, (data,) = workload.deal_out(1)
     arguments = [client.url, "--data", str(data), "--name", client_names(workload.owners)[-1], "--yes"]
     own = {"FERRET_CODE": client.enrolment(run.id).code, "FERRET_HOME": str(tmp_path / "edge"), "OMP_NUM_THREADS": "1"}
-    children["edge"] = process_specs.participant(tmp_path / "home", "edge", arguments, own)
+    children["edge"] = stack.participant_process(tmp_path / "home", "edge", arguments, own)
     supervisor.start(children["edge"])
-    beating = [tmp_path / "home" / process_specs.HEARTBEATS / name for name in ("train", "aggregate", "edge")]
+    beating = [tmp_path / "home" / stack.HEARTBEATS / name for name in ("train", "aggregate", "edge")]
     until(lambda: all(beat.exists() for beat in beating), supervisor.supervise)
     for _ in range(30):  # until the supervisor has had the first sign of life of each
         supervisor.supervise()

@@ -17,9 +17,8 @@ from typing import Any
 import torch
 
 from ferret_bench.gpu.part import Setup, Step, Suite, described
-from ferret_cli.error_output import of_exception
 from ferret_cli.files import write
-from ferret_cli.output import say
+from ferret_cli.output import say, unforeseen
 from ferret_core.protocol.errors import FerretError
 
 Ended = dict[str, Any]
@@ -36,7 +35,7 @@ def here(step: Step, setup: Setup) -> Ended:
         found = step(setup)
         json.dumps(found, allow_nan=False)
     except Exception as error:
-        raised = error if isinstance(error, FerretError) else of_exception(error)
+        raised = error if isinstance(error, FerretError) else unforeseen(error)
         return {"error": raised.to_json(), "seconds": perf_counter() - begin}
     peak = torch.cuda.max_memory_allocated() if gpu else None
     return {"found": found, "seconds": perf_counter() - begin, "peak_device_bytes": peak}

@@ -9,8 +9,7 @@ from typing import Any
 from ferret_bench._machine import machine
 from ferret_bench.reproduce.reruns.grid import Cell
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord
-from ferret_cli.error_output import of_exception
-from ferret_cli.output import say
+from ferret_cli.output import say, unforeseen
 from ferret_cli.round_progress import HEADER
 from ferret_cli.simulation_output import line
 from ferret_core.experiment.federated_data import FederatedData
@@ -74,7 +73,7 @@ def _run(cell: Cell, kept: _Kept) -> dict[str, object]:
     try:
         result: SimulationResult = simulate(cell.spec, on_round=tell, load=kept.load, measure=kept.measure)
     except Exception as error:
-        raised = error if isinstance(error, FerretError) else of_exception(error)
+        raised = error if isinstance(error, FerretError) else unforeseen(error)
         return {"rounds": [_round(ended) for ended in done], "error": raised.to_json()}
     return {"rounds": [_round(ended) for ended in done], "digest": result.digest}
 
