@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ferret_core.datasets._files import opened
 from ferret_core.datasets._hub import OPTION, download_all
-from ferret_core.datasets._json import read_lines, read_object
+from ferret_core.datasets._json import opened, read_lines, read_object
 from ferret_core.datasets._record import Record, invalid
 
 Split = Literal["train", "test"]

@@ -39,7 +39,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._files import require_allowed
+from ferret_core.datasets._json import require_allowed
 from ferret_core.datasets._natural_instructions import Instance, Split, Task, from_file, from_hub, from_release
 from ferret_core.protocol import limits
 from ferret_core.protocol.digest import derive_seed, digest_json

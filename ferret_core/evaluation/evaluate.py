@@ -13,8 +13,7 @@ from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
 from ferret_core.evaluation.exact_match import exact_matches
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.loss import Total, total_loss
-from ferret_core.evaluation.rouge import rouge_l
-from ferret_core.evaluation.rouge_paper import rouge_l_paper
+from ferret_core.evaluation.rouge import rouge_l, rouge_l_paper
 from ferret_core.models.load import context_of
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import EvaluationSpec, PromptSpec

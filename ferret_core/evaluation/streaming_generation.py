@@ -14,8 +14,7 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat import chat_ids, rendered_ids
 from ferret_core.datasets._chat_template import fitting, is_of_training, messages_of
 from ferret_core.datasets._tokenize import end_of_text, pad_id
-from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
-from ferret_core.evaluation.generate import plain_settings
+from ferret_core.evaluation.generate import generation_inputs, plain_settings, transformers_model
 from ferret_core.models.eval_mode import inference
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.protocol.errors import FerretError

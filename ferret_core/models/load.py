@@ -21,7 +21,7 @@ from ferret_core.models.untrusted_folder import CONFIG, ModelFolderError, Weight
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.system import untrusted_files as files
-from ferret_core.system.out_of_memory import memory_checked
+from ferret_core.system.device import memory_checked
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,22 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ferret_core.distributed.process_group import require
 from ferret_core.distributed.sharded_tensor import copied, is_sharded, local
-from ferret_core.models.chunks import chunks
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.out_of_memory import free_device_bytes
+from ferret_core.system.device import free_device_bytes
+
+STRETCH = 1 << 20
+"""Elements; their fp64 copy takes 8 MiB."""
+
+
+def chunks(tensor: Tensor) -> tuple[Tensor, ...]:
+    """Splits ``tensor`` into vectors of at most 2²⁰ elements; on a GPU, which makes no copy, into one."""
+    flat = tensor.detach().reshape(-1)
+    return flat.split(STRETCH) if flat.device.type == "cpu" else (flat,)
+
 
 HALF = (torch.bfloat16, torch.float16)
 ROOMY = 5

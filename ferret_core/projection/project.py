@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ferret_core.models.chunks import chunks
+from ferret_core.models.parameters import chunks
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.block_views import (
     Parameters,

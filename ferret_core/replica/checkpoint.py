@@ -18,7 +18,7 @@ from ferret_core.models.save import SHARD
 from ferret_core.protocol.digest import canonical_json, digest_file
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.replica.replica import Replica
-from ferret_core.replica.sharded.full_state import whole_state
+from ferret_core.replica.sharded import whole_state
 
 FORMAT: Literal[1] = 1
 

@@ -23,7 +23,7 @@ from ferret_core.training import optimizers
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import seeded, training_mode
 from ferret_core.training.loss import device_of
-from ferret_core.training.muon import embeddings
+from ferret_core.training.optimizers import embeddings
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Function, Site

@@ -95,7 +95,7 @@ class ReplicaSync:
 
         They are checked as a chain, by hashes and signatures. No update is downloaded, and no model is moved.
         """
-        from ferret_core.ledger.signatures import SignatureChecker
+        from ferret_core.ledger.record import SignatureChecker
 
         run = self._known or self._run()
         last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
@@ -146,7 +146,7 @@ class ReplicaSync:
 
     def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
         from ferret_core.models.shapes import count
-        from ferret_core.replica.replay import replay
+        from ferret_core.replica.replica import replay
 
         largest = UPDATE_MARGIN + BYTES_PER_WEIGHT * count(replica.shapes)
         for record in replay(replica, entries(run, replica.round, last, largest)):

@@ -26,8 +26,7 @@ from ferret_core.models.shapes import count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RobustSpec, RoundTask
 from ferret_core.protocol.wire import Contribution
-from ferret_core.replica.replay import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.rounds import sampling
 from ferret_core.sample import model_path
 from ferret_core.simulate import simulate

@@ -21,9 +21,8 @@ from ferret_core.models.safetensors_map import SUFFIX, arrays, check_cover, tens
 from ferret_core.models.save import MANIFEST
 from ferret_core.models.untrusted_folder import CONFIG
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
-from ferret_core.replica.mapped.model_files import prepare
+from ferret_core.replica.mapped.model_files import LOCK, ScratchFolder, link, prepare
 from ferret_core.replica.mapped.process_pool import MoveRequest, ProcessPool
-from ferret_core.replica.mapped.scratch_folder import LOCK, ScratchFolder, link
 from ferret_core.replica.replica import Replica, ReplicaState
 
 SPARE = "spare"

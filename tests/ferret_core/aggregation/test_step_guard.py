@@ -16,8 +16,7 @@ from ferret_core.aggregation.step_guard import MOST_NOISE, loss_limit, noise_rat
 from ferret_core.ledger.record import MOST_HALVINGS, LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.simulate import simulate
 from tests.refusals import refused
 

@@ -8,8 +8,8 @@ import pytest
 
 from ferret_core.algorithms import demo
 from ferret_core.algorithms._base import Weighted
-from ferret_core.algorithms._dct import PRECISION, cosines, transformed, transformed_back
 from ferret_core.algorithms.configs._chunks import cut
+from ferret_core.algorithms.demo import PRECISION, cosines, transformed, transformed_back
 from ferret_core.models.parameters import shapes
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, Contribution

@@ -8,9 +8,9 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation.aggregate import aggregate_round
-from ferret_core.algorithms import _seed_pool, fedkseed
+from ferret_core.algorithms import fedkseed
 from ferret_core.algorithms._base import Client, State, Weighted
-from ferret_core.algorithms._seed_pool import odds
+from ferret_core.algorithms.fedkseed import odds
 from ferret_core.client.local_round import contribute
 from ferret_core.contribution import SealedContribution
 from ferret_core.experiment.federated_data import FederatedData
@@ -77,7 +77,7 @@ def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
     for _ in range(2):
         before = odds(replica.state)
         for round_ in one_round(replica):
-            drawn = _seed_pool.draw(before, round_.meta.seed or 0, 20)
+            drawn = fedkseed.draw(before, round_.meta.seed or 0, 20)
             np.add.at(magnitudes, drawn, np.minimum(np.abs(round_.contribution.arrays["slopes"]), clip))
             np.add.at(counts, drawn, 1)
     assert np.array_equal(replica.state["counts"], counts)
@@ -88,7 +88,7 @@ def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
 
 def test_a_steep_direction_is_drawn_more_often() -> None:
     steep = history([0.0] * 3 + [1.0])
-    drawn = _seed_pool.draw(odds(steep), 3, 4000)
+    drawn = fedkseed.draw(odds(steep), 3, 4000)
     assert (drawn == 3).mean() == pytest.approx(math.e / (3 + math.e), abs=0.03)
 
 

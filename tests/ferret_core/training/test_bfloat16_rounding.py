@@ -18,9 +18,9 @@ from ferret_core import catalog
 from ferret_core.datasets._client_data import ClientData
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
-from ferret_core.training.bfloat16_rounding import StochasticRounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
+from ferret_core.training.optimizer_in_backward import StochasticRounding, rounded
 from tests.refusals import refused
 
 IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "in_backward": True}
