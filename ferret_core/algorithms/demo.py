@@ -21,9 +21,9 @@ also the length of the step. Here a round has T local steps, mᵢ accumulates th
 bytes. Psyche takes gradients at w − η sign(mᵢ); here training starts at w. Their places take 16 bits, or 8 in small
 chunks, here 12. Ȳ is rounded to 2⁻¹⁰ and the transform's matrix to 2⁻¹⁴, so that every replica has the same signs.
 
-The discrete cosine transform is bit-identical on every machine: its matrix C, of type II and orthonormal, has entries rounded to 2⁻¹⁴. Sums of integers below 2⁵³ are exact in fp64 in
-any order. A library's matrix product of such entries with others of few bits therefore has the same bits everywhere. C
-Cᵀ is 1 up to 3·10⁻⁴.
+The discrete cosine transform is bit-identical on every machine: its matrix C, of type II and orthonormal, has entries
+rounded to 2⁻¹⁴. Sums of integers below 2⁵³ are exact in fp64 in any order. A library's matrix product of such entries
+with others of few bits therefore has the same bits everywhere. C Cᵀ is 1 up to 3·10⁻⁴.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Reading of the files in a dataset's options, such as JSON, gzipped if the name ends in ``.gz``: a whole document, or one object per line."""
+"""Reading of the files in a dataset's options, such as JSON, gzipped if the name ends in ``.gz``: a whole document, or
+one object per line."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Examples excluded from training: the validation split, to choose settings without the test examples, and from it
 the development examples, which the server uses to decide about a round before it counts.
 
-The validation split follows from the dataset and the share alone, not from the experiment's seed: all trials of a search are compared on
-the same examples. If the test examples are a random part of the data, so is the validation split. If they are of labels
-that are not in the training data (:class:`~ferret_core.datasets._base.HoldsOutLabels`), it takes whole labels too,
-because settings that suit the training labels may not suit others.
+The validation split follows from the dataset and the share alone, not from the experiment's seed: all trials of a
+search are compared on the same examples. If the test examples are a random part of the data, so is the validation
+split. If they are of labels that are not in the training data (:class:`~ferret_core.datasets._base.HoldsOutLabels`), it
+takes whole labels too, because settings that suit the training labels may not suit others.
 
-Development examples are used neither for training nor for results: they are removed from the clients' training data and, if the
-validation split is evaluated, from that too.
+Development examples are used neither for training nor for results: they are removed from the clients' training data
+and, if the validation split is evaluated, from that too.
 """
 
 from __future__ import annotations

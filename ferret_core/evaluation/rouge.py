@@ -8,9 +8,10 @@ reference of each pair determines the tokenizer, so that it never depends on the
 of the reference are Latin, for comparability with the literature, else :func:`unicode_tokens`. On ASCII text both give
 the same tokens.
 
-:func:`rouge_l_paper` is the score of the Ferret paper, computed like the code of its authors and of FedKSeed. Both call the package ``rouge`` 1.0.1 (``evaluations.py`` in https://github.com/allen4747/Ferret and in the branch
-FedKSeed of https://github.com/alibaba/FederatedScope), which departs from Lin's definition. This gives that package's
-figures, for comparison with the paper's.
+:func:`rouge_l_paper` is the score of the Ferret paper, computed like the code of its authors and of FedKSeed. Both call
+the package ``rouge`` 1.0.1 (``evaluations.py`` in https://github.com/allen4747/Ferret and in the branch FedKSeed of
+https://github.com/alibaba/FederatedScope), which departs from Lin's definition. This gives that package's figures, for
+comparison with the paper's.
 
     a sentence ends at a full stop, a word at white space; case and punctuation count
     U = the words in a longest common subsequence of some sentence of the answer and some sentence of the reference

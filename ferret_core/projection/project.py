@@ -20,13 +20,14 @@ from ferret_core.projection.block_views import (
     check_counts,
     check_finite,
     kernel_of,
+    max_batch,
     non_finite,
     pairs,
+    project_all,
 )
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import squared_norm
 from ferret_core.projection.kernels._base import ProjectionInput
-from ferret_core.projection.launch_batching import max_batch, project_all
 from ferret_core.projection.sharded import Work, any_shard, map_pieces
 
 Sent = tuple[Block, int]

@@ -5,8 +5,9 @@ folder: a process reads only its own rows. If the files have other arrays than t
 combines them differently, and for names on the hub, the processes load the whole model one after the other, and each
 keeps its rows: there is one whole model at a time.
 
-A sharded model is written as a single process would write it, without ever holding it whole: the first process receives the parameters one after the other and stores them in a file. The library that writes
-checkpoints reads this file as tensors: only the operating system's cache of the file is in memory.
+A sharded model is written as a single process would write it, without ever holding it whole: the first process receives
+the parameters one after the other and stores them in a file. The library that writes checkpoints reads this file as
+tensors: only the operating system's cache of the file is in memory.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
 
 It takes about ten minutes on one core. The same seed on the same machine with the same versions gives the same bytes.
 
-The text is plain prose about the small world, and the known tasks as instructions. The prose contains the skills behind most of the other tasks (counting, adding, reversing, …) in different words, as a
-real base model has read about its later instructions.
+The text is plain prose about the small world, and the known tasks as instructions. The prose contains the skills behind
+most of the other tasks (counting, adding, reversing, …) in different words, as a real base model has read about its
+later instructions.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.allocation import FIXED, AllocationRule, split
+from ferret_core.projection.allocation import FIXED, AllocationRule, coordinates_within, split, taken
 from ferret_core.projection.blocks import Block, BlockRule, cut
-from ferret_core.projection.byte_budget import coordinates_within, taken
 from ferret_core.projection.coordinate_encoding import Kind, decode, layouts
 from ferret_core.projection.sparse_sign import TERMS, Sketch, bounds, sent_of, sketch
 from ferret_core.projection.variance import noise_share, relative_noise

@@ -13,7 +13,7 @@ from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import PairwiseSum, lanes
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.signs import TILE
+from ferret_core.projection.philox import TILE
 from ferret_core.projection.stochastic_rounding import stochastic
 
 STRETCH = 1 << 18

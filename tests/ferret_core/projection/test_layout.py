@@ -13,7 +13,7 @@ from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.reference import Kernel
-from ferret_core.projection.signs import sign_bits, sign_bits_at
+from ferret_core.projection.philox import sign_bits, sign_bits_at
 
 SEED = 0x9E3779B97F4A7C15
 CPU = torch.device("cpu")

@@ -18,7 +18,7 @@ from ferret_bench.paper.look import FAMILY, NAMES, Style
 from ferret_bench.paper.table import only, spread, values
 from ferret_cli import plot_style
 from ferret_cli.files import Row
-from ferret_core.projection.byte_budget import coordinates_within, cost
+from ferret_core.projection.allocation import coordinates_within, cost
 from ferret_core.projection.coordinate_encoding import PRECISIONS, Precision
 from ferret_core.projection.quantize import dequantize, quantize
 

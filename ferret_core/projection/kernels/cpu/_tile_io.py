@@ -18,8 +18,7 @@ from torch import Tensor
 
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import TILE
+from ferret_core.projection.philox import TILE, Tag
 
 STORED = {torch.float32: torch.float32, torch.bfloat16: torch.int16, torch.float16: torch.uint16}
 MAGNITUDE, INFINITY = uint32(0x7FFFFFFF), uint32(0x7F800000)

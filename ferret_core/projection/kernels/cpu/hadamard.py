@@ -14,13 +14,11 @@ from torch import Tensor
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
-from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.kernels.cpu._signs import ROWS, draw_signs, put_signs
+from ferret_core.projection.kernels.cpu._philox import ROWS, draw_signs, keys, philox, put_signs, stream
 from ferret_core.projection.kernels.cpu._terms import packed
 from ferret_core.projection.kernels.cpu._threads import share_out, stretches_of_tiles
 from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, rounding_of, store, stored
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import LANES, TILE
+from ferret_core.projection.philox import LANES, TILE, Tag
 
 TILES = 64
 DIGITS = TILE.bit_length()

@@ -15,13 +15,11 @@ from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
-from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.kernels.cpu._signs import MINUS, ROWS, draw_signs, fold, signed
+from ferret_core.projection.kernels.cpu._philox import MINUS, ROWS, draw_signs, fold, keys, philox, signed, stream
 from ferret_core.projection.kernels.cpu._terms import packed
 from ferret_core.projection.kernels.cpu._threads import ranges, share_out, tiles_of
 from ferret_core.projection.kernels.cpu._tile_io import inside, opened, rounding_of, store, stored, widen
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import LANES, TILE
+from ferret_core.projection.philox import LANES, TILE, Tag
 
 RUN = 1 << 17
 SEGMENT = 1 << 22

@@ -13,16 +13,24 @@ import triton.language as tl
 
 from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.kernels._base import UpdateInput
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._launch import aligned, launch, signed, tiles
-from ferret_core.projection.kernels.gpu._launch_table import KINDS, number, own_row, pointer, sent
-from ferret_core.projection.kernels.gpu._philox import draw_below
-from ferret_core.projection.kernels.gpu._signs import CUBE, SIGNS, TILE, flip, sign_cube
-from ferret_core.projection.kernels.gpu._terms import FIELDS, nth, row_of
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._launch import (
+    FIELDS,
+    KINDS,
+    aligned,
+    launch,
+    nth,
+    number,
+    own_row,
+    pointer,
+    row_of,
+    sent,
+    signed,
+    tiles,
+)
+from ferret_core.projection.kernels.gpu._philox import CUBE, SIGNS, TILE, draw_below, flip, sign_cube
 from ferret_core.projection.kernels.gpu._tiles import load, place_cube, store
-from ferret_core.projection.kernels.gpu._value import Value
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import LANES
+from ferret_core.projection.philox import LANES, Tag
 
 ROTATIONS = tl.constexpr(int(Tag.ROTATIONS))
 RUN = tl.constexpr(4)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import triton.language as tl
 
 from ferret_core.projection import stochastic_rounding as rounding
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._philox import draw
-from ferret_core.projection.kernels.gpu._signs import LANES, ROWS, TILE
-from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._philox import LANES, ROWS, TILE, draw
 from ferret_core.projection.philox import Tag
 
 STOCHASTIC_ROUNDING = tl.constexpr(int(Tag.STOCHASTIC_ROUNDING))

@@ -16,13 +16,10 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
-from ferret_core.projection.kernels.gpu._philox import draw_below
-from ferret_core.projection.kernels.gpu._signs import MINUS, SHAPE, SIGNS, TILE, flip, sign_bits
-from ferret_core.projection.kernels.gpu._terms import nth, subtract
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._launch import launch, nth, signed, subtract, tiles
+from ferret_core.projection.kernels.gpu._philox import MINUS, SHAPE, SIGNS, TILE, draw_below, flip, sign_bits
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
-from ferret_core.projection.kernels.gpu._value import Value
 from ferret_core.projection.philox import Tag
 
 HADAMARD_ROWS = tl.constexpr(int(Tag.HADAMARD_ROWS))

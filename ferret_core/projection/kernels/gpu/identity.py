@@ -12,9 +12,9 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.kernels.gpu._terms import nth, subtract
+from ferret_core.projection.kernels.gpu._jit import Value
+from ferret_core.projection.kernels.gpu._launch import nth, subtract
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
-from ferret_core.projection.kernels.gpu._value import Value
 
 
 @final
