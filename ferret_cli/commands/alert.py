@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
-from ferret_core.protocol.alerts import AlertEvent
+from ferret_core.protocol.resources.alerts import AlertEvent
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.alerts import Alert, Delivery
-    from ferret_sdk.service.alerts import Alerts
+    from ferret_sdk.service.projects import Alerts
     from ferret_sdk.service.service import Service
 
 app = typer.Typer(help="Messages, by webhook or e-mail, about events of a project's experiments.", no_args_is_help=True)
@@ -49,7 +49,7 @@ def add(
     """Add an alert. The signing key of a webhook is printed on stdout, only once."""
     from ferret_cli import resolve_experiment
     from ferret_cli.output import emit, say
-    from ferret_core.protocol.alerts import AlertKind
+    from ferret_core.protocol.resources.alerts import AlertKind
     from ferret_sdk.service.service import Service
 
     if (address := webhook or email) is None or (webhook and email):

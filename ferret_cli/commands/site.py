@@ -10,7 +10,7 @@ import typer
 from ferret_cli import options
 
 if TYPE_CHECKING:
-    from ferret_sdk.participant.membership_files import DiskItem, MembershipFiles
+    from ferret_sdk.participant.membership import DiskItem, MembershipFiles
     from ferret_sdk.participant.privacy_budget import Budget
     from ferret_sdk.participant.receipts import Outcome
     from ferret_sdk.participant.site_terms import Terms
@@ -205,7 +205,7 @@ def status(
     from ferret_cli.error_output import advising
     from ferret_cli.join_display import NEXT_STEPS
     from ferret_cli.output import emit
-    from ferret_sdk.participant.membership_files import memberships, pieces, receipts
+    from ferret_sdk.participant.membership import memberships, pieces, receipts
     from ferret_sdk.participant.privacy_budget import Budget
     from ferret_sdk.participant.site_terms import of_home, read
     from ferret_sdk.service.server_address import ClientSettings
@@ -305,12 +305,12 @@ def clean(
     from ferret_cli.output import emit, say, table
     from ferret_core.protocol.errors import FerretError
     from ferret_core.protocol.formatting import size
-    from ferret_sdk.participant import membership_files
+    from ferret_sdk.participant import membership
     from ferret_sdk.service.server_address import ClientSettings
 
     home = ClientSettings().home.expanduser()
     with advising(NEXT_STEPS):
-        every = membership_files.memberships(home)
+        every = membership.memberships(home)
         for id in experiment or []:
             if id not in {one.member.experiment for one in every}:
                 message = "this site does not take part in it; see ferret site status"
@@ -318,10 +318,10 @@ def clean(
         wanted = [
             one for one in every if (one.member.experiment in experiment if experiment else one.ended is not None)
         ]
-        found = list(membership_files.pieces(home, wanted))
+        found = list(membership.pieces(home, wanted))
         if base_models:
             known = {piece.path for piece in found}
-            found += [piece for piece in membership_files.base_models(home) if piece.path not in known]
+            found += [piece for piece in membership.base_models(home) if piece.path not in known]
         total = sum(piece.size for piece in found)
         if found and not json:
             rows = ((piece.what, piece.experiment, piece.participant or None, size(piece.size)) for piece in found)
@@ -329,7 +329,7 @@ def clean(
         if found and not dry_run:
             if not yes:
                 typer.confirm(f"Delete these {len(found)} things, {size(total)}?", abort=True, err=True)
-            membership_files.remove(home, found, lambda piece: None)
+            membership.remove(home, found, lambda piece: None)
     say(f"{'would delete' if dry_run else 'deleted'} {len(found)} things, {size(total)}")
     if json:
         listed = [{**piece._asdict(), "path": str(piece.path)} for piece in found]

@@ -14,9 +14,8 @@ from itertools import islice
 from pydantic import Field
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._instructions import Names, examples_of
 from ferret_core.datasets._json import read_lines
-from ferret_core.datasets._record import invalid
+from ferret_core.datasets._record import Names, examples_of, invalid
 from ferret_core.datasets._validation_split import rank
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError

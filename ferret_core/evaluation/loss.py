@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torch import nn
 
 from ferret_core.datasets._client_data import Batch, ClientData
-from ferret_core.models.eval_mode import inference
+from ferret_core.models.parameters import inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.loss import response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches

@@ -15,8 +15,8 @@ from ferret_core.datasets._chat import chat_ids, rendered_ids
 from ferret_core.datasets._chat_template import fitting, is_of_training, messages_of
 from ferret_core.datasets._tokenize import end_of_text, pad_id
 from ferret_core.evaluation.generate import generation_inputs, plain_settings, transformers_model
-from ferret_core.models.eval_mode import inference
 from ferret_core.models.load import LoadedModel, context_of, load
+from ferret_core.models.parameters import inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec, Template
 from ferret_core.system.device import chosen_device

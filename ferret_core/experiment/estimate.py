@@ -14,8 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core.aggregation import projection_noise as noise
-from ferret_core.aggregation.projection_noise import ProjectionNoise
+from ferret_core.aggregation.projection_noise import (
+    ADVISED,
+    MOST,
+    ProjectionNoise,
+    exceeds_limit,
+    expected,
+    participants_of,
+    remedies,
+)
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.architecture import Architecture
@@ -70,7 +77,7 @@ def estimate(
     operations per second.
     """
     spec, config, traits = experiment
-    d, participants = count(outline.shapes), noise.participants_of(spec)
+    d, participants = count(outline.shapes), participants_of(spec)
     blocks = [] if traits.projection is None else traits.projection.cut(outline.shapes)
     K = None if traits.projection is None else traits.projection.total(blocks)
     up = None if traits.own_shapes else config.size(outline.shapes).arrays
@@ -107,7 +114,7 @@ def _down(traits: Traits, up: int, participants: int, K: int | None, d: int) -> 
 def _noise(experiment: ResolvedExperiment, outline: Architecture, examples: int | None) -> ProjectionNoise | None:
     if (projection := experiment.traits.projection) is None:
         return None
-    return noise.expected(experiment, outline.shapes, _weights(outline, projection.cut(outline.shapes)), examples)
+    return expected(experiment, outline.shapes, _weights(outline, projection.cut(outline.shapes)), examples)
 
 
 def _weights(outline: Architecture, blocks: Sequence[Block]) -> list[float]:
@@ -137,11 +144,11 @@ def _advice(experiment: ResolvedExperiment, outline: Architecture, found: Projec
     if found is None or (projection := experiment.traits.projection) is None:
         return []
     advice = list[str]()
-    if found.total > noise.ADVISED:
-        ways = noise.remedies(found, experiment, outline.shapes)
-        refused = f"beyond {noise.MOST:.0%} it is refused; " if noise.exceeds_limit(found, experiment) else ""
+    if found.total > ADVISED:
+        ways = remedies(found, experiment, outline.shapes)
+        refused = f"beyond {MOST:.0%} it is refused; " if exceeds_limit(found, experiment) else ""
         advice.append(
-            f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {noise.ADVISED:.0%}: "
+            f"noise of {found.total:.0%} of the weights: {refused}each of these brings it to {ADVISED:.0%}: "
             f"{'; '.join(ways.values())}"
         )
     local = projection.local

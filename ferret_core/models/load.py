@@ -20,7 +20,7 @@ from ferret_core.models.digest import model_digest
 from ferret_core.models.untrusted_folder import CONFIG, ModelFolderError, Weights, inspect_folder
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
-from ferret_core.system import untrusted_files as files
+from ferret_core.system import untrusted_files
 from ferret_core.system.device import memory_checked
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) ->
     (:mod:`ferret_core.system.untrusted_files`). ``as_stored``: use the type of its files, so that it takes no more
     memory than on disk. Raises ``memory.exhausted`` if the machine has too little memory.
     """
-    own = files.allowed_roots(None) if anywhere else nullcontext()
+    own = untrusted_files.allowed_roots(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         loaded = _load(spec, _look(spec), None if as_stored else getattr(torch, spec.dtype))
         _check_ids(loaded)
@@ -133,7 +133,7 @@ def _fetch(source: str, revision: str | None) -> Files:
                 raise
         except EntryNotFoundError:
             pass
-    with files.allowed_roots(None):  # the cache belongs to the hub library
+    with untrusted_files.allowed_roots(None):  # the cache belongs to the hub library
         found = {path.name: definition.content(path) for path in paths}
     if CONFIG not in found:
         raise ModelFolderError(
@@ -165,7 +165,7 @@ def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
 
     None for a name on the hub. Checks the folder and raises errors like :func:`load`.
     """
-    own = files.allowed_roots(None) if anywhere else nullcontext()
+    own = untrusted_files.allowed_roots(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         weights = _look(spec)
         if weights is None:
@@ -237,7 +237,7 @@ def _look(spec: ModelSpec) -> Weights | None:
     local = path.is_absolute() or spec.source.startswith((".", "~")) or ".." in parts or len(parts) > 2
     if not local and not path.exists():
         return None
-    real = files.allowed(path)
+    real = untrusted_files.allowed(path)
     if not real.is_dir():
         raise ModelFolderError("is not a folder")
     return inspect_folder(real)
@@ -254,7 +254,7 @@ def _typed(spec: ModelSpec) -> Generator[None]:
         yield
     except FerretError:
         raise
-    except (ModelFolderError, files.UntrustedFileError) as error:
+    except (ModelFolderError, untrusted_files.UntrustedFileError) as error:
         raise _invalid(spec, str(error)) from error
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise

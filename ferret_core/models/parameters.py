@@ -129,3 +129,17 @@ def finite(model: nn.Module) -> bool:
     parts = (part for parameter in trainable(model).values() for part in chunks(local(parameter)))
     here = all(bool(torch.isfinite(part).all()) for part in parts)
     return all(require().numbers(float(here))) if is_sharded(model) else here
+
+
+@contextmanager
+def inference(model: nn.Module) -> Generator[None]:
+    """Switches to evaluation mode (no dropout) without gradients; restores the mode afterwards."""
+    mode = model.training
+    # Buffers for gathered shards are reused in training, where tensors of inference mode are not allowed.
+    without_gradients = torch.no_grad() if is_sharded(model) else torch.inference_mode()
+    model.eval()
+    try:
+        with without_gradients:
+            yield
+    finally:
+        model.train(mode)

@@ -8,8 +8,6 @@ from typing import Any
 from ferret_core.models import definition
 from ferret_core.models.load import LoadedModel
 
-MANIFEST = "ferret.json"
-"""Name of a checkpoint's manifest, which is not written here."""
 SHARD = 1 << 30
 """Maximum bytes of a file of weights, unless one array is longer."""
 

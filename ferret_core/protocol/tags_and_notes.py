@@ -1,6 +1,6 @@
-"""Tags and notes of an experiment, in addition to its specification.
+"""Tags, notes and priority of an experiment, in addition to its specification.
 
-Neither affects training, so both can change at any time.
+They do not affect training, so they can change at any time. Priority is the experiment's share of the workers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,17 @@ MOST_TAGS = 20
 LONGEST_NOTES = 20_000
 """Maximum number of characters."""
 TAB = 4
+LEAST_PRIORITY, MOST_PRIORITY = 1, 8
+
+Priority = Annotated[
+    int,
+    Field(
+        ge=LEAST_PRIORITY,
+        le=MOST_PRIORITY,
+        description="Trainings it gets for each one of an experiment with priority 1; queued experiments with higher "
+        "priority start first",
+    ),
+]
 
 
 def normal_tag(text: str) -> str:

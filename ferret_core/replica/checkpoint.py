@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ferret_core.distributed.process_group import ProcessGroup, current
-from ferret_core.models.save import MANIFEST as MANIFEST
 from ferret_core.models.save import SHARD
 from ferret_core.protocol.digest import canonical_json, digest_file
 from ferret_core.protocol.spec import StrictModel
@@ -21,6 +20,9 @@ from ferret_core.replica.replica import Replica
 from ferret_core.replica.sharded import whole_state
 
 FORMAT: Literal[1] = 1
+
+
+MANIFEST = "ferret.json"
 
 
 class Manifest(StrictModel):

@@ -22,8 +22,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor, nn
 
-from ferret_core.distributed.errors import process_group_failed
-from ferret_core.distributed.process_group import ProcessGroup
+from ferret_core.distributed.process_group import ProcessGroup, process_group_failed
 from ferret_core.distributed.sharded_tensor import ElementRange, gathered, held, is_shard, local, ranges
 from ferret_core.models.load import LoadedModel, load, skeleton
 from ferret_core.models.safetensors_map import arrays, tensors

@@ -27,16 +27,19 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._client_data import IGNORED
 from ferret_core.datasets._prompt import WORDINGS
 from ferret_core.datasets._tokenize import shard_of
-from ferret_core.sample.tasks import KNOWN, TASKS, Row, row
-from ferret_core.sample.vocabulary import (
+from ferret_core.sample.tasks import (
     ADJECTIVES,
     ANIMALS,
     KINDS,
+    KNOWN,
     NAMES,
     NUMBERS,
     PAST,
     PLACES,
+    TASKS,
+    Row,
     article,
+    row,
     scene,
     words,
 )

@@ -15,8 +15,7 @@ from torch import nn, optim
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._client_data import Batch, ClientData
-from ferret_core.models.eval_mode import inference
-from ferret_core.models.parameters import finite
+from ferret_core.models.parameters import finite, inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.training import optimizers

@@ -29,8 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core.datasets._client_data import Batch
-from ferret_core.distributed.errors import typed
-from ferret_core.distributed.process_group import require, waves
+from ferret_core.distributed.process_group import require, typed, waves
 from ferret_core.distributed.sharded_tensor import gathered, spread
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.device import memory_checked

@@ -28,8 +28,7 @@ import torch
 from torch import nn
 
 from ferret_core.datasets._client_data import Batch
-from ferret_core.models.eval_mode import inference
-from ferret_core.models.parameters import trainable
+from ferret_core.models.parameters import inference, trainable
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of

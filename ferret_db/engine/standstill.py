@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.alerts import AlertEvent
+from ferret_core.protocol.resources.alerts import AlertEvent
 from ferret_db import clock
 from ferret_db.database import Database
 from ferret_db.engine import stalls

@@ -11,12 +11,11 @@ from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken, check_l
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import PATIENT
-from ferret_sdk.http.transport import Transport
+from ferret_sdk.http.transport import Transport, read_model
 from ferret_sdk.participant.lock import in_turn
 from ferret_sdk.service import base_model_weights
-from ferret_sdk.service.base_model_checks import require_own_files, require_plain
+from ferret_sdk.service.base_model_weights import require_own_files, require_plain
 from ferret_sdk.service.progress import Progress, Stage, Watcher, log_outages
 from ferret_sdk.service.run import Run
 
@@ -101,7 +100,7 @@ class ReplicaSync:
         last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
         keys = SignatureChecker()
         for number, item in enumerate(run.ledger(last), start=last + 1):
-            record = read(LedgerRecord, item.record)
+            record = read_model(LedgerRecord, item.record)
             if record.round != number:
                 raise broken(record, f"it is in the place of round {number}")
             check_link(record, item.hash, head)
@@ -115,7 +114,7 @@ class ReplicaSync:
 
     def _run(self) -> Run:
         """Returns the current experiment. The parts that a round needs do not change, so it is fetched once."""
-        self._known = Run(self._transport, read(Experiment, self._transport.get(self._path, PATIENT)))
+        self._known = Run(self._transport, read_model(Experiment, self._transport.get(self._path, PATIENT)))
         return self._known
 
     @contextmanager
@@ -171,7 +170,7 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
     if after >= last:
         return
     for item in run.ledger(after=after):
-        record = read(LedgerRecord, item.record)
+        record = read_model(LedgerRecord, item.record)
         if record.round > last:
             return
         if largest is not None and item.update_size > largest:

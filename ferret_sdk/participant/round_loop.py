@@ -9,8 +9,7 @@ from ferret_core.protocol.resources.participants import Lease
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.egress_log import carrying
-from ferret_sdk.participant.lease_heartbeat import Heartbeat
-from ferret_sdk.participant.local_training import LocalTraining
+from ferret_sdk.participant.local_training import Heartbeat, LocalTraining
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.participant.uploader import Uploader

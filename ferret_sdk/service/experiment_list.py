@@ -8,9 +8,8 @@ from itertools import islice
 from typing import Any, TypedDict
 
 from ferret_core.protocol.resources.experiments import ListedExperiment
-from ferret_sdk.http.transport import Transport
+from ferret_sdk.http.transport import Transport, list_items
 from ferret_sdk.service import notebook_html
-from ferret_sdk.service.pagination import items
 
 PATH = "/experiments"
 SHOWN = 20
@@ -53,7 +52,7 @@ class Experiments:
         self._transport, self._query = transport, query
 
     def __iter__(self) -> Iterator[ListedExperiment]:
-        return items(self._transport, PATH, ListedExperiment, **self._query)
+        return list_items(self._transport, PATH, ListedExperiment, **self._query)
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{name}={value!r}" for name, value in self._query.items() if value not in (None, []))

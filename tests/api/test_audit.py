@@ -8,9 +8,9 @@ import pytest
 
 from ferret_core.protocol.audit import AuditEntry, Head, verify
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources import audit as resources
+from ferret_core.protocol.resources import system
 from ferret_db.repositories import audit
-from ferret_sdk.http.answers import read
+from ferret_sdk.http.transport import read_model
 from tests.refusals import refused
 
 URL = "/api/v1/audit"
@@ -141,7 +141,7 @@ def test_the_log_is_listed_newest_first_and_filtered(site: Any) -> None:
 def test_what_the_api_answers_verifies_and_a_change_of_any_word_shows(either_site: Any) -> None:
     for _ in range(4):
         either_site.browser()
-    found = [read(resources.AuditEntry, entry) for entry in entries(either_site)]
+    found = [read_model(system.AuditEntry, entry) for entry in entries(either_site)]
     chain = [AuditEntry(*(getattr(entry, name) for name in AuditEntry._fields)) for entry in found]
     head = Head(**either_site.admin.get(f"{URL}/head").json())
     assert verify(chain, head) == len(chain) >= 4

@@ -16,9 +16,8 @@ from ferret_api.http.problems import problems
 from ferret_api.projects.endpoints import Name
 from ferret_api.schemas import PREFIX
 from ferret_api.settings import ApiSettings
-from ferret_core.protocol.alerts import MAIL_ADDRESS, AlertKind
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.alerts import Alert, AlertList, CreatedAlert, Delivery
+from ferret_core.protocol.resources.alerts import MAIL_ADDRESS, Alert, AlertKind, AlertList, CreatedAlert, Delivery
 from ferret_db.engine import alerts as engine
 from ferret_db.repositories import alerts, audit, experiments, projects
 

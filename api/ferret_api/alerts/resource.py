@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from ferret_core.protocol.alerts import AlertKind
-from ferret_core.protocol.resources.alerts import Alert, Delivery, DeliveryState
+from ferret_core.protocol.resources.alerts import Alert, AlertKind, Delivery, DeliveryState
 from ferret_db import tables
 
 

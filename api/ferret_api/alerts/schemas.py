@@ -7,9 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from ferret_api.schemas import Command
-from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.ids import ExperimentId
-from ferret_core.protocol.resources.alerts import AlertEvents
+from ferret_core.protocol.resources.alerts import AlertEvent, AlertEvents, AlertKind
 from ferret_core.protocol.sanitize import Line
 
 

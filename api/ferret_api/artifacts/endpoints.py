@@ -12,7 +12,7 @@ from ferret_api.context import WholeContext
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId
-from ferret_core.protocol.resources.artifacts import Artifact, ArtifactPage
+from ferret_core.protocol.resources.experiments import Artifact, ArtifactPage
 from ferret_db import tables
 from ferret_db.engine import checkpoints
 from ferret_db.repositories import artifacts, experiments

@@ -9,7 +9,7 @@ from ferret_api.contributions import resource
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
-from ferret_core.protocol.resources.contributions import ContributionPage
+from ferret_core.protocol.resources.rounds import ContributionPage
 from ferret_db.repositories import contributions, experiments, participants
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/contributions", tags=["rounds"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ferret_core.protocol.resources.base import Failure
-from ferret_core.protocol.resources.contributions import Contribution
+from ferret_core.protocol.resources.rounds import Contribution
 from ferret_db.repositories.contributions import Report
 
 

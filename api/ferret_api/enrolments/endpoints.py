@@ -15,7 +15,7 @@ from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, OfGroup
 from ferret_core.protocol.resources.base import RevocationCount
-from ferret_core.protocol.resources.enrolments import Enrolled, Enrolment, EnrolmentInfo, EnrolmentPage
+from ferret_core.protocol.resources.participants import Enrolled, Enrolment, EnrolmentInfo, EnrolmentPage
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from ferret_api.enrolments.schemas import NewEnrolment, NewParticipant
-from ferret_core.protocol.enrolment_code import EnrolmentCode
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.base import RevocationCount
-from ferret_core.protocol.resources.enrolments import Enrolled, Enrolment, EnrolmentInfo, EnrolmentPage
+from ferret_core.protocol.resources.participants import Enrolled, Enrolment, EnrolmentCode, EnrolmentInfo, EnrolmentPage
 from ferret_db.database import Database
 from ferret_db.repositories import audit, enrolments, experiments, participants
 

@@ -16,11 +16,10 @@ from ferret_api.http.openapi_example import SPECIFICATION
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, IdempotencyKey
-from ferret_core.protocol.priority import LEAST_PRIORITY, Priority
 from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroupPage, ExperimentPage, JoinedExperiment
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tags_and_notes import MOST_TAGS, Tag
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY, MOST_TAGS, Priority, Tag
 from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilter
 from ferret_db.repositories.experiment_sorting import sorts
 

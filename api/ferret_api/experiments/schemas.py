@@ -5,9 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from ferret_api.schemas import Command
-from ferret_core.protocol.priority import Priority
 from ferret_core.protocol.spec import ExperimentName
-from ferret_core.protocol.tags_and_notes import Notes, Tags
+from ferret_core.protocol.tags_and_notes import Notes, Priority, Tags
 
 
 class ExperimentChange(Command):

@@ -11,7 +11,7 @@ from ferret_api.http.pagination import PAGE, After, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import BINARY, PREFIX, ExperimentId, ParticipantName, RoundNumber
 from ferret_core.ledger.receipt import Receipt
-from ferret_core.protocol.resources.ledger import LedgerEntry, LedgerPage
+from ferret_core.protocol.resources.rounds import LedgerEntry, LedgerPage
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import receipts
 from ferret_db.repositories import experiments, ledger

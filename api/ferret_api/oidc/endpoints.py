@@ -18,7 +18,7 @@ from ferret_api.oidc.provider import Person, Provider, refused
 from ferret_api.oidc.schemas import Callback
 from ferret_api.schemas import PREFIX
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.sign_in import Authorization, SignInMethods
+from ferret_core.protocol.resources.users import Authorization, SignInMethods
 from ferret_core.protocol.roles import Role
 from ferret_db import tables
 from ferret_db.repositories import audit, users

@@ -12,7 +12,7 @@ from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.participation_matrix import resource
 from ferret_api.schemas import MAX_INTEGER, PREFIX, ExperimentId, ParticipantName
-from ferret_core.protocol.resources.participation_matrix import ParticipantRoundPage, ParticipationMatrix
+from ferret_core.protocol.resources.rounds import ParticipantRoundPage, ParticipationMatrix
 from ferret_db.repositories import experiments, participants, participation
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}", tags=["rounds"])

@@ -8,12 +8,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from ferret_api.contributions import resource
-from ferret_core.protocol.resources.participation_matrix import (
-    ParticipantRound,
-    ParticipationMatrix,
-    RefusedUploads,
-    RoundCells,
-)
+from ferret_core.protocol.resources.rounds import ParticipantRound, ParticipationMatrix, RefusedUploads, RoundCells
 from ferret_core.protocol.states import AssignmentState
 from ferret_db.repositories.contributions import Report
 from ferret_db.repositories.participation import (

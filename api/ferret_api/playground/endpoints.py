@@ -19,8 +19,7 @@ from ferret_api.playground.question_channel import Conversation, conversation
 from ferret_api.playground.schemas import ExampleRequest, PlaygroundRequest
 from ferret_api.schemas import PREFIX, ExperimentId
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.playground import ModelSide, PlaygroundQuestion
-from ferret_core.protocol.resources.playground import HeldOutExample, PlaygroundEvent
+from ferret_core.protocol.playground import HeldOutExample, ModelSide, PlaygroundEvent, PlaygroundQuestion
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments
 

@@ -10,7 +10,7 @@ from ferret_api.access import Viewer
 from ferret_api.http.pagination import PAGE, Cursor, Limit
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, OfRound
-from ferret_core.protocol.resources.rejections import Rejection, RejectionPage
+from ferret_core.protocol.resources.rounds import Rejection, RejectionPage
 from ferret_db import tables
 from ferret_db.repositories import experiments, participants, rejections
 

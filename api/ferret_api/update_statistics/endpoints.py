@@ -9,7 +9,7 @@ from ferret_api.http.entity_tag import TAGGED, IfNoneMatch, tagged
 from ferret_api.http.problems import problems
 from ferret_api.schemas import PREFIX, ExperimentId, RoundNumber
 from ferret_api.update_statistics import service
-from ferret_core.protocol.resources.update_statistics import RoundUpdate
+from ferret_core.protocol.resources.metrics import RoundUpdate
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/rounds", tags=["rounds"])
 

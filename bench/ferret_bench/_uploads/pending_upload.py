@@ -19,8 +19,7 @@ from ferret_core.rounds import sampling
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.repositories import contributions, participants
-from ferret_sdk.http.answers import read
-from ferret_sdk.http.transport import Transport
+from ferret_sdk.http.transport import Transport, read_model
 from ferret_sdk.participant.spool import Spool, Upload
 
 WEIGHT_BYTES = 4
@@ -62,7 +61,7 @@ def opened(database: Database, weights: int) -> Opened:
 
 def kept(url: str, token: str, weights: int, folder: Path) -> Upload:
     """Stores the upload in the spool in ``folder``, under a lease of the server at ``url``."""
-    lease = read(Lease, Transport(url, token).get("/participant/assignment")["assignment"])
+    lease = read_model(Lease, Transport(url, token).get("/participant/assignment")["assignment"])
     sealed = _sealed(lease.task, weights)
     upload = Upload.of(lease, sealed, 1.0, new_key())
     Spool(folder).keep(upload, sealed.pieces)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core.algorithms.configs._radix_packing import level_layout, pack_levels, unpack_levels
+from ferret_core.algorithms.configs.qsgd import level_layout, pack_levels, unpack_levels
 from tests.refusals import refused
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import triton.language as tl
 
-from ferret_core.projection import stochastic_rounding as rounding
+from ferret_core.projection import stochastic_rounding
 from ferret_core.projection.kernels.gpu._jit import Value, jit
 from ferret_core.projection.kernels.gpu._philox import LANES, ROWS, TILE, draw
 from ferret_core.projection.philox import Tag
 
 STOCHASTIC_ROUNDING = tl.constexpr(int(Tag.STOCHASTIC_ROUNDING))
-FP16_SUBNORMAL = tl.constexpr(rounding.FP16_SUBNORMAL)
-FP16_INFINITY = tl.constexpr(rounding.FP16_INFINITY)
+FP16_SUBNORMAL = tl.constexpr(stochastic_rounding.FP16_SUBNORMAL)
+FP16_INFINITY = tl.constexpr(stochastic_rounding.FP16_INFINITY)
 FP16_SCALE = tl.constexpr(2.0**37)  # exact: 2⁻¹⁴ becomes 2²³
 
 
