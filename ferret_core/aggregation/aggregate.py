@@ -35,9 +35,7 @@ def record_round(
     candidate: Candidate,
     signatures: Sequence[Signature],
 ) -> LedgerEntry:
-    """Returns the entry of the round of ``replica``'s current model, begun at ``base_digest``; it becomes the
-    replica's ``head``.
-    """
+    """Returns the entry of ``replica``'s current round, begun at ``base_digest``; it becomes the replica's ``head``."""
     rejected = selection.rejected
     record = LedgerRecord(
         version=LEDGER_VERSION,
@@ -63,9 +61,7 @@ def record_round(
 
 
 class AggregatedRound(NamedTuple):
-    """Result of an aggregation: the ledger entry, the noise (None without projection), the update's statistics, and
-    the metrics on development sequences.
-    """
+    """The ledger entry, the noise (None without projection), the update's statistics, and the development metrics."""
 
     entry: LedgerEntry
     noise: ProjectionNoise | None

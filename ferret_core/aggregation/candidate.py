@@ -50,9 +50,7 @@ class CandidateBuilder:
             self.loss_limit = explosion_limit(self.loss_before, replica.spec.robust.explosion)
 
     def build(self, selection: Selection) -> Candidate:
-        """Builds a candidate from the selected contributions; with a step guard, also measures the loss at half of the
-        step.
-        """
+        """Builds a candidate from the selected contributions; with a step guard, also measures the half step's loss."""
         return self._build(selection, (), measure_half=self.replica.spec.server.guards_step)
 
     def build_without(self, selection: Selection, excluded: Collection[str]) -> Candidate:

@@ -81,8 +81,7 @@ def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrde
 
 
 def history(K: int) -> State:
-    """Returns Σ|ĝ| of the candidates' histories, fp32 (K,), and their numbers of ĝ, int32 (K,); each starts with one
-    0."""
+    """Returns Σ|ĝ| of the candidates' histories, fp32 (K,), and their lengths, int32 (K,); each starts with one 0."""
     return {"magnitudes": np.zeros(K, dtype=np.float32), "counts": np.ones(K, dtype=np.int32)}
 
 

@@ -51,8 +51,7 @@ class Algorithm(FullModelMixin):
         self.basis = basis(config.basis)
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """Returns the positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this
-        model."""
+        """Returns the positions of the blocks sent whole; raises ``spec.invalid`` for too small a budget."""
         blocks = self.config.cut(shapes(model))
         self.config.fixed(blocks)
         return {"whole": np.array(whole(blocks), dtype=np.int32)}

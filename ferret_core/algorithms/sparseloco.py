@@ -110,8 +110,7 @@ class Algorithm(FullModelMixin):
 
 
 def _quantised(values: Array) -> tuple[Array, Array]:
-    """Quantises a tensor's entries: the bin of each, int64 below ``BINS``, and each bin's mean, fp32; 0 for an empty
-    bin."""
+    """Returns the bin of each entry, int64 below ``BINS``, and each bin's mean, fp32; 0 for an empty bin."""
     centred = values - values.mean(dtype=np.float64)
     deviation = centred.std(ddof=1) if len(values) > 1 else 0.0
     width = RANGE * deviation / BINS or 1.0

@@ -52,8 +52,7 @@ def read_object(path: str, option: str) -> Record:
 
 
 def read_list(path: str, option: str) -> Iterator[Record]:
-    """Yields the objects of the file's one JSON list, at least one; raises ``dataset.invalid`` for any other
-    content."""
+    """Yields the objects of the file's one JSON list, at least one; raises ``dataset.invalid`` for other content."""
     items = _document(path, option)
     if not isinstance(items, list):
         raise invalid(

@@ -112,8 +112,7 @@ def invalid(option: str, path: str, message: str) -> FerretError:
 
 
 def kind_of(value: object) -> str:
-    """Returns JSON's name for the type of ``value``, with its article; Python's name for types that JSON does not
-    have."""
+    """Returns JSON's name for the type of ``value``, with its article; Python's name for types that JSON lacks."""
     return "null" if value is None else _KINDS.get(type(value), f"a {type(value).__name__}")
 
 

@@ -76,8 +76,7 @@ class Dataset:
         return self._split()[1][: self.config.test_limit]
 
     def _split(self) -> tuple[list[Example], list[Example]]:
-        """Returns training and held-out examples in the order of the lines; at least one of each, if any is held
-        out."""
+        """Returns training and held-out examples in the order of lines; at least one of each, if any is held out."""
         config = self.config
         examples = self._read(config.train, "dataset.train", None)
         if not config.test_share:

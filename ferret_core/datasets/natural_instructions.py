@@ -69,8 +69,7 @@ class Task(NamedTuple):
 
 
 def from_release(folder: Path, split: Split, names: str | None) -> Iterator[Task]:
-    """Reads the official layout: ``tasks/<name>.json`` for every line of ``names`` or else of ``splits/default``'s
-    list."""
+    """Reads the official layout: ``tasks/<name>.json`` for each line of ``names`` or of ``splits/default``'s list."""
     path = names or str(folder / "splits" / "default" / f"{split}_tasks.txt")
     option = f"dataset.{split}_tasks" if names else "dataset.tasks"
     for number, name in _listed(path, option):
@@ -84,8 +83,7 @@ def from_release(folder: Path, split: Split, names: str | None) -> Iterator[Task
 
 
 def from_file(path: str, split: Split, names: str | None) -> Iterator[Task]:
-    """Reads JSON Lines with one task each and its name under ``task``: the tasks in ``names``, or else of this
-    split."""
+    """Reads JSON Lines, one task each, its name under ``task``: the tasks in ``names``, or else of this split."""
     if names is None:
         yield from (_named(line) for line in read_lines(path, "dataset.tasks") if line.text("split") == split)
         return

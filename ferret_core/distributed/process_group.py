@@ -41,8 +41,7 @@ _current: ProcessGroup | None = None
 
 
 def process_group_failed(reason: str) -> FerretError:
-    """Creates ``process_group.failed`` with ``reason`` and the next step. The process cannot do more work with this
-    team."""
+    """Creates ``process_group.failed`` with ``reason`` and the next step; this team cannot do more work."""
     return FerretError("process_group.failed", f"{reason}: {REMEDY}")
 
 

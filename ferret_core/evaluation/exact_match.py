@@ -23,8 +23,7 @@ _LAST_LINE = re.compile(rf"^####\s*({_NUMBER})\s*\Z", re.MULTILINE)
 
 
 def exact_matches(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[bool]:
-    """Returns True for each answer with the number of one of its references; references without a number are
-    omitted."""
+    """Returns True for each answer with the number of one of its references; those without a number are omitted."""
     wanted = [{_value(found[1]) for text in texts if (found := _LAST_LINE.search(text))} for texts in references]
     return [final_number(answer) in numbers for answer, numbers in zip(answers, wanted, strict=True) if numbers]
 

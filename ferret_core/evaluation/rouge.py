@@ -49,8 +49,7 @@ def rouge_l(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list
 
 
 def unicode_tokens(text: str) -> list[str]:
-    """Splits text into lower-case runs of letters, marks and digits of any script; unspaced scripts into single
-    characters."""
+    """Splits text into lower-case runs of letters, marks and digits; unspaced scripts into single characters."""
     return "".join(_spaced(character) for character in unicodedata.normalize("NFKC", text).lower()).split()
 
 

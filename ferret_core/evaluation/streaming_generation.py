@@ -33,8 +33,7 @@ class SamplingOptions(NamedTuple):
 
 
 class GeneratedAnswer(NamedTuple):
-    """An answer, its number of ``tokens``, and the reason for its end: the model, the maximum length, or a full
-    context."""
+    """An answer, its number of ``tokens``, and the reason for its end: the model, the length, or a full context."""
 
     text: str
     tokens: int
@@ -77,8 +76,7 @@ def _load(folder: Path) -> LoadedModel:
 
 
 def _load_adapters(folder: Path) -> LoadedModel:
-    """Loads adapters in PEFT's layout on the base model that they name; raises ``model.invalid`` if it is not
-    available."""
+    """Loads PEFT's adapters on the base model that they name; raises ``model.invalid`` if it is not available."""
     from peft import PeftConfig
 
     config: Any = PeftConfig.from_pretrained(str(folder))

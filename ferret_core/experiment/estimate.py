@@ -103,9 +103,7 @@ def estimate(
 
 
 def _down(traits: Traits, up: int, participants: int, K: int | None, d: int) -> int | None:
-    """Returns the downloaded bytes. Coordinates under separate seeds are sent individually, under a shared seed as one
-    mean in fp32.
-    """
+    """Returns the downloaded bytes: coordinates of each participant, or under a shared seed their mean in fp32."""
     if traits.projection is not None:
         return DOWN + (4 * (K or 0) if traits.projection.seeds == "shared" else participants * up)
     return 4 * d if traits.dense else None
@@ -124,9 +122,7 @@ def _weights(outline: Architecture, blocks: Sequence[Block]) -> list[float]:
 
 
 def _memory(local: LocalConfig, outline: Architecture, tokens: float) -> int:
-    """Returns the memory of the original weights, the trained copy, its gradients, the optimizer's state, and
-    activations.
-    """
+    """Returns the bytes of the weights, the trained copy, its gradients, the optimizer's state, and activations."""
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
     width = (2 if local.precision == "float32" else 1) * ACTIVATIONS * outline.hidden
     kept = width * (1 + outline.layers / 17 if local.activation_checkpointing else outline.layers)

@@ -185,8 +185,7 @@ def broken(record: LedgerRecord, reason: str) -> FerretError:
 
 
 class SignatureChecker:
-    """Participants' keys so far. A name has one key; after its first signature, all its contributions must be
-    signed."""
+    """Participants' keys so far: one for each name; after its first signature, all its contributions must be signed."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

@@ -81,14 +81,12 @@ def unpacked(files: Files) -> Generator[Path]:
 
 
 def digest(files: Files) -> str:
-    """Returns 64 hexadecimal digits that change with any name or byte; empty for a model that was not read from
-    files."""
+    """Returns 64 hexadecimal digits that change with any name or byte; empty for a model not read from files."""
     return digest_json({name: digest_bytes(data) for name, data in files.items()}) if files else ""
 
 
 def require_own(files: Files) -> None:
-    """Raises ``ModelFolderError`` if the tokenizer's settings name a file elsewhere: participants would reject the
-    model."""
+    """Raises ``ModelFolderError`` if the tokenizer's settings name a file elsewhere: participants would reject it."""
     try:
         settings: Any = json.loads(files.get(TOKENIZER_CONFIG, b"{}"))
     except (ValueError, RecursionError) as error:

@@ -77,8 +77,7 @@ def tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def manifest(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
-    """Returns (name, dtype, shape) of every tensor: the part of the digest that describes a model without its
-    numbers."""
+    """Returns (name, dtype, shape) of every tensor: what the digest says of a model without its numbers."""
     return _manifest(tensors(model))
 
 
@@ -122,8 +121,7 @@ def _digest(tensors: Mapping[str, torch.Tensor], more: Mapping[str, str]) -> str
 
 
 def _gathered(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yields the tensor's elements in order, a stretch at a time. With shards only the team's first process gets
-    them."""
+    """Yields the tensor's elements in order, in stretches; of shards only on the team's first process."""
     if not is_shard(tensor):
         yield from tensor.detach().reshape(-1).split(_CHUNK_ELEMENTS)
         return

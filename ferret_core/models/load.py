@@ -33,8 +33,7 @@ time get models with untied weights, or on the wrong device."""
 
 
 class LoadedModel(NamedTuple):
-    """A model in evaluation mode, its tokenizer, and the bytes of the files that define both; none for a model built in
-    memory."""
+    """A model in evaluation mode, its tokenizer, and the bytes of the files that define both, if it was loaded."""
 
     model: nn.Module
     tokenizer: Any
@@ -101,8 +100,7 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
 
 
 def _commit(spec: ModelSpec) -> str | None:
-    """Returns the commit of a hub model's revision, so that all files come from the same one; the revision itself if
-    the hub does not report the commit."""
+    """Returns the commit of a hub model's revision, the same for all files; the revision if the hub does not say."""
     from transformers.utils.hub import resolve_revision
 
     return resolve_revision(spec.source, spec.revision)
@@ -190,8 +188,7 @@ def _skeleton(spec: ModelSpec, weights: Weights) -> LoadedModel:
 
 @contextmanager
 def _parameters_on_meta() -> Generator[None]:
-    """Allocates no memory for parameters that modules register in the block. Existing, tied ones stay the same
-    object."""
+    """Allocates no memory for parameters registered in the block. Existing, tied ones stay the same object."""
     register = nn.Module.register_parameter
 
     def on_meta(self: nn.Module, name: str, param: nn.Parameter | None) -> None:
@@ -222,8 +219,7 @@ def _check_size(config: Any, weights: Weights) -> None:
 
 
 def _check_ids(loaded: LoadedModel) -> None:
-    """Raises ``ModelFolderError`` if the tokenizer has tokens without an embedding: training would fail in the middle
-    of a step."""
+    """Raises ``ModelFolderError`` if tokens have no embedding: training would fail in the middle of a step."""
     rows = cast(Any, loaded.model).get_input_embeddings().weight.shape[0]
     ids = loaded.tokenizer.get_vocab().values()
     if ids and not 0 <= max(ids) < rows:

@@ -30,8 +30,7 @@ ROOMY = 5
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Returns floating-point parameters that require a gradient, sorted by name, tied ones once (under their first
-    name)."""
+    """Returns floating-point parameters with a gradient, sorted by name, tied ones once (under their first name)."""
     named = sorted(model.named_parameters(remove_duplicate=False))
     found: dict[int, str] = {}
     for name, parameter in named:

@@ -13,8 +13,7 @@ SHARD = 1 << 30
 
 
 def save_base(loaded: LoadedModel, folder: Path) -> None:
-    """Writes a base model into ``folder``: its weights in their type, and its defining files with their original
-    bytes."""
+    """Writes a base model into ``folder``: its weights in their type, and its defining files as they were."""
     model: Any = loaded.model
     model.save_pretrained(folder, max_shard_size=SHARD)
     definition.write(loaded.files, folder)

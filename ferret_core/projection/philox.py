@@ -58,8 +58,7 @@ def draw(seed: int, group: Tensor, row: Word, block_id: int, tag: Tag) -> Tensor
 
 
 def uniform_below(word: Word, n: Word) -> Word:
-    """Returns ⌊word·n / 2³²⌋: an integer below ``n`` ≤ 2⁴⁶, uniform up to n/2³²; in two steps, as the product is
-    long."""
+    """Returns ⌊word·n / 2³²⌋, an integer below ``n`` ≤ 2⁴⁶; uniform up to n/2³². The long product takes two steps."""
     return (word * (n >> 16) + (word * (n & 0xFFFF) >> 16)) >> 16
 
 

@@ -132,8 +132,7 @@ def _length(vector: Tensor) -> Tensor:
 
 
 def _numbers(before: Parameters, after: Parameters, blocks: Sequence[Block], work: Work) -> list[list[float]]:
-    """Returns the results of ``work``, fp64 (), for each piece of each block; all are read together, because a read
-    waits for the GPU."""
+    """Returns the results of ``work``, fp64 (), by block and piece; read together, because a read waits for the GPU."""
     found = list(map(list, _found(before, after, blocks, work, lambda _: torch.empty((), dtype=torch.float64))))
     read = iter(torch.stack(list(chain.from_iterable(found))).tolist() if found else ())
     return [list(islice(read, len(of_block))) for of_block in found]
@@ -142,8 +141,7 @@ def _numbers(before: Parameters, after: Parameters, blocks: Sequence[Block], wor
 def _found(
     before: Parameters, after: Parameters, blocks: Sequence[Block], work: Work, empty: Callable[[int], Tensor]
 ) -> Iterator[Iterable[Tensor]]:
-    """Returns the results of ``work`` for each piece of each block; ``empty`` is passed to :func:`map_pieces` for
-    shards."""
+    """Returns the results of ``work`` by block and piece; ``empty`` is passed to :func:`map_pieces` for shards."""
     if any_shard(after):
         return map_pieces(before, after, blocks, work, empty)
     return (

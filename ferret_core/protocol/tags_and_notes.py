@@ -62,8 +62,7 @@ def retagged(tags: Iterable[str], more: Iterable[str], fewer: Iterable[str]) -> 
 
 
 def normal_notes(text: str) -> str:
-    """Normalises notes to NFC without controls and trailing blanks. Tabs become blanks, so that indented code stays
-    code."""
+    """Normalises notes to NFC without controls and trailing blanks; tabs become blanks, so that code stays code."""
     notes = shown_lines(unicodedata.normalize("NFC", text).expandtabs(TAB)).rstrip()
     if len(notes) > LONGEST_NOTES:
         raise ValueError(f"have {len(notes)} characters; shorten them to {LONGEST_NOTES}")

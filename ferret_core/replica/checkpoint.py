@@ -61,8 +61,7 @@ def _write_together(replica: Replica, experiment: str, folder: Path, team: Proce
 def write_folder(
     replica: Replica, experiment: str, folder: Path, add: Callable[[Path], None] = lambda draft: None
 ) -> Manifest:
-    """Calls :func:`write` on a new or empty ``folder``, which appears only when it is complete, including the files
-    that ``add`` puts into it."""
+    """Calls :func:`write` and ``add`` on a new or empty ``folder``, which appears only when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
         draft = Path(scratch) / "checkpoint"

@@ -159,8 +159,7 @@ class Replica:
         return [weight / sum(weights) for weight in weights]
 
     def snapshot(self) -> ReplicaState:
-        """Copies everything that a round changes, for :meth:`restore`. The weights are copied to host memory; copies of
-        shards stay on their device."""
+        """Copies all that a round changes, for :meth:`restore`: weights to host memory, shards on their device."""
         weights = {name: _set_aside(weight) for name, weight in trainable(self.model).items()}
         moments = self.optimizer.moments()
         return ReplicaState(weights, self.state, moments, self.round, self.numbers, self.digest)

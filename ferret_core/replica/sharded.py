@@ -69,8 +69,7 @@ def require_plain(name: str, parameter: nn.Parameter) -> None:
 
 
 def layers_of(model: nn.Module) -> list[nn.Module]:
-    """Returns the parts of ``model`` that are whole one at a time: the modules that its authors list as not
-    splittable."""
+    """Returns the parts of ``model`` that are whole one at a time: modules that its authors mark as unsplittable."""
     names = set(cast("list[str] | None", getattr(model, "_no_split_modules", None)) or ())
     layers = [module for module in model.modules() if type(module).__name__ in names]
     if not layers:
@@ -97,8 +96,7 @@ def require_cover(model: nn.Module, team: ProcessGroup) -> None:
 
 
 def check_cover(name: str, expected: Sequence[ElementRange], sizes: Sequence[int]) -> None:
-    """Raises ``process_group.failed`` unless each process holds the number of elements of the parameter ``name`` in its
-    range."""
+    """Raises ``process_group.failed`` unless each process holds as many elements of ``name`` as its range has."""
     for rank, (part, size) in enumerate(zip(expected, sizes, strict=True)):
         if size != part.length:
             raise process_group_failed(f"of {name} process {rank} holds {size} elements, not {part.length}")

@@ -117,8 +117,7 @@ def document(rng: Random) -> Row | str:
 
 
 def vocabulary(rng: Random, each: int) -> list[str]:
-    """Returns text for the tokenizer: ``each`` rows of every task, so that prompts are short, and as many pieces of
-    prose."""
+    """Returns text for the tokenizer: ``each`` rows of every task, for short prompts, and as many pieces of prose."""
     asked = [row(rng, name) for name in TASKS for _ in range(each)]
     prose = [piece(rng) for piece in PROSE for _ in range(each)]
     return [

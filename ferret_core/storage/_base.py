@@ -129,8 +129,7 @@ class Storage(Protocol):
         ...
 
     def put_folder(self, folder: Path, kind: FileKind, last: str) -> dict[str, StoredFile]:
-        """Moves every file of a flat :meth:`scratch` folder into the storage, by name; ``last`` becomes visible
-        last."""
+        """Moves all files of a flat :meth:`scratch` folder into the storage, by name; ``last`` becomes visible last."""
         ...
 
     def read(self, location: str, digest: str) -> bytes:

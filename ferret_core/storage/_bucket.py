@@ -29,8 +29,7 @@ R = TypeVar("R")
 
 
 class ObjectHead(NamedTuple):
-    """An object's properties: bytes, time of the last store in seconds by the store's clock, and the recorded
-    digest."""
+    """An object's bytes, time of the last store in seconds by the store's clock, and recorded digest."""
 
     size: int
     stored_at: float

@@ -59,8 +59,7 @@ class StochasticRounding:
 
 
 def rounded(values: Tensor, bits: torch.Generator) -> Tensor:
-    """Rounds fp32 ``values`` in place to bf16 numbers: up with the probability that preserves the mean. Infinity and
-    NaN are kept."""
+    """Rounds fp32 ``values`` in place to bf16 numbers, with the same mean. Infinity and NaN are kept."""
     odd = ~values.isfinite()
     words = values.view(torch.int32)
     chances = torch.randint(1 << LOW_BITS, words.shape, dtype=torch.int32, device=words.device, generator=bits)

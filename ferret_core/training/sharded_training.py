@@ -58,8 +58,7 @@ class OwnerOptimizer:
         self._optimizer = optimizers.build(config, own, rate, elements=sum(sizes), embeddings=apart) if own else None
 
     def gather(self) -> float:
-        """Moves every gradient to the owner of its parameter, clipped if configured; returns the L2 norm of the whole
-        gradient before clipping."""
+        """Moves gradients to their parameters' owners, clipped if configured; returns the L2 norm before clipping."""
         there: list[int] = []
         for position, parameter in enumerate(self._parameters):
             if parameter.grad is None:

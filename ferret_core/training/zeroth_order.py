@@ -115,8 +115,7 @@ def _add(parameters: Mapping[str, torch.Tensor], steps: Mapping[int, float], rou
 
 
 class _Walk:
-    """The model during the descent. Moves are deferred until the next loss, because each pass over the weights
-    costs."""
+    """The model during the descent. Moves wait for the next loss, because each pass over the weights costs."""
 
     def __init__(self, model: nn.Module, fitting: MicroBatches, move: Move) -> None:
         self.model = model

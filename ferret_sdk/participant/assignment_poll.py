@@ -29,9 +29,7 @@ class Known(NamedTuple):
 
 
 class AssignmentPoll:
-    """Polls for the work of ``member``. A server that is away for more than ``give_up_after`` seconds, if given, is
-    ``server.unreachable``.
-    """
+    """Polls for work of ``member``; after ``give_up_after`` seconds without a server, raises ``server.unreachable``."""
 
     def __init__(self, transport: Transport, member: Membership, watcher: Watcher, give_up_after: float | None) -> None:
         self._transport = transport

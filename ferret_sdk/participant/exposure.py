@@ -87,9 +87,7 @@ def _share(experiment: ResolvedExperiment, shapes: Shapes) -> tuple[float, int]:
 
 
 class Agreed(StrictModel):
-    """An agreement. ``base`` is the digest of the base model with all its files; ``exposure`` is what people consented
-    to.
-    """
+    """An agreement: ``base`` is the digest of the base model with its files, ``exposure`` what people consented to."""
 
     base: Digest | None = None
     exposure: Exposure | None = None

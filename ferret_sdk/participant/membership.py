@@ -50,9 +50,7 @@ class Membership(StrictModel):
 
     @classmethod
     def of(cls, url: str, enrolled: Enrolled, code: str, key: str) -> Membership:
-        """Creates the membership that the server at ``url`` granted for the enrolment code ``code`` to the holder of
-        ``key``.
-        """
+        """Creates the membership that the server at ``url`` granted for ``code`` to the holder of ``key``."""
         return cls(
             url=url,
             experiment=enrolled.experiment,

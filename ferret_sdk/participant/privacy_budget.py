@@ -65,9 +65,7 @@ class Budget:
         self._path = participants_folder(home) / "privacy.json"
 
     def discretion(self) -> ReleasePolicy:
-        """Privacy of one contribution: the vector is clipped and noised, and nothing else that depends on the data is
-        sent.
-        """
+        """Privacy of a contribution: the vector is clipped and noised, and nothing else about the data is sent."""
         noise = Gaussian(self.privacy.clip, self.privacy.noise_multiplier)
         return ReleasePolicy(metrics=frozenset(), examples=False, protect=noise)
 

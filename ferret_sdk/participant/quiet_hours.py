@@ -15,9 +15,7 @@ _WEEK = 7
 
 
 class QuietWindow(NamedTuple):
-    """A window from ``begin`` to ``end`` on each of ``days`` (0 is Monday); into the next day if ``end`` is not
-    later.
-    """
+    """A window from ``begin`` to ``end`` on each of ``days`` (0: Monday); into the next day if ``end`` is not later."""
 
     days: frozenset[int]
     begin: time

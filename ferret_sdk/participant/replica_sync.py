@@ -129,9 +129,7 @@ class ReplicaSync:
         self._replica = replica
 
     def _load(self, run: Run) -> Replica:
-        """Loads the base model on the training device. One participant at a time uses its files: several of a site
-        share them.
-        """
+        """Loads the base model on the training device. A site's participants use its files one at a time."""
         from ferret_core.system.device import chosen_device, place
 
         def wait() -> None:

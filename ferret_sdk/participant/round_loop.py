@@ -63,9 +63,7 @@ class RoundLoop:
         return self._take_part(lease, None)
 
     def _deliver(self, waiting: Upload) -> RoundReport | None:
-        """Sends the contribution of an earlier attempt if its lease may still be ours. Returns None if it has to
-        wait.
-        """
+        """Sends an earlier attempt's contribution if its lease may still be ours. Returns None if it has to wait."""
         try:
             return self._send(waiting)
         except FerretError as error:

@@ -131,9 +131,7 @@ class Enforcement:
         return ReleasePolicy() if self.budget is None else self.budget.discretion()
 
     def spend(self) -> None:
-        """Counts a contribution against the privacy budget before the first example is used, or raises
-        ``terms.limit_reached``.
-        """
+        """Counts a contribution against the budget before an example is used, or raises ``terms.limit_reached``."""
         if self.budget is not None:
             self.budget.spend()
 

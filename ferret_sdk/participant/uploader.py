@@ -97,9 +97,7 @@ class Uploader:
             raise
 
     def _arrived(self, upload: Upload) -> int:
-        """Returns the number of bytes that the server has. Raises ``server.unexpected`` if this is more than there
-        are.
-        """
+        """Returns how many bytes the server has. Raises ``server.unexpected`` if this is more than there are."""
         headers = {"Ferret-Fence": str(upload.fence), "Ferret-Digest": upload.digest}
         answer = self._transport.request("GET", address_of(upload), headers=headers, attempts=PATIENT)
         offset = read_model(UploadProgress, answer.json()).offset

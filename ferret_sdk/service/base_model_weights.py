@@ -63,9 +63,7 @@ def require_plain(files: list[Artifact]) -> None:
 
 
 def require_own_files(folder: Path) -> None:
-    """Raises ``server.unexpected`` for a downloaded base model with JSON that refers to files outside ``folder``, or
-    that would take too much memory.
-    """
+    """Raises ``server.unexpected`` for JSON that refers to files outside ``folder`` or takes too much memory."""
     for path in folder.glob("*.json"):
         _require_small(path)
     for index in folder.glob(f"*{INDEX}"):

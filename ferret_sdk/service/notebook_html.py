@@ -57,9 +57,7 @@ def of_list(experiments: Iterable[ListedExperiment], url: str, *, more: bool) ->
 
 
 def _metrics(summaries: Mapping[str, MetricSummary]) -> Iterable[tuple[str, str, str, str]]:
-    """Yields known metrics in the catalog's order, without costs. Per-label metrics, possibly hundreds, are left
-    out.
-    """
+    """Yields known metrics in the catalog's order, without costs and without labels' metrics, possibly hundreds."""
     for name in METRICS:
         if name in summaries and METRICS[name].source != "cost":
             entry, found = metric(name), summaries[name]

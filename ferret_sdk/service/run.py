@@ -438,9 +438,7 @@ class Run:
 
 
 def _holds(folder: Path, files: list[Artifact]) -> bool:
-    """Returns True if ``folder`` has the checkpoint's files unchanged, except the chat template, which export
-    replaces.
-    """
+    """True if ``folder`` has the checkpoint's files unchanged, except the chat template, which export replaces."""
     places = [(checkpoint_file(folder, file.name), file) for file in files if file.name != CHAT_TEMPLATE]
     return all(path.is_file() and digest_file(path) == file.digest for path, file in places)
 

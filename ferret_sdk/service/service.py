@@ -97,9 +97,7 @@ class Service:
         subject: str | None = None,
         oldest_first: bool = False,
     ) -> Iterator[AuditEntry]:
-        """Yields audit entries, newest first. ``ferret_core.protocol.audit.verify`` checks all entries, oldest
-        first.
-        """
+        """Yields audit entries, newest first; ``ferret_core.protocol.audit.verify`` checks them, oldest first."""
         order = "oldest" if oldest_first else "newest"
         wanted = {"actor": actor, "action": action, "subject": subject, "order": order, "limit": 200}
         for said in list_items(self.transport, "/audit", system.AuditEntry, **wanted):

@@ -43,9 +43,7 @@ class FederatedConfig(Protocol):
         ...
 
     def size(self, shapes: Shapes) -> ContributionSize:
-        """Returns the maximum size of a contribution in bytes: no upload is read beyond it. :func:`size_of` computes
-        it from layouts.
-        """
+        """Returns the maximum bytes of a contribution, beyond which no upload is read, as :func:`size_of` computes."""
         ...
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
@@ -130,9 +128,7 @@ def dense(shapes: Shapes) -> Layout:
 
 
 def size_of(layouts: Mapping[str, Layout], numbers: int = 0) -> ContributionSize:
-    """Returns the size of a contribution of these arrays, with ``numbers`` numbers in its metadata in addition to its
-    metrics.
-    """
+    """Returns the size of a contribution of these arrays, with ``numbers`` numbers in its metadata besides metrics."""
     header = CONTRIBUTION_HEADER_BYTES + NUMBER_BYTES * numbers
     return ContributionSize(header, sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values()))
 

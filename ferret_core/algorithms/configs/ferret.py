@@ -232,8 +232,7 @@ class Config(StrictModel):
         return self.bytes_per_round or DEFAULT_BYTES
 
     def room(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
-        """Returns the bytes for places and signs of sparse coordinates, without the list of K_l; 0 for other
-        encodings."""
+        """Returns the bytes for places and signs of sparse coordinates, without the K_l; 0 for other encodings."""
         return self.budget - self._beside(blocks, K) if self.coordinates == "sparse_sign" else 0
 
     def sent(self, blocks: Sequence[Block], K: Sequence[int]) -> list[int]:

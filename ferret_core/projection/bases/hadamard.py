@@ -77,8 +77,7 @@ class Chunks(NamedTuple):
 
     @classmethod
     def over(cls, size: int, start: int, stop: int) -> Chunks:
-        """Returns the chunks of a block of ``size`` elements that overlap start … stop − 1; a chunk begins at
-        ``start``."""
+        """Returns the chunks of a block of ``size`` elements that overlap start … stop − 1; one begins at ``start``."""
         rest = size - size % CHUNK
         runs = [(-(-(min(stop, rest) - start) // CHUNK), CHUNK)] if start < rest else []
         begin = max(start, rest)

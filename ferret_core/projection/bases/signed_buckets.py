@@ -69,8 +69,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, size: int, K: int) -> Layout:
-        """Chooses the largest granules with at least 8 whole ones per bucket, so that each bucket mixes distant
-        elements."""
+        """Chooses the largest granules with at least 8 whole ones per bucket: each bucket mixes distant elements."""
         whole = max(1, size // (GRANULES_PER_BUCKET * K))
         return cls(size, K, min(MAX_GRANULE, 1 << (whole.bit_length() - 1)))
 

@@ -25,8 +25,7 @@ DEVICES = {"cpu": "cpu", "gpu": "cuda"}
 
 
 def kernel(basis: Basis, device: torch.device) -> Kernel:
-    """Returns the kernel for ``basis`` on ``device``; raises ``settings.invalid`` for an unknown or uninstalled
-    setting."""
+    """Returns the kernel for ``basis`` on ``device``; raises ``settings.invalid`` if it is unknown or not installed."""
     return named(_chosen(device), basis)
 
 

@@ -70,8 +70,7 @@ class _Stretch(NamedTuple):
 
 
 def _stretches(start: int, count: int) -> Iterator[_Stretch]:
-    """Yields the vector cut at multiples of ``STRETCH`` in the block, each part extended down to a multiple of
-    ``TILE``."""
+    """Yields the vector cut at multiples of ``STRETCH`` in the block, parts extended down to a multiple of ``TILE``."""
     first = 0
     while first < count:
         element = start + first

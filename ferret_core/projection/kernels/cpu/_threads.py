@@ -49,8 +49,7 @@ def ranges(total: int, step: int) -> list[tuple[int, int]]:
 
 
 def tiles_of(start: int, length: int) -> tuple[int, int]:
-    """Returns (first, last) number of the tiles that hold elements start … start + length − 1 of a block; last
-    excluded."""
+    """Returns (first, last) number of the tiles with elements start … start + length − 1 of a block; last excluded."""
     return start // TILE, -(-(start + length) // TILE)
 
 

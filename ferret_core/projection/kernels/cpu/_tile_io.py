@@ -72,8 +72,7 @@ def _from_float16(value: Any) -> Any:
 
 @compiled
 def inside(origin: Any, length: Any) -> Any:
-    """Returns (first, last) of a tile's elements that a vector holds, if the tile begins at the vector's index
-    ``origin``."""
+    """Returns (first, last) of a tile's elements in a vector, if the tile begins at the vector's index ``origin``."""
     return max(-origin, 0), min(length - origin, TILE)
 
 

@@ -25,8 +25,7 @@ FIELDS = tl.constexpr(4)
 
 
 def launch(kernel: Any, programs: int, vector: Tensor, *arguments: Any, **constants: Any) -> None:
-    """Launches ``programs`` programs of ``kernel`` with ``vector`` as first argument; products and sums are not
-    fused."""
+    """Launches ``programs`` programs of ``kernel``, with ``vector`` as first argument, without fused operations."""
     with torch.cuda.device_of(vector):
         kernel[(programs,)](vector, *arguments, **constants, enable_fp_fusion=False)
 
@@ -42,8 +41,7 @@ def tiles(start: int, count: int) -> int:
 
 
 def stretches(start: int, count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yields (first, last) of the parts of a vector that holds elements start … of a block, cut at multiples of
-    size."""
+    """Yields (first, last) of the parts of a vector of elements start … of a block, cut at multiples of size."""
     first = 0
     while first < count:
         last = min(count, first + size - (start + first) % size)
@@ -86,8 +84,7 @@ def own_row(table: Value, rows: Value, WIDTH: tl.constexpr, COLUMN: tl.constexpr
 
 @jit
 def number(row: Value, COLUMN: tl.constexpr, ALIGNED: Value = False) -> Value:
-    """Returns the value in a column; ``ALIGNED`` hints that it is a multiple of 16, so that 16 bytes are moved
-    together."""
+    """Returns a column's value; ``ALIGNED`` hints that it is a multiple of 16: 16 bytes are moved together."""
     value = tl.load(row + COLUMN)
     if ALIGNED:
         value = tl.multiple_of(value, 16)

@@ -160,8 +160,7 @@ def _places(k: Value, K: Value, seed: Value, block: Value, d: Value) -> Value:
 
 @jit
 def _hadamard(x: Value, length: Value) -> Value:
-    """Returns H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then one multiplication, for each part of a
-    chunk."""
+    """Returns H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then a multiplication, for each chunk."""
     if length == TILE:
         for stage in range(STAGES):
             x = _butterflies(x, stage)

@@ -181,8 +181,7 @@ def _sum_granules(
 
 @triton.jit(do_not_specialize=["rows", "seed"])
 def _sum_buckets(table: Value, rows: Value, seed: Value) -> None:
-    """Computes partial[p, b] ← Σ over the 16 stripes of part p; ``across`` programs, 512 buckets each, process one
-    part."""
+    """Computes partial[p, b] ← Σ over the 16 stripes of part p; ``across`` programs of 512 buckets each process it."""
     row, slice_of_row = own_row(table, rows, WIDTH, SLICES)
     K, origin, count = tl.load(row + K_COLUMN), tl.load(row + ORIGIN), tl.load(row + GRANULES_COLUMN)
     across = tl.cdiv(K, BUCKETS)
