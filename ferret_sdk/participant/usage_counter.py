@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk.participant import quiet_hours
+from ferret_sdk.participant import site_terms
 
 
 class UsageTotals(StrictModel):
@@ -41,14 +41,14 @@ class Usage:
     def today(self) -> float:
         """Returns the seconds of training on this machine's current day."""
         spent = self.read()
-        return spent.seconds_today if spent.day == quiet_hours.now().date() else 0.0
+        return spent.seconds_today if spent.day == site_terms.local_now().date() else 0.0
 
     def trained(self, seconds: float) -> None:
         """Adds ``seconds`` of training to this day and to the total."""
         spent = self.read()
         update = {
             "seconds": spent.seconds + seconds,
-            "day": quiet_hours.now().date(),
+            "day": site_terms.local_now().date(),
             "seconds_today": self.today() + seconds,
         }
         self._write(spent.model_copy(update=update))

@@ -32,7 +32,7 @@ from ferret_sdk.http.problems import recorded
 from ferret_sdk.http.retry import PATIENT
 from ferret_sdk.http.safe_paths import checkpoint_file, require_room
 from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Transport, list_items, read_model
-from ferret_sdk.service import hub, notebook_html, pandas_tables, progress_display
+from ferret_sdk.service import hub, notebook, progress_display
 from ferret_sdk.service.base_model_weights import MANIFEST
 from ferret_sdk.service.download import download, require_empty
 from ferret_sdk.service.events import follow
@@ -67,7 +67,7 @@ class Run:
         return f"Run({self.id!r}, {told.name!r}, {told.shown_state}, round {told.round} of {told.rounds})"
 
     def _repr_html_(self) -> str:
-        return notebook_html.of_experiment(self.experiment, self._transport.url)
+        return notebook.of_experiment(self.experiment, self._transport.url)
 
     @property
     def id(self) -> str:
@@ -156,7 +156,7 @@ class Run:
 
         Raises ``dependency.missing`` if pandas is not installed.
         """
-        return pandas_tables.of_metrics(self.metrics()) if what == "metrics" else pandas_tables.of_rounds(self.rounds())
+        return notebook.of_metrics(self.metrics()) if what == "metrics" else notebook.of_rounds(self.rounds())
 
     def artifacts(self) -> list[Artifact]:
         return list(list_items(self._transport, f"{self._path}/artifacts", Artifact))

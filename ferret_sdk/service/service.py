@@ -3,26 +3,78 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from ferret_core.protocol.audit import AuditEntry, Head
 from ferret_core.protocol.resources import system
 from ferret_core.protocol.resources.drafts import CatalogEntry, CatalogEntryList
-from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup
+from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup, ListedExperiment
 from ferret_core.protocol.resources.participants import Enrolment
 from ferret_core.protocol.resources.system import Info, System
 from ferret_core.protocol.resources.users import SignInLink
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_sdk.http.transport import Transport, list_items, read_model
-from ferret_sdk.service.experiment_list import ExperimentFilters, Experiments, parameters
+from ferret_sdk.service import notebook
 from ferret_sdk.service.projects import Alerts, Projects
 from ferret_sdk.service.run import Run
 from ferret_sdk.service.server_address import ClientSettings, resolve
 from ferret_sdk.service.users import Users
 
+PATH = "/experiments"
+SHOWN = 20
+"""Rows in a notebook."""
 Kind = Literal["algorithms", "datasets", "models"]
+
+
+class ExperimentFilters(TypedDict, total=False):
+    """Filters and order. The default is all that are not archived, newest first."""
+
+    state: Sequence[str]
+    """Allowed states."""
+    algorithm: str | None
+    dataset: str | None
+    name: str | None
+    """A part of the name."""
+    archived: bool
+    """Only archived ones."""
+    project: str | None
+    tags: Sequence[str]
+    """Required tags."""
+    created_after: datetime | None
+    created_before: datetime | None
+    sort: str | None
+    """A column such as ``name``, ``rounds``, ``bytes_up``, or a metric; a leading minus means descending."""
+
+
+def parameters(wanted: ExperimentFilters) -> dict[str, Any]:
+    """Returns the list's query parameters."""
+    query: dict[str, Any] = {**wanted, "archived": wanted.get("archived") or None}
+    query["tag"] = list(query.pop("tags", ()))
+    for name in ("created_after", "created_before"):
+        query[name] = query[name].isoformat() if query.get(name) else None
+    return query
+
+
+class Experiments:
+    """Experiments, fetched page by page on demand, and again for each loop."""
+
+    def __init__(self, transport: Transport, query: dict[str, Any]) -> None:
+        self._transport, self._query = transport, query
+
+    def __iter__(self) -> Iterator[ListedExperiment]:
+        return list_items(self._transport, PATH, ListedExperiment, **self._query)
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{name}={value!r}" for name, value in self._query.items() if value not in (None, []))
+        return f"Experiments({asked})"
+
+    def _repr_html_(self) -> str:
+        found = list(islice(self, SHOWN + 1))
+        return notebook.of_list(found[:SHOWN], self._transport.url, more=len(found) > SHOWN)
 
 
 class Service:

@@ -15,9 +15,8 @@ from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import ROWS, draw_signs, keys, philox, put_signs, stream
-from ferret_core.projection.kernels.cpu._terms import packed
 from ferret_core.projection.kernels.cpu._threads import share_out, stretches_of_tiles
-from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, rounding_of, store, stored
+from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, packed, rounding_of, store, stored
 from ferret_core.projection.philox import LANES, TILE, Tag
 
 TILES = 64

@@ -16,9 +16,8 @@ from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import MINUS, ROWS, draw_signs, fold, keys, philox, signed, stream
-from ferret_core.projection.kernels.cpu._terms import packed
 from ferret_core.projection.kernels.cpu._threads import ranges, share_out, tiles_of
-from ferret_core.projection.kernels.cpu._tile_io import inside, opened, rounding_of, store, stored, widen
+from ferret_core.projection.kernels.cpu._tile_io import inside, opened, packed, rounding_of, store, stored, widen
 from ferret_core.projection.philox import LANES, TILE, Tag
 
 RUN = 1 << 17

@@ -15,9 +15,8 @@ from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.kernels.cpu._terms import packed
 from ferret_core.projection.kernels.cpu._threads import APPLIED, share_out, stretches_of_tiles, summed
-from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, rounding_of, store, stored
+from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, packed, rounding_of, store, stored
 from ferret_core.projection.philox import TILE, Tag
 from ferret_core.projection.variance import truncated_normal_moments
 
