@@ -141,11 +141,7 @@ def _sum_of(received: Sequence[Weighted], kind: Kind, whole: Sequence[int]) -> A
 def _as_one(first: Weighted, coordinates: Array) -> Arrays:
     """Returns a result with one coordinate vector for all participants."""
     lengths = np.array([len(coordinates)], dtype=np.int32)
-    return {
-        **_identity([first._replace(factor=1.0)]),
-        "coordinates": coordinates,
-        "coordinates.lengths": lengths,
-    }
+    return {**_identity([first._replace(factor=1.0)]), "coordinates": coordinates, "coordinates.lengths": lengths}
 
 
 def _identity(received: Sequence[Weighted]) -> dict[str, Array]:

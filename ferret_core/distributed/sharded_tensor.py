@@ -79,12 +79,7 @@ def like(tensor: Tensor, values: Tensor) -> Tensor:
 
     rows = (-1, *tensor.shape[1:]) if values.numel() else (0, *tensor.shape[1:])
     return DTensor.from_local(
-        values.view(rows),
-        require().mesh,
-        [Shard(0)],
-        run_check=False,
-        shape=tensor.shape,
-        stride=tensor.stride(),
+        values.view(rows), require().mesh, [Shard(0)], run_check=False, shape=tensor.shape, stride=tensor.stride()
     )
 
 

@@ -85,12 +85,7 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
         _forget_dtype(config)
     # With output_loading_info the result is a pair, which is missing from the library's types.
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        spec.source,
-        config=config,
-        use_safetensors=True,
-        dtype=dtype or "auto",
-        output_loading_info=True,
-        **options,
+        spec.source, config=config, use_safetensors=True, dtype=dtype or "auto", output_loading_info=True, **options
     )
     model, info = loaded
     if info["missing_keys"]:

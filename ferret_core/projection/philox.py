@@ -69,14 +69,7 @@ def _multiply(multiplier: int, word: Word) -> tuple[Word, Word]:
 
 
 def sign_bits(
-    seed: int,
-    block_id: int,
-    start: int,
-    stop: int,
-    device: torch.device,
-    *,
-    row: Word = 0,
-    tag: Tag = Tag.SIGNS,
+    seed: int, block_id: int, start: int, stop: int, device: torch.device, *, row: Word = 0, tag: Tag = Tag.SIGNS
 ) -> Tensor:
     """Returns sign bits of elements start … stop−1, int32 (stop − start,): the top bit is set for minus.
 

@@ -44,12 +44,7 @@ class Projected(NamedTuple):
 
 
 def project(
-    before: Parameters,
-    after: Parameters,
-    blocks: Sequence[Block],
-    basis: Basis,
-    K: Sequence[int],
-    seed: int,
+    before: Parameters, after: Parameters, blocks: Sequence[Block], basis: Basis, K: Sequence[int], seed: int
 ) -> Projected:
     """Returns γ_l of Δ_l = before_l − after_l for every block l; empty if K_l is 0 (Algorithm 1, line 11).
 

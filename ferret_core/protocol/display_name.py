@@ -67,7 +67,6 @@ DisplayName = Annotated[
     str,
     AfterValidator(normal),
     Field(
-        description="Display name of the site, in any script",
-        json_schema_extra={"minLength": 1, "maxLength": LONGEST},
+        description="Display name of the site, in any script", json_schema_extra={"minLength": 1, "maxLength": LONGEST}
     ),
 ]

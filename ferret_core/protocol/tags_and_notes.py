@@ -79,7 +79,5 @@ Tag = Annotated[
 ]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(distinct)]
 Notes = Annotated[
-    str,
-    AfterValidator(normal_notes),
-    Field(description="Markdown", json_schema_extra={"maxLength": LONGEST_NOTES}),
+    str, AfterValidator(normal_notes), Field(description="Markdown", json_schema_extra={"maxLength": LONGEST_NOTES})
 ]

@@ -88,12 +88,7 @@ class Participant:
         terms = of_home(home) if terms is None else terms
         self._enforcement = Enforcement(terms, Usage(places.usage), member.name, home)
         self._follower = ReplicaSync(
-            self._transport,
-            member.experiment,
-            places.base,
-            self._follow,
-            require=self._require,
-            base=base,
+            self._transport, member.experiment, places.base, self._follow, require=self._require, base=base
         )
         self._agreement = Agreement(places.agreed)
         self._receipts = Receipts(places.receipts, member, self._why_missing)

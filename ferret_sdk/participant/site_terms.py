@@ -139,17 +139,9 @@ class Allow(StrictModel):
     algorithms: list[Label] | None = Field(default=None, max_length=100)
     models: list[AllowedModel] | None = Field(default=None, max_length=1000)
     participants: int = Field(
-        default=1,
-        ge=1,
-        le=100_000,
-        description="Minimum real participants in a round, including this one",
+        default=1, ge=1, le=100_000, description="Minimum real participants in a round, including this one"
     )
-    examples: int = Field(
-        default=1,
-        ge=1,
-        le=MAX_EXAMPLES,
-        description="Minimum distinct examples per contribution",
-    )
+    examples: int = Field(default=1, ge=1, le=MAX_EXAMPLES, description="Minimum distinct examples per contribution")
     whole_blocks: bool = Field(
         default=True, description="Allows contributions with whole blocks of the model (K_l = d_l)"
     )

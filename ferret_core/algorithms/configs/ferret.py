@@ -92,8 +92,7 @@ class Config(StrictModel):
     )
 
     guard: bool = Field(
-        default=True,
-        description="Fail if the noise of the projection would exceed half of the weights",
+        default=True, description="Fail if the noise of the projection would exceed half of the weights"
     )
 
     @model_validator(mode="before")

@@ -54,16 +54,7 @@ class Kernel:
 
 @compiled
 def _project(
-    before: Any,
-    after: Any,
-    start: Any,
-    d: Any,
-    first: Any,
-    last: Any,
-    key: Any,
-    signs: Any,
-    rows: Any,
-    gamma: Any,
+    before: Any, after: Any, start: Any, d: Any, first: Any, last: Any, key: Any, signs: Any, rows: Any, gamma: Any
 ) -> None:
     """Adds n·y_p to γ_k for the coordinates with their place p in tiles first … last − 1."""
     words, y, scratch = np.empty((4, LANES), uint32), np.empty(TILE, float32), np.empty(TILE, float32)

@@ -62,16 +62,7 @@ def _value(word: Any, epsilon: Any, a: Any) -> Any:
 
 @compiled
 def _project(
-    before: Any,
-    after: Any,
-    start: Any,
-    first: Any,
-    last: Any,
-    key: Any,
-    stream: Any,
-    epsilon: Any,
-    a: Any,
-    gamma: Any,
+    before: Any, after: Any, start: Any, first: Any, last: Any, key: Any, stream: Any, epsilon: Any, a: Any, gamma: Any
 ) -> None:
     """Adds Vᵀ(before − after) over tiles first … last − 1 to ``gamma``; products are summed in lanes."""
     delta, words = np.empty((4, GROUPS), float32), np.empty((4, GROUPS), uint32)

@@ -80,12 +80,7 @@ def _apply_(members: Sequence[tuple[UpdateInput, list[Row]]], rounding: int, **o
 
 @triton.jit(do_not_specialize=["rows", "rounding"])
 def _subtract(
-    table: Value,
-    rows: Value,
-    rounding: Value,
-    KIND: tl.constexpr,
-    UNIT: tl.constexpr,
-    ALIGNED: tl.constexpr,
+    table: Value, rows: Value, rounding: Value, KIND: tl.constexpr, UNIT: tl.constexpr, ALIGNED: tl.constexpr
 ) -> None:
     """Computes w ← w − s·c for each term, over four tiles; all granules have at least ``UNIT`` elements."""
     row, nth_of_row = own_row(table, rows, WIDTH, PROGRAMS)
@@ -111,15 +106,7 @@ def _spread(c: Value, UNIT: tl.constexpr) -> Value:
 
 
 @jit
-def _buckets(
-    seed: Value,
-    tile: Value,
-    end: Value,
-    K: Value,
-    shift: Value,
-    block: Value,
-    UNIT: tl.constexpr,
-) -> Value:
+def _buckets(seed: Value, tile: Value, end: Value, K: Value, shift: Value, block: Value, UNIT: tl.constexpr) -> Value:
     """Returns the bucket of each ``UNIT`` elements of a tile, uint32 (4096 / UNIT,); undefined from ``end`` on.
 
     Works stripe after stripe: most tiles are in one, and no granule needs a separate division or draw.

@@ -50,15 +50,7 @@ def load(vector: Value, at: Value, inside: Value) -> Value:
 
 
 @jit
-def store(
-    vector: Value,
-    at: Value,
-    inside: Value,
-    values: Value,
-    tile: Value,
-    rounding: Value,
-    block: Value,
-) -> None:
+def store(vector: Value, at: Value, inside: Value, values: Value, tile: Value, rounding: Value, block: Value) -> None:
     """Writes fp32 ``values``; half types are rounded by the seed ``rounding``."""
     kind: tl.constexpr = vector.dtype.element_ty
     if kind == tl.float32:

@@ -48,30 +48,12 @@ class Kernel:
         chunks = tiles(start, len(weights))
         placed = torch.zeros(min(chunks, RESIDENT), TILE.value, device=weights.device)
         more = block.size, placed, chunks
-        subtract(
-            _subtract,
-            weights,
-            block,
-            terms,
-            start,
-            rounding,
-            *more,
-            programs=len(placed),
-            num_warps=WARPS,
-        )
+        subtract(_subtract, weights, block, terms, start, rounding, *more, programs=len(placed), num_warps=WARPS)
 
 
 @triton.jit(do_not_specialize=["K", "seed", "block", "d"])
 def _project(
-    before: Value,
-    after: Value,
-    start: Value,
-    count: Value,
-    gamma: Value,
-    K: Value,
-    seed: Value,
-    block: Value,
-    d: Value,
+    before: Value, after: Value, start: Value, count: Value, gamma: Value, K: Value, seed: Value, block: Value, d: Value
 ) -> None:
     """Computes γ_k ← n·y for each place in a chunk; n is the size of the place's stratum."""
     chunk, at, inside = place(tl.program_id(0), start, count)
@@ -116,13 +98,7 @@ def _subtract(
 
 @jit
 def _scattered(
-    placed: Value,
-    coefficients: Value,
-    chunk: Value,
-    K: Value,
-    seed: Value,
-    block: Value,
-    d: Value,
+    placed: Value, coefficients: Value, chunk: Value, K: Value, seed: Value, block: Value, d: Value
 ) -> Value:
     """Returns a chunk's coefficients, each at its place, zero elsewhere: fp32 (4096,), by way of memory."""
     e = tl.arange(0, TILE)

@@ -32,13 +32,7 @@ class Kernel:
 
 @triton.jit(do_not_specialize=["terms", "rounding", "block"])
 def _subtract(
-    weights: Value,
-    start: Value,
-    count: Value,
-    sheet: Value,
-    terms: Value,
-    rounding: Value,
-    block: Value,
+    weights: Value, start: Value, count: Value, sheet: Value, terms: Value, rounding: Value, block: Value
 ) -> None:
     """w ← w − c for each term, over one tile."""
     tile, at, inside = place(tl.program_id(0), start, count)
