@@ -177,6 +177,11 @@ class Transport:
         headers = {"Content-Type": "application/json", **options.pop("headers", {})}
         return self.request("POST", path, content=content, headers=headers, **options)
 
+    def patch(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+        """Sends ``body`` as JSON, which may be repeated."""
+        headers = {"Content-Type": "application/json", **(headers or {})}
+        return self.request("PATCH", path, content=json.dumps(body).encode(), headers=headers, repeatable=True)
+
     def request(
         self,
         method: str,

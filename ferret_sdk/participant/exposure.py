@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, count
@@ -23,6 +23,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
+from ferret_sdk.participant.paths import read_stored
 
 FEW_EXAMPLES = 16
 """A contribution of fewer examples may reveal them."""
@@ -117,13 +118,7 @@ class Agreement:
         self._write(self._read().model_copy(update={"exposure": exposure}))
 
     def _read(self) -> Agreed:
-        if not self._path.exists():
-            return Agreed()
-        try:
-            return Agreed.model_validate_json(self._path.read_bytes())
-        except ValidationError as error:
-            detail = f"{self._path} cannot be read, and says which base model this participant began with: restore it"
-            raise FerretError("terms.invalid", detail) from error
+        return read_stored(self._path, Agreed, "which base model this participant began with: restore it")
 
     def _write(self, agreed: Agreed) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
 from ferret_sdk.participant import site_terms
+from ferret_sdk.participant.paths import read_stored
 
 
 class UsageTotals(StrictModel):
@@ -30,13 +30,7 @@ class Usage:
 
     def read(self) -> UsageTotals:
         """Returns the usage so far. Raises ``terms.invalid`` for an unreadable file, which would reset the limits."""
-        if not self._path.exists():
-            return UsageTotals()
-        try:
-            return UsageTotals.model_validate_json(self._path.read_bytes())
-        except ValidationError as error:
-            detail = f"{self._path} cannot be read, and says what was spent of the site's limits: restore or delete it"
-            raise FerretError("terms.invalid", detail) from error
+        return read_stored(self._path, UsageTotals, "what was spent of the site's limits: restore or delete it")
 
     def today(self) -> float:
         """Returns the seconds of training on this machine's current day."""

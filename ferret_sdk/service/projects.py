@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -34,9 +33,7 @@ class Projects:
 
     def change(self, name: str, **values: Any) -> Project:
         """Changes the ``description``, ``models`` or ``data``; None for the last two allows all."""
-        headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
-        answer = self._transport.request("PATCH", _path(name), content=content, headers=headers, repeatable=True)
-        return read_model(Project, answer.json())
+        return read_model(Project, self._transport.patch(_path(name), values).json())
 
     def delete(self, name: str) -> None:
         """Deletes the project. Raises ``project.conflict`` while it has experiments."""
@@ -99,10 +96,8 @@ class Alerts:
 
     def switch(self, project: str, id: str, *, enabled: bool) -> Alert:
         """Enables or disables the alert. Disabling drops queued messages."""
-        headers, content = {"Content-Type": "application/json"}, json.dumps({"enabled": enabled}).encode()
         path = f"{_alerts_path(project)}/{quote(id, safe='')}"
-        answer = self._transport.request("PATCH", path, content=content, headers=headers, repeatable=True)
-        return read_model(Alert, answer.json())
+        return read_model(Alert, self._transport.patch(path, {"enabled": enabled}).json())
 
     def remove(self, project: str, id: str) -> None:
         """Deletes the alert and drops queued messages."""

@@ -31,7 +31,7 @@ from ferret_core.replica.model_card import Facts, Figures
 from ferret_sdk.http.problems import recorded
 from ferret_sdk.http.retry import PATIENT
 from ferret_sdk.http.safe_paths import checkpoint_file, require_room
-from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Transport, list_items, read_model
+from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Model, Transport, list_items, read_model
 from ferret_sdk.service import hub, notebook, progress_display
 from ferret_sdk.service.base_model_weights import MANIFEST
 from ferret_sdk.service.download import download, require_empty
@@ -175,39 +175,32 @@ class Run:
 
     def revoke_code(self, id: str) -> EnrolmentInfo:
         """Revokes an unused code; a used one stays as it is. Raises ``enrolment.not_found``."""
-        path = f"{self._path}/enrolments/{quote(id, safe='')}:revoke"
-        return read_model(EnrolmentInfo, self._transport.post(path, repeatable=True).json())
+        return self._post(EnrolmentInfo, f"/enrolments/{quote(id, safe='')}:revoke")
 
     def approve(self, name: str) -> Participant:
         """Approves a pending participant. Raises ``participant.not_found`` and ``participant.conflict``."""
-        path = f"{self._path}/participants/{quote(name, safe='')}:approve"
-        return read_model(Participant, self._transport.post(path, repeatable=True).json())
+        return self._post(Participant, f"/participants/{quote(name, safe='')}:approve")
 
     def refuse(self, name: str, reason: str | None = None) -> Participant:
         """Refuses a pending participant permanently; it receives the ``reason``. Raises as :meth:`approve`."""
-        path = f"{self._path}/participants/{quote(name, safe='')}:refuse"
-        return read_model(Participant, self._transport.post(path, {"reason": reason}, repeatable=True).json())
+        return self._post(Participant, f"/participants/{quote(name, safe='')}:refuse", {"reason": reason})
 
     def revoke_codes(self, group: str) -> int:
         """Revokes the group's unused codes. Returns their number. Raises ``enrolment.not_found``."""
-        answer = self._transport.post(f"{self._path}/enrolments:revoke", {"group": group}, repeatable=True)
-        return read_model(RevocationCount, answer.json()).revoked
+        return self._post(RevocationCount, "/enrolments:revoke", {"group": group}).revoked
 
     def revoke_group(self, group: str, reason: str | None = None) -> int:
         """Removes all participants of the group as :meth:`revoke` does. Returns their number. Raises
         ``participant.not_found``.
         """
-        body = {"group": group, "reason": reason}
-        answer = self._transport.post(f"{self._path}/participants:revoke", body, repeatable=True)
-        return read_model(RevocationCount, answer.json()).revoked
+        return self._post(RevocationCount, "/participants:revoke", {"group": group, "reason": reason}).revoked
 
     def revoke(self, name: str, reason: str | None = None) -> Participant:
         """Removes a participant. Its token is refused, it receives the ``reason``, and rounds continue without it.
 
         Its accepted contributions stay in the ledger. Raises ``participant.not_found``.
         """
-        path = f"{self._path}/participants/{quote(name, safe='')}:revoke"
-        return read_model(Participant, self._transport.post(path, {"reason": reason}, repeatable=True).json())
+        return self._post(Participant, f"/participants/{quote(name, safe='')}:revoke", {"reason": reason})
 
     def pause(self) -> Run:
         """Pauses, even within a round; accepted contributions are kept. Pausing a paused experiment changes nothing."""
@@ -272,10 +265,7 @@ class Run:
 
     def _edit(self, changes: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
         headers = {"Content-Type": "application/merge-patch+json", **headers}
-        answer = self._transport.request(
-            "PATCH", self._path, content=json.dumps(changes).encode(), headers=headers, repeatable=True
-        )
-        self.experiment = read_model(Experiment, answer.json())
+        self.experiment = read_model(Experiment, self._transport.patch(self._path, changes, headers).json())
         return self
 
     def archive(self) -> Run:
@@ -296,9 +286,11 @@ class Run:
 
     def _move(self, verb: str, body: dict[str, int] | None = None) -> Run:
         """Requests a transition. Repeated requests count once."""
-        answer = self._transport.post(f"{self._path}:{verb}", body, repeatable=True)
-        self.experiment = read_model(Experiment, answer.json())
+        self.experiment = self._post(Experiment, f":{verb}", body)
         return self
+
+    def _post(self, kind: type[Model], path: str, body: Mapping[str, Any] | None = None) -> Model:
+        return read_model(kind, self._transport.post(f"{self._path}{path}", body, repeatable=True).json())
 
     def ledger(self, after: int = 0) -> Iterator[LedgerEntry]:
         """Yields the records of the rounds after ``after``, in order."""

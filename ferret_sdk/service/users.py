@@ -57,11 +57,7 @@ class Users:
 
     def change(self, user: User, **values: Any) -> User:
         """Changes the user's ``role``, ``password`` or ``enabled``."""
-        headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
-        answer = self._transport.request(
-            "PATCH", f"/users/{user.id}", content=content, headers=headers, repeatable=True
-        )
-        return read_model(User, answer.json())
+        return read_model(User, self._transport.patch(f"/users/{user.id}", values).json())
 
     def tokens(self, user: User | None = None) -> list[Token]:
         """Returns the tokens by name."""

@@ -21,7 +21,7 @@ from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
-from ferret_core.training.config import LocalConfig, ZerothOrderConfig
+from ferret_core.training.config import LOCAL, LocalConfig, ZerothOrderConfig
 from ferret_core.training.optimizer_options import OptimizerName
 
 LENGTH_BYTES = 8
@@ -119,6 +119,23 @@ class LowRank(SendsUpdate):
         min_length=1,
         max_length=1000,
         description="Linear layers with adapters, by the ends of their names",
+    )
+    local: Adam = Field(default=Adam(), description=LOCAL)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, adapts=True, own_shapes=True)
+
+
+class SoftPrompt(SendsUpdate):
+    """The options of a soft prompt, as long as in FederatedScope-LLM."""
+
+    virtual_tokens: int = Field(
+        default=20,
+        ge=1,
+        le=MAX_WIDTH,
+        description="Length of the soft prompt m, in tokens",
+        json_schema_extra={"unit": "tokens"},
     )
 
 
