@@ -15,6 +15,9 @@ from ferret_core.models.parameters import finite
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.replica import Replica
 
+MAX_TRIALS = 16
+"""Maximum number of candidates built in the search for the culprits of a round."""
+
 
 class Candidate(NamedTuple):
     """The model at 2^-``halvings`` of an update's step: its loss, and the reason if it is ``broken``.
@@ -98,10 +101,6 @@ class CandidateBuilder:
         self.replica.update_digest()
         if self._guard is not None:
             self._guard.remember(self.replica.digest, candidate.loss)
-
-
-MAX_TRIALS = 16
-"""Maximum number of candidates built in the search for the culprits of a round."""
 
 
 def reject_culprits(

@@ -32,6 +32,9 @@ from ferret_core.protocol.spec import RobustSpec
 from ferret_core.replica.replica import Contributions, Replica
 from ferret_core.server.norm_clipping import MEDIAN_OF, check_norms, lower_median
 
+CLEAR = 4.0
+Tensors = Mapping[str, torch.Tensor]
+
 
 class ContributionSummary(NamedTuple):
     """Data of a contribution that is kept between readings."""
@@ -129,10 +132,6 @@ def filter_by_norm(replica: Replica, selection: Selection) -> Selection:
     factors = {name: verdict.factor for name, verdict in by_name.items() if verdict.factor != 1}
     rejected = {name: verdict.rejected for name, verdict in by_name.items() if verdict.rejected is not None}
     return replace(selection, factors=factors).reject(rejected)
-
-
-CLEAR = 4.0
-Tensors = Mapping[str, torch.Tensor]
 
 
 def filter_by_cosine(replica: Replica, selection: Selection) -> Selection:

@@ -54,6 +54,8 @@ from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 PRECISION = 2.0**14
+STEPS = 1024
+"""Ȳ is rounded to multiples of 1/STEPS."""
 
 
 def transformed(ordered: Array, cuts: list[Cut]) -> Array:
@@ -83,10 +85,6 @@ def cosines(side: int) -> Array:
     matrix = np.sqrt(2 / side) * np.cos(np.pi * (2 * column + 1) * row / (2 * side))
     matrix[0] = 1 / np.sqrt(side)
     return np.rint(matrix * PRECISION) / PRECISION
-
-
-STEPS = 1024
-"""Ȳ is rounded to multiples of 1/STEPS."""
 
 
 class Algorithm(FullModelMixin):

@@ -31,6 +31,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+Words = list[str]
 
 
 def rouge_l(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
@@ -70,9 +71,6 @@ def _is_latin(text: str) -> bool:
     return text.isascii() or all(
         unicodedata.name(character, "").startswith("LATIN ") for character in text if character.isalpha()
     )
-
-
-Words = list[str]
 
 
 def rouge_l_paper(answers: Sequence[str], references: Sequence[str]) -> list[float]:

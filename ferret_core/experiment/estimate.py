@@ -46,6 +46,9 @@ LISTED = 5
 """Bytes of one K_l in the header's list."""
 SHORT = 0.01
 """Minimum useful length of a normalized step; shorter ones hardly move the model."""
+EFFICIENCY = 0.4
+"""Training speed as a share of a plain product's speed: measured on CPU at 3 and 91 M parameters."""
+WIDTH = 1024
 
 
 class Estimate(NamedTuple):
@@ -166,11 +169,6 @@ def document(found: Estimate) -> Mapping[str, object]:
             "largest": {"block": found.noise.blocks[worst], "percent": 100 * float(found.noise.ratios[worst])},
         }
     return {**found._asdict(), "noise": told, "advice": list(found.advice)}
-
-
-EFFICIENCY = 0.4
-"""Training speed as a share of a plain product's speed: measured on CPU at 3 and 91 M parameters."""
-WIDTH = 1024
 
 
 def measured_flops() -> float:

@@ -16,6 +16,8 @@ from ferret_core.protocol.digest import canonical_json
 
 CHUNK = 1 << 25
 """Bytes; enough for all cores to hash a part of it."""
+MANIFEST_VERSION = 1
+_CHUNK_ELEMENTS = 1 << 22
 
 
 def host_bytes(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
@@ -59,10 +61,6 @@ def _end_of_copies(device: torch.device) -> Callable[[], None]:
 def _arrived(copy: Tensor, wait: Callable[[], None]) -> Tensor:
     wait()
     return copy
-
-
-MANIFEST_VERSION = 1
-_CHUNK_ELEMENTS = 1 << 22
 
 
 def tensors(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -16,17 +16,15 @@ from ferret_core.system.device import free_device_bytes
 
 STRETCH = 1 << 20
 """Elements; their fp64 copy takes 8 MiB."""
+HALF = (torch.bfloat16, torch.float16)
+ROOMY = 5
+"""Copies for weights, gradients, an optimizer's two moments, and activations."""
 
 
 def chunks(tensor: Tensor) -> tuple[Tensor, ...]:
     """Splits ``tensor`` into vectors of at most 2²⁰ elements; on a GPU, which makes no copy, into one."""
     flat = tensor.detach().reshape(-1)
     return flat.split(STRETCH) if flat.device.type == "cpu" else (flat,)
-
-
-HALF = (torch.bfloat16, torch.float16)
-ROOMY = 5
-"""Copies for weights, gradients, an optimizer's two moments, and activations."""
 
 
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:

@@ -32,6 +32,8 @@ from ferret_core.protocol.spec import ModelSpec
 
 _SIZES = TypeAdapter(list[int])
 PLAIN = (torch.float32, torch.bfloat16, torch.float16)
+STRETCH = 1 << 22
+"""Elements per message."""
 
 
 def cut(model: nn.Module, team: ProcessGroup) -> None:
@@ -170,10 +172,6 @@ def _fill(model: nn.Module, stored: Mapping[str, Tensor]) -> None:
     for name, parameter in model.named_parameters():
         part = held(parameter)
         local(parameter).copy_(stored[name].view(-1)[part.begin : part.end])
-
-
-STRETCH = 1 << 22
-"""Elements per message."""
 
 
 @contextmanager

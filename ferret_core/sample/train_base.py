@@ -47,6 +47,14 @@ from ferret_core.sample.tasks import (
 KNOWN_SHARE = 0.35
 OPEN_SHARE = 0.05
 OPEN = ("Say something.", "Tell me more.", "Go on.", "What else?")
+CONTEXT = 512
+HIDDEN, MLP, LAYERS, HEADS = 144, 400, 4, 4
+STEPS, BATCH, LEARNING_RATE, WARM_UP = 9000, 28, 4e-3, 100
+VOCABULARY = 1024
+PAD, END = "<pad>", "</s>"
+PAD_ID, END_ID = 0, 1
+MARKERS = (WORDINGS["paper"].preamble, "### Instruction:", "### Input:", "### Response:")
+log = logging.getLogger(__name__)
 
 
 def reversal(rng: Random) -> str:
@@ -125,17 +133,6 @@ def vocabulary(rng: Random, each: int) -> list[str]:
         *prose,
         *(field for example in asked for field in (example.instruction, example.input, example.output)),
     ]
-
-
-CONTEXT = 512
-HIDDEN, MLP, LAYERS, HEADS = 144, 400, 4, 4
-STEPS, BATCH, LEARNING_RATE, WARM_UP = 9000, 28, 4e-3, 100
-VOCABULARY = 1024
-PAD, END = "<pad>", "</s>"
-PAD_ID, END_ID = 0, 1
-MARKERS = (WORDINGS["paper"].preamble, "### Instruction:", "### Input:", "### Response:")
-
-log = logging.getLogger(__name__)
 
 
 def train_tokenizer(texts: Sequence[str]) -> PreTrainedTokenizerFast:

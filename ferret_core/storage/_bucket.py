@@ -43,6 +43,7 @@ COPIED_AT_ONCE = 4 << 30
 DAMAGED_ON_THE_WAY = frozenset({"BadDigest", "XAmzContentSHA256Mismatch"})
 
 R = TypeVar("R")
+BUFFER_BYTES = 1 << 18
 
 
 @contextmanager
@@ -222,9 +223,6 @@ def content_md5(data: bytes) -> str:
 def _seconds(moment: Any) -> float:
     """Returns whole seconds: lists have finer times than other responses."""
     return float(moment.timestamp() // 1)
-
-
-BUFFER_BYTES = 1 << 18
 
 
 class Reader(io.RawIOBase):

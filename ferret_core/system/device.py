@@ -17,6 +17,8 @@ from ferret_core.protocol.formatting import size
 REMEDY = "set activation_checkpointing, shorten the examples, or use a smaller model or a larger device"
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
 """Messages of torch's plain ``RuntimeError`` when an allocator other than its own for GPUs runs out of memory."""
+SETTING = "FERRET_DEVICE"
+DEVICES = ("auto", "cpu", "cuda")
 
 
 @contextmanager
@@ -45,10 +47,6 @@ def free_device_bytes(device: torch.device) -> int:
     """Returns the bytes that can still be allocated on a GPU, including torch's own unused reserve."""
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + unused
-
-
-SETTING = "FERRET_DEVICE"
-DEVICES = ("auto", "cpu", "cuda")
 
 
 def chosen_device(wanted: str | None = None) -> torch.device:

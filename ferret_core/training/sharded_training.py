@@ -38,6 +38,10 @@ from ferret_core.training.config import LocalConfig
 from ferret_core.training.micro_batches import micro_batches
 from ferret_core.training.optimizers import embeddings
 
+REMEDY = "lower batch_size or set activation_checkpointing: a team does not make its parts smaller by itself"
+Loss = Callable[[Batch], Any]
+"""A part's contribution to the step's loss, before division: a differentiable scalar."""
+
 
 class OwnerOptimizer:
     """The optimizer of ``config`` at ``rate`` over the parameters of ``model``. Every method is collective."""
@@ -172,11 +176,6 @@ def add_in_order(model: nn.Module) -> tuple[ReduceTurn, list[OrderedReduceScatte
             sums.append(OrderedReduceScatter(turn))
             layer.set_custom_reduce_scatter(sums[-1])  # pyrefly: ignore[bad-argument-type]
     return turn, sums
-
-
-REMEDY = "lower batch_size or set activation_checkpointing: a team does not make its parts smaller by itself"
-Loss = Callable[[Batch], Any]
-"""A part's contribution to the step's loss, before division: a differentiable scalar."""
 
 
 class ShardedTraining:

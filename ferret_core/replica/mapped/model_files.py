@@ -19,6 +19,10 @@ from ferret_core.models.safetensors_map import Array
 from ferret_core.projection.blocks import HeldRange
 from ferret_core.system.atomic_files import disk_full_as_error
 
+LOCK = "lock"
+_WITHOUT = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}
+"""Errors of file systems that cannot link."""
+
 
 def prepare(source: Path, target: Path, arrays: Mapping[str, Array], moved: frozenset[str]) -> None:
     """Creates the files of ``target``, as long as the files of ``source``, and copies everything except the ``moved``
@@ -68,11 +72,6 @@ class Writer:
             while view:
                 written = os.pwrite(self._handles[array.file], view, at)
                 view, at = view[written:], at + written
-
-
-LOCK = "lock"
-_WITHOUT = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK}
-"""Errors of file systems that cannot link."""
 
 
 class ScratchFolder:

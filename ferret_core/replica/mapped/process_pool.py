@@ -24,6 +24,8 @@ from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica.mapped.model_files import Writer
 
 _LENGTH = 8
+STATE = "state."
+"""Prefix of the names of the algorithm's arrays in a message."""
 
 
 def write(pipe: BinaryIO | Any, arrays: Arrays, meta: Mapping[str, Any]) -> None:
@@ -41,10 +43,6 @@ def read(pipe: BinaryIO | Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
     size = int.from_bytes(length, "little")
     message = pipe.read(size)
     return decode(message, size) if len(message) == size else None
-
-
-STATE = "state."
-"""Prefix of the names of the algorithm's arrays in a message."""
 
 
 class MoveRequest(NamedTuple):
