@@ -1,5 +1,5 @@
-"""Notebook display of experiments: HTML tables without fixed colours, readable in light and dark themes, and pandas
-tables, for which pandas is loaded on demand.
+"""Notebook display of experiments: HTML tables without fixed colours, readable in light and dark themes. It
+loads pandas on demand for tables of metrics and rounds.
 
 Names, tags and errors are other people's text: they are escaped. The markup contains no scripts or styles.
 """
