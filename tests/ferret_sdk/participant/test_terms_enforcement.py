@@ -47,7 +47,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     def slept(seconds: float) -> None:
         now[0] = datetime.fromtimestamp(now[0].timestamp() + seconds)
 
-    monkeypatch.setattr(site_terms, "now", lambda: now[0])
+    monkeypatch.setattr(site_terms, "local_now", lambda: now[0])
     monkeypatch.setattr(terms_enforcement, "sleep", slept)
     return now
 
