@@ -11,7 +11,6 @@ from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
-    from ferret_core.protocol.resources.enrolments import EnrolmentInfo
     from ferret_core.protocol.resources.experiments import (
         Experiment,
         ExperimentGroup,
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
         MetricSummary,
         SeedStatistics,
     )
-    from ferret_core.protocol.resources.participants import Participant
-    from ferret_core.protocol.resources.rejections import Rejection
-    from ferret_core.protocol.resources.rounds import Round
+    from ferret_core.protocol.resources.participants import EnrolmentInfo, Participant
+    from ferret_core.protocol.resources.rounds import Rejection, Round
 
 Row = tuple[Any, ...]
 

@@ -27,7 +27,7 @@ def verified_records(run: Run) -> Iterator[LedgerRecord]:
     Raises ``ledger.broken`` at the first mismatch, and at the end if the ledger leads to another model than the
     experiment's.
     """
-    from ferret_core.replica.replay import replay
+    from ferret_core.replica.replica import replay
 
     written = _recorded_weights(run)
     with _base(run) as replica:
@@ -50,7 +50,7 @@ def replay(
     ``round.not_found`` for a round that is not committed, or that is before the mean begins.
     """
     from ferret_core.replica import checkpoint
-    from ferret_core.replica.replay import replay
+    from ferret_core.replica.replica import replay
     from ferret_core.replica.tail_averaging import TailMean
 
     require_empty(folder, "out")

@@ -146,9 +146,7 @@ def _filled(section: str, choice: PluginChoice, config: BaseModel) -> PluginChoi
 
 
 def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
-    """Returns the values of a resolved ``spec`` that name files or folders, with their fields; hub names are not
-    included.
-    """
+    """Returns the values of a resolved ``spec`` that name files or folders, not the hub's, with their fields."""
     options = discovery.load(CONFIGS["datasets"], spec.dataset.name, "dataset.name").Config.model_json_schema()
     found = [
         (f"dataset.{name}", value)

@@ -88,9 +88,7 @@ SIMULATION = (
 
 TEAM = (
     Rule(
-        "algorithm.name",
-        lambda it: it.traits.adapts,
-        f"tunes adapters, which a team does not hold in shards: {ALONE}",
+        "algorithm.name", lambda it: it.traits.adapts, f"tunes adapters, which a team does not hold in shards: {ALONE}"
     ),
     Rule("algorithm.name", lambda it: not it.traits.shardable, f"needs the whole model in one process: {ALONE}"),
     Rule(
@@ -125,9 +123,7 @@ FILES = (
 
 OWN_TRAINING = (
     Rule(
-        "algorithm.name",
-        lambda it: it.traits.first_order is None,
-        "it sends the loss along its own random directions",
+        "algorithm.name", lambda it: it.traits.first_order is None, "it sends the loss along its own random directions"
     ),
     Rule(
         "algorithm.name",

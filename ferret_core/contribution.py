@@ -76,11 +76,7 @@ def seal(update: LocalUpdate, client: Client, experiment: ResolvedExperiment, sh
 
 
 def open_contribution(
-    blob: bytes | memoryview,
-    experiment: ResolvedExperiment,
-    task: RoundTask,
-    shapes: Shapes,
-    digest: str | None = None,
+    blob: bytes | memoryview, experiment: ResolvedExperiment, task: RoundTask, shapes: Shapes, digest: str | None = None
 ) -> SealedContribution:
     """Decodes and checks a contribution of the algorithm's participants for ``task``.
 

@@ -42,8 +42,7 @@ def documentation(package: str, name: str) -> str:
 
 
 def load(package: str, name: str, field: str, also: Iterable[str] = ()) -> ModuleType:
-    """Returns the module of entry ``name``; raises ``spec.invalid`` about ``field``, which lists the names and
-    ``also``."""
+    """Returns the module of ``name``; raises ``spec.invalid`` about ``field``, which lists the names and ``also``."""
     try:
         return _module(package, name)
     except LookupError as error:

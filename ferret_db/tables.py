@@ -13,10 +13,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 from sqlalchemy.types import TypeEngine
 
-from ferret_core.protocol.alerts import AlertKind
-from ferret_core.protocol.priority import LEAST_PRIORITY
+from ferret_core.protocol.resources.alerts import AlertKind
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, ParticipantState, RoundState
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.clock import UtcDateTime, utcnow
 

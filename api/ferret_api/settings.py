@@ -13,9 +13,9 @@ from pydantic_settings import NoDecode
 
 from ferret_api.client_network import networks
 from ferret_api.sizing import Sizing
-from ferret_core.protocol.alerts import MAIL_ADDRESS
 from ferret_core.protocol.limits import MAX_PART_BYTES
 from ferret_core.protocol.playground import MOST_TOKENS
+from ferret_core.protocol.resources.alerts import MAIL_ADDRESS
 from ferret_core.protocol.roles import Role
 from ferret_core.system.tls_certificate import Certificate
 from ferret_runtime import file_descriptors

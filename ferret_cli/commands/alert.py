@@ -10,12 +10,12 @@ import typer
 from ferret_cli import options
 from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect
-from ferret_core.protocol.alerts import AlertEvent
+from ferret_core.protocol.resources.alerts import AlertEvent
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.alerts import Alert, Delivery
-    from ferret_sdk.service.alerts import Alerts
+    from ferret_sdk.service.projects import Alerts
     from ferret_sdk.service.service import Service
 
 app = typer.Typer(help="Messages, by webhook or e-mail, about events of a project's experiments.", no_args_is_help=True)
@@ -48,7 +48,7 @@ def add(
 ) -> None:
     """Add an alert. The signing key of a webhook is printed on stdout, only once."""
     from ferret_cli import resolve_experiment
-    from ferret_core.protocol.alerts import AlertKind
+    from ferret_core.protocol.resources.alerts import AlertKind
 
     if (address := webhook or email) is None or (webhook and email):
         raise typer.BadParameter("give one of the two", param_hint="--webhook and --email")

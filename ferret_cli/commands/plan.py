@@ -47,8 +47,7 @@ def plan(
     from ferret_cli import spec_input
     from ferret_cli.estimate_output import digest_of, lines
     from ferret_core import catalog
-    from ferret_core.experiment.estimate import document, estimate
-    from ferret_core.experiment.throughput import measured_flops
+    from ferret_core.experiment.estimate import document, estimate, measured_flops
     from ferret_core.models import architecture
 
     experiment = catalog.resolve(spec_input.load(file, assignments or (), unset or (), preset))

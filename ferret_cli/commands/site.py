@@ -13,7 +13,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import size
 
 if TYPE_CHECKING:
-    from ferret_sdk.participant.membership_files import DiskItem, MembershipFiles
+    from ferret_sdk.participant.membership import DiskItem, MembershipFiles
     from ferret_sdk.participant.privacy_budget import Budget
     from ferret_sdk.participant.receipts import Outcome
     from ferret_sdk.participant.site_terms import Terms
@@ -197,7 +197,7 @@ def status(
     It contacts no server.
     """
     from ferret_cli.join_display import NEXT_STEPS
-    from ferret_sdk.participant.membership_files import memberships, pieces, receipts
+    from ferret_sdk.participant.membership import memberships, pieces, receipts
     from ferret_sdk.participant.privacy_budget import Budget
     from ferret_sdk.participant.site_terms import of_home, read
     from ferret_sdk.service.server_address import ClientSettings

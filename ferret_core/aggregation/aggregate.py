@@ -14,26 +14,54 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ferret_core.aggregation import projection_noise
-from ferret_core.aggregation.candidate import CandidateBuilder
-from ferret_core.aggregation.cosine_filter import filter_by_cosine
-from ferret_core.aggregation.culprits import reject_culprits
+from ferret_core.aggregation.candidate import Candidate, CandidateBuilder, reject_culprits
 from ferret_core.aggregation.loss_guard import LossGuard
-from ferret_core.aggregation.norm_filter import filter_by_norm
 from ferret_core.aggregation.projection_noise import ProjectionNoise
-from ferret_core.aggregation.round_record import record_round
-from ferret_core.aggregation.selection import summarize
+from ferret_core.aggregation.selection import Selection, filter_by_cosine, filter_by_norm, summarize
 from ferret_core.aggregation.statistics.collector import StatisticsCollector
 from ferret_core.aggregation.statistics.schema import UpdateStatistics
 from ferret_core.aggregation.step_guard import shorten_step
-from ferret_core.ledger.record import LedgerEntry, Signature
+from ferret_core.ledger.record import LEDGER_VERSION, LedgerEntry, LedgerRecord, Signature
 from ferret_core.models.parameters import trainable
+from ferret_core.protocol.digest import digest_bytes, digest_json
 from ferret_core.replica.replica import Contributions, Replica
 
 
+def record_round(
+    replica: Replica,
+    experiment: str,
+    base_digest: str,
+    selection: Selection,
+    candidate: Candidate,
+    signatures: Sequence[Signature],
+) -> LedgerEntry:
+    """Returns the entry of ``replica``'s current round, begun at ``base_digest``; it becomes the replica's ``head``."""
+    rejected = selection.rejected
+    record = LedgerRecord(
+        version=LEDGER_VERSION,
+        experiment=experiment,
+        spec=digest_json(replica.spec.model_dump(mode="json")),
+        round=replica.round,
+        base_digest=base_digest,
+        digest=replica.digest,
+        update=digest_bytes(candidate.update),
+        contributions=tuple((each.participant, each.digest) for each in selection.accepted),
+        previous=replica.head,
+        clipped=tuple((name, factor) for name, factor in selection.factors.items() if name not in rejected),
+        refused=tuple(
+            (each.participant, each.digest, rejected[each.participant])
+            for each in selection.summaries
+            if each.participant in rejected
+        ),
+        signatures=tuple(sorted(signatures)),
+        halvings=candidate.halvings,
+    )
+    replica.head = record.hash
+    return LedgerEntry(record, replica.head, candidate.update)
+
+
 class AggregatedRound(NamedTuple):
-    """Result of an aggregation: the ledger entry, the noise (None without projection), the update's statistics, and
-    the metrics on development sequences.
-    """
+    """The ledger entry, the noise (None without projection), the update's statistics, and the development metrics."""
 
     entry: LedgerEntry
     noise: ProjectionNoise | None

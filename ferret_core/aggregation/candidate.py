@@ -1,4 +1,5 @@
-"""Candidates for the next model: an update, and the state of the resulting model."""
+"""Candidates for the next model: an update, and the state of the resulting model; and the search for participants that
+break it."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ from ferret_core.aggregation.selection import Selection
 from ferret_core.models.parameters import finite
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.replica import Replica
+
+MAX_TRIALS = 16
+"""Maximum number of candidates built in the search for the culprits of a round."""
 
 
 class Candidate(NamedTuple):
@@ -49,10 +53,8 @@ class CandidateBuilder:
             self.loss_limit = divergence_limit(self.loss_before, replica.spec.robust.max_loss_ratio)
 
     def build(self, selection: Selection) -> Candidate:
-        """Builds a candidate from the selected contributions; with a step guard, also measures the loss at half of the
-        step.
-        """
-        return self._build(selection, (), measure_half=self.replica.spec.server.step_guard)
+        """Builds a candidate from the selected contributions; with a step guard, also measures the half step's loss."""
+        return self._build(selection, (), measure_half=self.replica.spec.server.guards_step)
 
     def build_without(self, selection: Selection, excluded: Collection[str]) -> Candidate:
         """Builds the candidate without the ``excluded`` participants, and without the loss at half of the step."""
@@ -99,3 +101,42 @@ class CandidateBuilder:
         self.replica.update_digest()
         if self._guard is not None:
             self._guard.remember(self.replica.digest, candidate.loss)
+
+
+def reject_culprits(
+    builder: CandidateBuilder, selection: Selection, candidate: Candidate
+) -> tuple[Selection, Candidate]:
+    """Returns the selection without the culprits and its candidate, held by the replica; returns the input if it is
+    sound, or if no culprits are found.
+
+    Raises ``round.diverged``, with the replica at its base, where fewer than half of the contributions are left.
+    """
+    if candidate.broken is None:
+        return selection, candidate
+    builder.roll_back()
+    reason = f"the round breaks the model with it, and not without it: {candidate.broken}"
+    selection = selection.reject(dict.fromkeys(find_culprits(builder, selection), reason))
+    selection.require_majority()
+    return selection, builder.build(selection)
+
+
+def find_culprits(builder: CandidateBuilder, selection: Selection) -> list[str]:
+    """Returns the participants to exclude, each with the largest drop of the loss, until the round is sound.
+    The longest updates are tried first.
+
+    The replica is at its base before and after.
+    """
+    suspects = sorted(selection.accepted, key=lambda each: -each.norms.total)
+    culprits: list[str] = []
+    trials = 0
+    while len(suspects) >= 3 and trials < MAX_TRIALS:
+        losses: list[tuple[float, int]] = []
+        for position, suspect in enumerate(suspects[: MAX_TRIALS - trials]):
+            candidate = builder.build_without(selection, {*culprits, suspect.participant})
+            builder.roll_back()
+            trials += 1
+            if candidate.broken is None:
+                return [*culprits, suspect.participant]
+            losses.append((candidate.loss, position))
+        culprits.append(suspects.pop(min(losses)[1]).participant)
+    return []

@@ -13,7 +13,7 @@ from torch import nn
 
 from ferret_core.datasets._client_data import ClientData
 from ferret_core.datasets._tokenize import shard_of
-from ferret_core.evaluation.loss import total_loss
+from ferret_core.evaluation.evaluate import total_loss
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:

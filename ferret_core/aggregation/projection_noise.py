@@ -110,9 +110,7 @@ def measure(
     shares: Sequence[float],
     round_number: int,
 ) -> ProjectionNoise | None:
-    """Returns the noise of a round from contributions with these ``norms`` and weighted by ``shares``; None without
-    projection.
-    """
+    """Returns the noise of a round with contributions of these ``norms`` and ``shares``; None without projection."""
     spec, projection = experiment.spec, experiment.traits.projection
     if projection is None:
         return None

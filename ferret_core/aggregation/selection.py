@@ -1,16 +1,39 @@
-"""A round's contributions, and the selection of the ones that count."""
+"""A round's contributions, and the selection of the ones that count: by their norms
+(:mod:`ferret_core.server.norm_clipping`) and by their directions.
+
+The cosine filter rejects an update with a direction that differs from the others', after Cao et al., "FLTrust:
+Byzantine-robust Federated Learning via Trust Bootstrapping", NDSS 2021, https://arxiv.org/abs/2012.13995, who compare
+each update's direction with that of trusted data; here it is compared with the others':
+
+    Δ = Σ wᵢ Δᵢ, weights w that sum to 1;  Rᵢ = Δ − wᵢ Δᵢ, what the others send
+    aᵢ = ⟨Δᵢ, Rᵢ⟩ / (‖Δᵢ‖ ‖Rᵢ‖)
+    aᵢ < agree · median(a): the contribution is rejected, the least first, at most a third of all
+
+Directions drawn at random have a cosine of 1/√d in d dimensions. If the median is not above ``CLEAR`` times that,
+nothing is rejected: the data differ too much, or the sketches are too small.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import numpy as np
+import torch
 
 from ferret_core.aggregation.statistics.collector import StatisticsCollector
 from ferret_core.algorithms.configs._norms import Norms
 from ferret_core.contribution import SealedContribution
+from ferret_core.models.parameters import weights_norm
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.spec import RobustSpec
 from ferret_core.replica.replica import Contributions, Replica
+from ferret_core.server.norm_clipping import MEDIAN_OF, check_norms, lower_median
+
+CLEAR = 4.0
+Tensors = Mapping[str, torch.Tensor]
 
 
 class ContributionSummary(NamedTuple):
@@ -100,3 +123,56 @@ class _Excluding:
 
     def __iter__(self) -> Iterator[SealedContribution]:
         return (sealed for sealed in self._contributions if sealed.meta.participant not in self._excluded)
+
+
+def filter_by_norm(replica: Replica, selection: Selection) -> Selection:
+    """Returns the selection with the factors of clipped contributions and without rejected ones."""
+    verdicts = check_norms(replica.spec.robust, selection.norms, weights_norm(replica.model))
+    by_name = {each.participant: verdict for each, verdict in zip(selection.accepted, verdicts, strict=True)}
+    factors = {name: verdict.factor for name, verdict in by_name.items() if verdict.factor != 1}
+    rejected = {name: verdict.rejected for name, verdict in by_name.items() if verdict.rejected is not None}
+    return replace(selection, factors=factors).reject(rejected)
+
+
+def filter_by_cosine(replica: Replica, selection: Selection) -> Selection:
+    """Returns the selection without the outliers; unchanged under another rule, or if too few contributions count."""
+    accepted = selection.accepted
+    if replica.spec.robust.rule != "cosine_filter" or len(accepted) < MEDIAN_OF:
+        return selection
+    shares = replica.shares([each.examples for each in accepted])
+    mean = replica.displacement(selection.read(), selection.factors)
+    cosines = [
+        cosine_with_others(replica.displacement([sealed], selection.factors), mean, share)
+        for share, sealed in zip(shares, selection.read(), strict=True)
+    ]
+    size = sum(math.prod(shape) for shape in replica.shapes.values())
+    outliers = find_outliers(replica.spec.robust, cosines, size)
+    return selection.reject({accepted[position].participant: reason for position, reason in outliers.items()})
+
+
+def cosine_with_others(update: Tensors, mean: Tensors, share: float) -> float:
+    """Returns aᵢ in fp64, from Δᵢ, Δ and wᵢ; 0 if the participant's update or the sum of the others' is zero."""
+    cross, square = dot(update, mean), dot(update, update)
+    others = dot(mean, mean) - 2 * share * cross + share**2 * square
+    length = math.sqrt(max(square, 0.0) * max(others, 0.0))
+    return (cross - share * square) / length if length else 0.0
+
+
+def find_outliers(spec: RobustSpec, cosines: Sequence[float], size: int) -> dict[int, str]:
+    """Returns the positions to reject, with reasons; ``size`` is d, the number of tuned weights."""
+    median = float(lower_median(np.array(cosines)))
+    if median <= CLEAR / math.sqrt(size):
+        return {}
+    least_first = sorted(range(len(cosines)), key=lambda position: cosines[position])
+    return {
+        position: f"it agrees with the others by {cosines[position]:.3g}, less than robust.min_cosine_share = {spec.agree:g} "
+        f"times the round's median of {median:.3g}"
+        for position in least_first[: len(cosines) // 3]
+        if cosines[position] < spec.agree * median
+    }
+
+
+@torch.no_grad()
+def dot(left: Tensors, right: Tensors) -> float:
+    """Returns ⟨left, right⟩ over all parameters, summed in fp64 over parameters."""
+    return math.fsum(float(torch.sum(left[name] * right[name], dtype=torch.float64)) for name in left)

@@ -41,7 +41,7 @@ from ferret_core.algorithms.configs.drive import CHUNK, Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.hadamard_rotation import rotate, rotate_back
+from ferret_core.projection.bases.hadamard import rotate, rotate_back
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 

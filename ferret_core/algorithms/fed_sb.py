@@ -104,8 +104,7 @@ class Algorithm(FullModelMixin):
 
 
 def _product(left: Array, right: Array) -> Array:
-    """Multiplies matrices by plain products and sums, a column of ``left`` at a time; bit-identical on every
-    machine."""
+    """Multiplies matrices by plain products and sums, a column of ``left`` at a time: the same bits everywhere."""
     total = np.zeros((len(left), right.shape[1]), np.float32)
     for column, row in zip(left.T, right, strict=True):
         total += column[:, None] * row
@@ -152,8 +151,7 @@ def _cores(model: nn.Module, tuned: Sequence[Matrix], state: State) -> Generator
 
 
 def _adding(core: nn.Parameter, U: Tensor, V: Tensor, transposed: bool) -> Callable[..., Tensor]:
-    """Returns a hook that adds the output of U R Vᵀ to a layer's output; ``transposed`` if the matrix is outputs ×
-    inputs."""
+    """Returns a hook that adds U R Vᵀ's output to a layer's; ``transposed`` if the matrix is outputs × inputs."""
 
     def add(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         (values,) = inputs

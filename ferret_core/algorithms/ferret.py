@@ -51,8 +51,7 @@ class Algorithm(FullModelMixin):
         self.basis = basis(config.basis)
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """Returns the positions of the blocks sent whole; raises ``spec.invalid`` for a budget too small for this
-        model."""
+        """Returns the positions of the blocks sent whole; raises ``spec.invalid`` for too small a budget."""
         blocks = self.config.cut(shapes(model))
         self.config.fixed(blocks)
         return {"whole": np.array(whole(blocks), dtype=np.int32)}
@@ -142,11 +141,7 @@ def _sum_of(received: Sequence[Weighted], kind: Kind, whole: Sequence[int]) -> A
 def _as_one(first: Weighted, coordinates: Array) -> Arrays:
     """Returns a result with one coordinate vector for all participants."""
     lengths = np.array([len(coordinates)], dtype=np.int32)
-    return {
-        **_identity([first._replace(factor=1.0)]),
-        "coordinates": coordinates,
-        "coordinates.lengths": lengths,
-    }
+    return {**_identity([first._replace(factor=1.0)]), "coordinates": coordinates, "coordinates.lengths": lengths}
 
 
 def _identity(received: Sequence[Weighted]) -> dict[str, Array]:

@@ -31,8 +31,7 @@ from torch import nn
 
 from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
-from ferret_core.algorithms.configs._radix_packing import pack_levels
-from ferret_core.algorithms.configs.qsgd import Config
+from ferret_core.algorithms.configs.qsgd import Config, pack_levels
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.quantize import dither

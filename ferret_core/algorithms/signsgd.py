@@ -41,7 +41,7 @@ from ferret_core.algorithms._sparsify import with_error
 from ferret_core.algorithms.configs.signsgd import Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, sizes
-from ferret_core.projection.signs import sign_bits
+from ferret_core.projection.philox import sign_bits
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 
 

@@ -33,13 +33,7 @@ from torch import nn
 
 from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
-from ferret_core.algorithms._sparsify import (
-    matrices_of,
-    matrices_state,
-    mean_over_senders,
-    scattered,
-    with_error,
-)
+from ferret_core.algorithms._sparsify import matrices_of, matrices_state, mean_over_senders, scattered, with_error
 from ferret_core.algorithms.configs._chunks import (
     from_chunks,
     in_chunks,
@@ -110,8 +104,7 @@ class Algorithm(FullModelMixin):
 
 
 def _quantised(values: Array) -> tuple[Array, Array]:
-    """Quantises a tensor's entries: the bin of each, int64 below ``BINS``, and each bin's mean, fp32; 0 for an empty
-    bin."""
+    """Returns the bin of each entry, int64 below ``BINS``, and each bin's mean, fp32; 0 for an empty bin."""
     centred = values - values.mean(dtype=np.float64)
     deviation = centred.std(ddof=1) if len(values) > 1 else 0.0
     width = RANGE * deviation / BINS or 1.0

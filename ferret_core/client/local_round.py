@@ -5,15 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+from torch import nn
+
 from ferret_core.algorithms._base import Client
 from ferret_core.contribution import SealedContribution, seal
+from ferret_core.distributed.sharded_tensor import is_sharded
+from ferret_core.models.parameters import trainable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Arrays
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds.cost import LocalCost, measured
-from ferret_core.system.out_of_memory import memory_checked
+from ferret_core.system.device import free_device_bytes, memory_checked
+from ferret_core.training.config import LocalConfig
+from ferret_core.training.footprint import check_room
 from ferret_core.training.loss import device_of
-from ferret_core.training.room import require_room
 
 
 class LocalRound(NamedTuple):
@@ -41,7 +46,7 @@ def contribute(replica: Replica, client: Client) -> LocalRound:
     if client.own is not None:
         client.own.site.require(replica.experiment)
     elif (local := replica.experiment.traits.first_order) is not None:
-        require_room(replica.model, local)
+        _require_room(replica.model, local)
     train = partial(replica.algorithm.local_update, replica.model, replica.state, client)
     with memory_checked():
         own = _evaluated(replica, client)
@@ -58,3 +63,15 @@ def _evaluated(replica: Replica, client: Client) -> dict[str, float]:
     assert local is not None  # every algorithm of ours has local steps
     context = client.own.context(replica.model, client.task, client.shard, local, client.on_step)
     return client.own.evaluate(replica.model, context)
+
+
+def _require_room(model: nn.Module, local: LocalConfig) -> None:
+    """Raises ``memory.exhausted`` if the model's GPU has no room for a local update; a CPU and a team have no fixed
+    room."""
+    device = device_of(model)
+    if device.type != "cuda" or is_sharded(model):
+        return
+    parameters, tuned = list(model.parameters()), [weight.numel() for weight in trainable(model).values()]
+    # The model's current memory is free again when its copy is trained.
+    room = free_device_bytes(device) + sum(parameter.nbytes for parameter in parameters)
+    check_room(local, sum(parameter.numel() for parameter in parameters), sum(tuned), max(tuned), room)

@@ -51,8 +51,7 @@ class ClientState:
 
 
 class StateFolder:
-    """A storage in the files of ``folder``, whose keys are the contributions' digests. It survives restarts if it is
-    ``durable``."""
+    """A storage in files of ``folder`` by the contributions' digests; it survives restarts if it is ``durable``."""
 
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
         self._folder = folder

@@ -38,8 +38,7 @@ class RoundHandle:
         self._answer = SimpleQueue[float | BaseException | None]()
 
     def submit(self, loss: float | None = None) -> None:
-        """Sends the trained model's contribution, with the mean ``loss`` of its training if given; call it once per
-        task."""
+        """Sends the trained model's contribution, with its training's mean ``loss`` if given; call it once per task."""
         if self.answered:
             raise TypeError("a task is submitted once")
         self._put(loss)

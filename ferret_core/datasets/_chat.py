@@ -70,8 +70,7 @@ def one_message(instruction: str, input: str) -> Messages:
 
 
 def rendered_ids(messages: Messages, tokenizer: PreTrainedTokenizerBase, template: str) -> list[int]:
-    """Returns the tokens of the messages by ``template``, which must be Ferret's own. Message text is never
-    interpreted."""
+    """Returns the messages' tokens by ``template``, which must be Ferret's own. Their text is never interpreted."""
     rendered: Any = tokenizer.apply_chat_template(
         messages, chat_template=template, add_generation_prompt=True, return_dict=True, sanitize_control_tokens=True
     )

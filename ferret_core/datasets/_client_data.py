@@ -25,8 +25,7 @@ class Batch(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """One tokenised example with two non-empty parts; the response ends with the end-of-text token unless it was
-    cut."""
+    """A tokenised example with two non-empty parts; the response ends with the end-of-text token unless it was cut."""
 
     prompt: list[int]
     response: list[int]
@@ -34,8 +33,7 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class ClientData:
-    """One participant's tokenised examples; ``truncated`` counts the cut ones. Raises ``partition.invalid`` without
-    examples."""
+    """A participant's tokenised examples, ``truncated`` of them cut. Raises ``partition.invalid`` without examples."""
 
     examples: Sequence[Encoded]
     pad_id: int

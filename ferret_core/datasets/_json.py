@@ -1,13 +1,34 @@
-"""Reading of JSON files from users, gzipped if the name ends in ``.gz``: a whole document, or one object per line."""
+"""Reading of the files in a dataset's options, such as JSON, gzipped if the name ends in ``.gz``: a whole document, or
+one object per line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import cast
 
-from ferret_core.datasets._files import opened
+from ferret_core.datasets._hub import OPTION
 from ferret_core.datasets._record import Record, invalid, kind_of, record_of
+from ferret_core.system import untrusted_files
+
+
+@contextmanager
+def opened(path: str, option: str) -> Generator[untrusted_files.BoundedFile]:
+    """Opens the file at ``path``; raises ``dataset.invalid`` about ``option`` if it is unreadable or not allowed."""
+    try:
+        with untrusted_files.open_untrusted(path, anywhere=option == OPTION) as file:
+            yield file
+    except untrusted_files.UntrustedFileError as error:
+        raise invalid(option, path, str(error)) from error
+
+
+def require_allowed(path: str, option: str) -> None:
+    """Raises ``dataset.invalid`` if the path must not be accessed."""
+    try:
+        untrusted_files.allowed(path)
+    except untrusted_files.UntrustedFileError as error:
+        raise invalid(option, path, str(error)) from error
 
 
 def read_lines(path: str, option: str) -> Iterator[Record]:
@@ -31,8 +52,7 @@ def read_object(path: str, option: str) -> Record:
 
 
 def read_list(path: str, option: str) -> Iterator[Record]:
-    """Yields the objects of the file's one JSON list, at least one; raises ``dataset.invalid`` for any other
-    content."""
+    """Yields the objects of the file's one JSON list, at least one; raises ``dataset.invalid`` for other content."""
     items = _document(path, option)
     if not isinstance(items, list):
         raise invalid(

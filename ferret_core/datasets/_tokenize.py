@@ -26,10 +26,7 @@ EMPTY = Example("", "", "")
 
 
 def shard_of(
-    examples: Sequence[Example],
-    tokenizer: PreTrainedTokenizerBase,
-    max_tokens: int,
-    template: Template = "paper",
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int, template: Template = "paper"
 ) -> ClientData:
     """Tokenises ``examples`` to at most ``max_tokens`` (at least 2) each, with end-of-text after responses.
 
@@ -54,10 +51,7 @@ def shard_of(
 
 
 def encode_prompts(
-    examples: Sequence[Example],
-    tokenizer: PreTrainedTokenizerBase,
-    max_tokens: int,
-    template: Template = "paper",
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int, template: Template = "paper"
 ) -> list[list[int]]:
     """Tokenises the prompts alone, each to at most ``max_tokens`` (at least 1), like :func:`shard_of`."""
     begin = _begin(tokenizer, template)

@@ -1,14 +1,19 @@
-"""The validation split: training examples excluded from training, to choose settings without the test examples.
+"""Examples excluded from training: the validation split, to choose settings without the test examples, and from it
+the development examples, which the server uses to decide about a round before it counts.
 
-It follows from the dataset and the share alone, not from the experiment's seed: all trials of a search are compared on
-the same examples. If the test examples are a random part of the data, so is the validation split. If they are of labels
-that are not in the training data (:class:`~ferret_core.datasets._base.HoldsOutLabels`), it takes whole labels too,
-because settings that suit the training labels may not suit others.
+The validation split follows from the dataset and the share alone, not from the experiment's seed: all trials of a
+search are compared on the same examples. If the test examples are a random part of the data, so is the validation
+split. If they are of labels that are not in the training data (:class:`~ferret_core.datasets._base.HoldsOutLabels`), it
+takes whole labels too, because settings that suit the training labels may not suit others.
+
+Development examples are used neither for training nor for results: they are removed from the clients' training data
+and, if the validation split is evaluated, from that too.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from ferret_core.datasets._base import Example, FederatedDataset, HoldsOutLabels
@@ -53,3 +58,36 @@ def rank(example: Example) -> str:
     same examples. Examples that differ only in further accepted answers have the same rank.
     """
     return digest_json([example.instruction, example.input, example.output, example.label])
+
+
+def choose_development(validation: Sequence[Example], count: int) -> list[Example]:
+    """Chooses ``count`` validation examples with different texts, evenly spaced in the order of their ranks.
+
+    Raises ``dataset.invalid`` unless there are more than ``count``, because at least one must be left to evaluate.
+    """
+    by_rank = {rank(example): example for example in validation}
+    if len(by_rank) <= count:
+        message = (
+            f"the validation split has {len(by_rank)} examples of different texts: use fewer, or raise "
+            "evaluation.validation_share or the data"
+        )
+        raise FerretError.of_field("dataset.invalid", "server.development_examples", count, message)
+    ordered = [by_rank[own] for own in sorted(by_rank)]
+    return [ordered[index * len(ordered) // count] for index in range(count)]
+
+
+def without_development(examples: Iterable[Example], development: Iterable[Example]) -> list[Example]:
+    """Returns the examples without texts of development examples."""
+    taken = {rank(example) for example in development}
+    return [example for example in examples if rank(example) not in taken]
+
+
+def require_development_apart(development: Sequence[Example], held_out: Iterable[Example]) -> None:
+    """Raises ``dataset.invalid`` if a development example is also held out for the evaluation."""
+    both = {rank(example) for example in development} & {rank(example) for example in held_out}
+    if both:
+        message = (
+            f"{len(both)} of the development examples are test examples too, and no round may be chosen by these: "
+            "take the texts that are in both out of the training data"
+        )
+        raise FerretError.of_field("dataset.invalid", "server.development_examples", len(development), message)

@@ -14,9 +14,8 @@ from itertools import islice
 from pydantic import Field
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._instructions import Names, examples_of
 from ferret_core.datasets._json import read_lines
-from ferret_core.datasets._record import invalid
+from ferret_core.datasets._record import Names, examples_of, invalid
 from ferret_core.datasets._validation_split import rank
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
@@ -77,8 +76,7 @@ class Dataset:
         return self._split()[1][: self.config.test_limit]
 
     def _split(self) -> tuple[list[Example], list[Example]]:
-        """Returns training and held-out examples in the order of the lines; at least one of each, if any is held
-        out."""
+        """Returns training and held-out examples in the order of lines; at least one of each, if any is held out."""
         config = self.config
         examples = self._read(config.train, "dataset.train", None)
         if not config.test_share:

@@ -14,8 +14,7 @@ from typing import TypeVar
 
 from torch import distributed
 
-from ferret_core.distributed.errors import process_group_failed, typed
-from ferret_core.distributed.process_group import ProcessGroup
+from ferret_core.distributed.process_group import ProcessGroup, process_group_failed, typed
 from ferret_core.protocol.errors import FerretError
 
 R = TypeVar("R")

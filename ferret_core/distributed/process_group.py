@@ -17,9 +17,11 @@ from torch import Tensor, distributed
 
 from ferret_core.distributed import environment
 from ferret_core.distributed.environment import ProcessRank
-from ferret_core.distributed.errors import process_group_failed, typed
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 
+_SIGNS = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
+"""Messages of torch, often in a plain ``RuntimeError``, when another process of the group has ended or is late."""
+REMEDY = "nothing was stored; start the whole team again, with torchrun --max-restarts by itself"
 SETTING = "FERRET_COLLECTIVE_TIMEOUT_SECONDS"
 LINGER_SECONDS = 3.0
 """Time that the process with the store waits for the others at the end."""
@@ -36,6 +38,34 @@ V = TypeVar("V")
 _CODE_AND_DETAIL = TypeAdapter(tuple[str, str] | None)
 
 _current: ProcessGroup | None = None
+
+
+def process_group_failed(reason: str) -> FerretError:
+    """Creates ``process_group.failed`` with ``reason`` and the next step; this team cannot do more work."""
+    return FerretError("process_group.failed", f"{reason}: {REMEDY}")
+
+
+@contextmanager
+def typed() -> Generator[None]:
+    """Converts torch's exceptions about ended or late processes to ``process_group.failed``."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_of_group(error):
+            raise
+        raise process_group_failed(
+            f"another process of the team is gone or did not answer in time ({_first(error)})"
+        ) from error
+
+
+def is_of_group(error: BaseException) -> bool:
+    """True if ``error`` is a failure of communication between the processes of the group."""
+    return isinstance(error, distributed.DistError) or any(sign in str(error) for sign in _SIGNS)
+
+
+def _first(error: BaseException) -> str:
+    line = str(error).partition("\n")[0]
+    return line.rpartition("] ")[2][:200] or type(error).__name__
 
 
 class ProcessGroup:

@@ -60,8 +60,7 @@ def held(tensor: Tensor) -> ElementRange:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """Returns the elements that this process holds as a vector, in the shard's own memory; any other tensor
-    unchanged."""
+    """Returns this process's elements as a vector, in the shard's own memory; any other tensor unchanged."""
     detached = tensor.detach()
     if not is_shard(detached):
         return detached
@@ -80,12 +79,7 @@ def like(tensor: Tensor, values: Tensor) -> Tensor:
 
     rows = (-1, *tensor.shape[1:]) if values.numel() else (0, *tensor.shape[1:])
     return DTensor.from_local(
-        values.view(rows),
-        require().mesh,
-        [Shard(0)],
-        run_check=False,
-        shape=tensor.shape,
-        stride=tensor.stride(),
+        values.view(rows), require().mesh, [Shard(0)], run_check=False, shape=tensor.shape, stride=tensor.stride()
     )
 
 
@@ -95,8 +89,7 @@ def copied(tensor: Tensor) -> Tensor:
 
 
 def gathered(tensor: Tensor, owner: int, begin: int = 0, end: int | None = None) -> Tensor | None:
-    """Returns elements ``begin`` … ``end`` − 1 of a shard, flat, on the process ``owner``; None on the others.
-    Collective."""
+    """Returns elements ``begin`` … ``end`` − 1 of a shard, flat, on process ``owner``, None on others. Collective."""
     team, stop = require(), tensor.numel() if end is None else end
     own = local(tensor)
     parts = [each.within(begin, stop) for each in ranges(tensor)]

@@ -1,4 +1,14 @@
-"""Measurement of a model on the held-out examples of a dataset; docs/metrics.md lists the metrics."""
+"""Measurement of a model on the held-out examples of a dataset; docs/metrics.md lists the metrics.
+
+Exact match is the equality of the final numbers of an answer and its reference: Cobbe et al., "Training Verifiers to
+Solve Math Word Problems", 2021, https://arxiv.org/abs/2110.14168, and ``grade_school_math/dataset.py`` in
+https://github.com/openai/grade-school-math. A reference has its number in the last line, ``#### 42``; references
+without it are not counted. The first number after ``####`` in an answer counts, as there.
+
+Differences from the official code: in an answer without ``####``, which is wrong there, the last number counts. Numbers
+are compared, not their texts, so that 5.0 equals 5. Both ignore thousands separators; only this one ignores a dollar
+sign.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +20,90 @@ from torch import nn
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
-from ferret_core.evaluation.exact_match import exact_matches
 from ferret_core.evaluation.generate import generate
-from ferret_core.evaluation.loss import Total, total_loss
-from ferret_core.evaluation.rouge import rouge_l
-from ferret_core.evaluation.rouge_paper import rouge_l_paper
+from ferret_core.evaluation.rouge import rouge_l, rouge_l_paper
 from ferret_core.models.load import context_of
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import EvaluationSpec, PromptSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+import math
+import re
+from decimal import Decimal
+from functools import partial
+from typing import NamedTuple
 
+from ferret_core.datasets._client_data import Batch, ClientData
+from ferret_core.models.parameters import inference
+from ferret_core.training.loss import response_loss
+from ferret_core.training.micro_batches import MicroBatches, micro_batches
 
+# A minus after a word or a digit is a hyphen or an operator: in 10-5 the last number is 5.
+_NUMBER = r"(?:(?<!\w)[-−])?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
+_ANYWHERE = re.compile(_NUMBER)
+_MARKED = re.compile(rf"####\s*({_NUMBER})")
+_LAST_LINE = re.compile(rf"^####\s*({_NUMBER})\s*\Z", re.MULTILINE)
 PLAIN = PromptSpec()
+
+
+class Total(NamedTuple):
+    """``nll``: Σ −log p in nats over ``tokens`` response tokens."""
+
+    nll: float
+    tokens: int
+
+    @property
+    def mean(self) -> float:
+        return self.nll / self.tokens
+
+
+def total_loss(
+    model: nn.Module, shard: ClientData, batch_size: int, on_batch: Callable[[], None] = lambda: None
+) -> Total:
+    """Returns the loss on all response tokens of ``shard``, summed in one fixed order in double precision.
+
+    ``on_batch`` is called before each batch; an exception in it ends the measurement. A batch that runs out of memory
+    is halved, and so are later ones. Raises ``training.non_finite`` if the loss is not finite, and ``memory.exhausted``
+    if not even one sequence fits.
+    """
+    total, tokens, fitting = 0.0, 0, MicroBatches(batch_size)
+    with inference(model):
+        for batch in shard.ordered(batch_size):
+            on_batch()
+            for nll, count in fitting.fit(partial(_batch_losses, model, batch)):
+                total += nll
+                tokens += count
+    if not math.isfinite(total):
+        raise FerretError(
+            "training.non_finite",
+            f"the evaluation loss is {total}: lower server.learning_rate or the local learning rate",
+        )
+    return Total(total, tokens)
+
+
+def _batch_losses(model: nn.Module, batch: Batch, size: int) -> list[tuple[float, int]]:
+    """Returns −log p and the number of response tokens of each part of ``batch``, of at most ``size`` sequences."""
+    losses = (response_loss(model, part) for part in micro_batches([batch], size))
+    return [(loss.nll.item(), loss.tokens) for loss in losses]
+
+
+def exact_matches(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[bool]:
+    """Returns True for each answer with the number of one of its references; those without a number are omitted."""
+    wanted = [{_value(found[1]) for text in texts if (found := _LAST_LINE.search(text))} for texts in references]
+    return [final_number(answer) in numbers for answer, numbers in zip(answers, wanted, strict=True) if numbers]
+
+
+def final_number(answer: str) -> Decimal | None:
+    """Returns the final number of ``answer``, if any."""
+    if marked := _MARKED.search(answer):
+        return _value(marked[1])
+    numbers = _ANYWHERE.findall(answer)
+    return _value(numbers[-1]) if numbers else None
+
+
+def _value(number: str) -> Decimal:
+    return Decimal(number.replace(",", "").replace("$", "").replace("−", "-"))
 
 
 def evaluate(

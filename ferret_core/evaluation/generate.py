@@ -11,13 +11,38 @@ import torch
 from torch import nn
 
 from ferret_core.datasets._tokenize import end_of_text, pad_id
-from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
-from ferret_core.models.eval_mode import inference
+from ferret_core.models.parameters import inference
 from ferret_core.training.loss import device_of
 from ferret_core.training.micro_batches import MicroBatches
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+from torch.nn import functional
+
+from ferret_core.models.load import virtual_tokens
+
+
+def transformers_model(model: Any) -> Any:
+    """Returns the generating model: ``model``, or the model inside PEFT's, with adapters in its layers."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def generation_inputs(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Returns the inputs of generation: ids and mask, (sequences, tokens), and embeddings if there is a soft prompt.
+
+    The prompt is between padding and text, at the positions of its training. PEFT's own ``generate`` puts it before the
+    padding, so that an answer depends on the length of the others in its batch.
+    """
+    length = virtual_tokens(model)
+    if not length:
+        return {"input_ids": ids, "attention_mask": mask}
+    places = (mask == 0).sum(1, keepdim=True) + torch.arange(length, device=mask.device)
+    ids, mask = functional.pad(ids, (length, 0)), functional.pad(mask, (0, length), value=1)
+    embeddings = model.get_input_embeddings()(ids)
+    rows = torch.arange(len(ids), device=ids.device).unsqueeze(1)
+    embeddings[rows, places] = model.get_prompt(len(ids)).to(embeddings)
+    return {"input_ids": ids, "attention_mask": mask, "inputs_embeds": embeddings}
 
 
 def generate(

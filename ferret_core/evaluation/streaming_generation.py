@@ -14,10 +14,9 @@ from ferret_core.datasets._base import Example
 from ferret_core.datasets._chat import chat_ids, rendered_ids
 from ferret_core.datasets._chat_template import fitting, is_of_training, messages_of
 from ferret_core.datasets._tokenize import end_of_text, pad_id
-from ferret_core.evaluation._soft_prompt import generation_inputs, transformers_model
-from ferret_core.evaluation.generate import plain_settings
-from ferret_core.models.eval_mode import inference
+from ferret_core.evaluation.generate import generation_inputs, plain_settings, transformers_model
 from ferret_core.models.load import LoadedModel, context_of, load
+from ferret_core.models.parameters import inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec, Template
 from ferret_core.system.device import chosen_device
@@ -34,8 +33,7 @@ class SamplingOptions(NamedTuple):
 
 
 class GeneratedAnswer(NamedTuple):
-    """An answer, its number of ``tokens``, and the reason for its end: the model, the maximum length, or a full
-    context."""
+    """An answer, its number of ``tokens``, and the reason for its end: the model, the length, or a full context."""
 
     text: str
     tokens: int
@@ -78,8 +76,7 @@ def _load(folder: Path) -> LoadedModel:
 
 
 def _load_adapters(folder: Path) -> LoadedModel:
-    """Loads adapters in PEFT's layout on the base model that they name; raises ``model.invalid`` if it is not
-    available."""
+    """Loads PEFT's adapters on the base model that they name; raises ``model.invalid`` if it is not available."""
     from peft import PeftConfig
 
     config: Any = PeftConfig.from_pretrained(str(folder))

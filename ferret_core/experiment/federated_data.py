@@ -10,9 +10,13 @@ from typing import Any, NamedTuple
 from ferret_core import catalog
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._client_data import ClientData
-from ferret_core.datasets._development_split import chosen, require_apart, without
 from ferret_core.datasets._tokenize import shard_of
-from ferret_core.datasets._validation_split import without_validation
+from ferret_core.datasets._validation_split import (
+    choose_development,
+    require_development_apart,
+    without_development,
+    without_validation,
+)
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.rounds.sampling import client_names
@@ -45,14 +49,12 @@ def deal(spec: ExperimentSpec) -> FederatedSplit:
     else:
         train, held_out = source.train() if names else [], source.test()
     if spec.server.needs_development_split:
-        aside = (
-            held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation_share)[1]
-        )
-        development = chosen(aside, spec.server.development_examples)
+        aside = held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation_share)[1]
+        development = choose_development(aside, spec.server.development_examples)
         if evaluation.split == "validation":
-            held_out = without(held_out, development)
-        train = without(train, development)
-        require_apart(development, held_out)
+            held_out = without_development(held_out, development)
+        train = without_development(train, development)
+        require_development_apart(development, held_out)
     if not names:
         return FederatedSplit([], held_out, {}, development)
     labels = [example.label for example in train]

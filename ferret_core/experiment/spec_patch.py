@@ -37,9 +37,7 @@ class Revision(NamedTuple):
 
 
 def revise(document: Tree, patch: Any) -> Revision:
-    """Returns ``document``, a specification, changed by ``patch`` (RFC 7396); neither is modified, and neither need be
-    valid.
-    """
+    """Returns the specification ``document`` changed by ``patch`` (RFC 7396); both stay, and need not be valid."""
     dropped: dict[str, Any] = {}
     kept: Any = document
     for part in KEYS if isinstance(patch, Mapping) else ():

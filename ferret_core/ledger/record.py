@@ -19,6 +19,7 @@ from ferret_core.protocol.digest import canonical_json, digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import AssignmentId, Digest, ExperimentId, ParticipantName, PublicKey, SignatureText
 from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.signatures import Signed, is_valid
 from ferret_core.protocol.spec import StrictModel
 
 REASON_LENGTH = 1000
@@ -181,3 +182,22 @@ def check_link(record: LedgerRecord, recorded_hash: str, previous: str) -> None:
 
 def broken(record: LedgerRecord, reason: str) -> FerretError:
     return FerretError.of_field("ledger.broken", "round", record.round, reason)
+
+
+class SignatureChecker:
+    """Participants' keys so far: one for each name; after its first signature, all its contributions must be signed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def check(self, record: LedgerRecord) -> None:
+        """Raises ``ledger.broken`` for an invalid or missing signature in the record."""
+        digests = dict(record.contributions) | {name: digest for name, digest, _ in record.refused}
+        for name, key, assignment, signature in record.signatures:
+            if self._known.setdefault(name, key) != key:
+                raise broken(record, f"{name} signed with another key than before")
+            signed = Signed(record.experiment, record.round, name, record.base_digest, assignment, digests[name])
+            if not is_valid(key, signature, signed):
+                raise broken(record, f"the signature of {name} is not valid")
+        for name in sorted(digests.keys() & self._known.keys() - {each.participant for each in record.signatures}):
+            raise broken(record, f"the contribution of {name} is not signed, and an earlier one was")

@@ -27,8 +27,7 @@ TYPICAL_RMS = 0.02
 
 
 class LlamaArchitecture(NamedTuple):
-    """Sizes of a LLaMA: ``mlp`` is the width of its feed-forward layers, ``kv_heads`` the number for grouped
-    attention."""
+    """Sizes of a LLaMA: ``mlp`` is its feed-forward layers' width, ``kv_heads`` the number for grouped attention."""
 
     hidden: int
     layers: int

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from ferret_core.models.untrusted_folder import CONFIG, MAX_TOKENIZER_BYTES, ModelFolderError
 from ferret_core.protocol.digest import digest_bytes, digest_json
-from ferret_core.system import untrusted_files as allowed_files
+from ferret_core.system import untrusted_files
 
 TOKENIZER_CONFIG, GENERATION_CONFIG = "tokenizer_config.json", "generation_config.json"
 NAMES = frozenset(
@@ -55,9 +55,9 @@ def read(folder: Path) -> dict[str, bytes]:
 def content(path: Path) -> bytes:
     """Returns the bytes of the file at ``path``; raises ``ModelFolderError`` for a forbidden one."""
     try:
-        with allowed_files.open_regular(allowed_files.allowed(path), MAX_TOKENIZER_BYTES) as file:
+        with untrusted_files.open_regular(untrusted_files.allowed(path), MAX_TOKENIZER_BYTES) as file:
             found = file.read(MAX_TOKENIZER_BYTES + 1)
-    except allowed_files.UntrustedFileError as error:
+    except untrusted_files.UntrustedFileError as error:
         raise ModelFolderError(f"{path.name} {error}") from error
     if len(found) > MAX_TOKENIZER_BYTES:
         raise ModelFolderError(f"{path.name} is larger than {MAX_TOKENIZER_BYTES >> 20} MiB")
@@ -81,14 +81,12 @@ def unpacked(files: Files) -> Generator[Path]:
 
 
 def digest(files: Files) -> str:
-    """Returns 64 hexadecimal digits that change with any name or byte; empty for a model that was not read from
-    files."""
+    """Returns 64 hexadecimal digits that change with any name or byte; empty for a model not read from files."""
     return digest_json({name: digest_bytes(data) for name, data in files.items()}) if files else ""
 
 
 def require_own(files: Files) -> None:
-    """Raises ``ModelFolderError`` if the tokenizer's settings name a file elsewhere: participants would reject the
-    model."""
+    """Raises ``ModelFolderError`` if the tokenizer's settings name a file elsewhere: participants would reject it."""
     try:
         settings: Any = json.loads(files.get(TOKENIZER_CONFIG, b"{}"))
     except (ValueError, RecursionError) as error:

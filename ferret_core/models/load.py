@@ -20,8 +20,8 @@ from ferret_core.models.digest import model_digest
 from ferret_core.models.untrusted_folder import CONFIG, ModelFolderError, Weights, inspect_folder
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec
-from ferret_core.system import untrusted_files as files
-from ferret_core.system.out_of_memory import memory_checked
+from ferret_core.system import untrusted_files
+from ferret_core.system.device import memory_checked
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +33,7 @@ time get models with untied weights, or on the wrong device."""
 
 
 class LoadedModel(NamedTuple):
-    """A model in evaluation mode, its tokenizer, and the bytes of the files that define both; none for a model built in
-    memory."""
+    """A model in evaluation mode, its tokenizer, and the bytes of the files that define both, if it was loaded."""
 
     model: nn.Module
     tokenizer: Any
@@ -64,7 +63,7 @@ def load(spec: ModelSpec, *, anywhere: bool = False, as_stored: bool = False) ->
     (:mod:`ferret_core.system.untrusted_files`). ``as_stored``: use the type of its files, so that it takes no more
     memory than on disk. Raises ``memory.exhausted`` if the machine has too little memory.
     """
-    own = files.allowed_roots(None) if anywhere else nullcontext()
+    own = untrusted_files.allowed_roots(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         loaded = _load(spec, _look(spec), None if as_stored else getattr(torch, spec.dtype))
         _check_ids(loaded)
@@ -86,12 +85,7 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
         _forget_dtype(config)
     # With output_loading_info the result is a pair, which is missing from the library's types.
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        spec.source,
-        config=config,
-        use_safetensors=True,
-        dtype=dtype or "auto",
-        output_loading_info=True,
-        **options,
+        spec.source, config=config, use_safetensors=True, dtype=dtype or "auto", output_loading_info=True, **options
     )
     model, info = loaded
     if info["missing_keys"]:
@@ -101,8 +95,7 @@ def _load(spec: ModelSpec, weights: Weights | None, dtype: torch.dtype | None) -
 
 
 def _commit(spec: ModelSpec) -> str | None:
-    """Returns the commit of a hub model's revision, so that all files come from the same one; the revision itself if
-    the hub does not report the commit."""
+    """Returns the commit of a hub model's revision, the same for all files; the revision if the hub does not say."""
     from transformers.utils.hub import resolve_revision
 
     return resolve_revision(spec.source, spec.revision)
@@ -133,7 +126,7 @@ def _fetch(source: str, revision: str | None) -> Files:
                 raise
         except EntryNotFoundError:
             pass
-    with files.allowed_roots(None):  # the cache belongs to the hub library
+    with untrusted_files.allowed_roots(None):  # the cache belongs to the hub library
         found = {path.name: definition.content(path) for path in paths}
     if CONFIG not in found:
         raise ModelFolderError(
@@ -165,7 +158,7 @@ def skeleton(spec: ModelSpec, *, anywhere: bool = False) -> LoadedModel | None:
 
     None for a name on the hub. Checks the folder and raises errors like :func:`load`.
     """
-    own = files.allowed_roots(None) if anywhere else nullcontext()
+    own = untrusted_files.allowed_roots(None) if anywhere else nullcontext()
     with own, _typed(spec), memory_checked(REMEDY), _ONE_AT_A_TIME:
         weights = _look(spec)
         if weights is None:
@@ -190,8 +183,7 @@ def _skeleton(spec: ModelSpec, weights: Weights) -> LoadedModel:
 
 @contextmanager
 def _parameters_on_meta() -> Generator[None]:
-    """Allocates no memory for parameters that modules register in the block. Existing, tied ones stay the same
-    object."""
+    """Allocates no memory for parameters registered in the block. Existing, tied ones stay the same object."""
     register = nn.Module.register_parameter
 
     def on_meta(self: nn.Module, name: str, param: nn.Parameter | None) -> None:
@@ -222,8 +214,7 @@ def _check_size(config: Any, weights: Weights) -> None:
 
 
 def _check_ids(loaded: LoadedModel) -> None:
-    """Raises ``ModelFolderError`` if the tokenizer has tokens without an embedding: training would fail in the middle
-    of a step."""
+    """Raises ``ModelFolderError`` if tokens have no embedding: training would fail in the middle of a step."""
     rows = cast(Any, loaded.model).get_input_embeddings().weight.shape[0]
     ids = loaded.tokenizer.get_vocab().values()
     if ids and not 0 <= max(ids) < rows:
@@ -237,7 +228,7 @@ def _look(spec: ModelSpec) -> Weights | None:
     local = path.is_absolute() or spec.source.startswith((".", "~")) or ".." in parts or len(parts) > 2
     if not local and not path.exists():
         return None
-    real = files.allowed(path)
+    real = untrusted_files.allowed(path)
     if not real.is_dir():
         raise ModelFolderError("is not a folder")
     return inspect_folder(real)
@@ -254,7 +245,7 @@ def _typed(spec: ModelSpec) -> Generator[None]:
         yield
     except FerretError:
         raise
-    except (ModelFolderError, files.UntrustedFileError) as error:
+    except (ModelFolderError, untrusted_files.UntrustedFileError) as error:
         raise _invalid(spec, str(error)) from error
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise

@@ -7,22 +7,28 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ferret_core.distributed.process_group import require
 from ferret_core.distributed.sharded_tensor import copied, is_sharded, local
-from ferret_core.models.chunks import chunks
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.out_of_memory import free_device_bytes
+from ferret_core.system.device import free_device_bytes
 
+STRETCH = 1 << 20
+"""Elements; their fp64 copy takes 8 MiB."""
 HALF = (torch.bfloat16, torch.float16)
 ROOMY = 5
 """Copies for weights, gradients, an optimizer's two moments, and activations."""
 
 
+def chunks(tensor: Tensor) -> tuple[Tensor, ...]:
+    """Splits ``tensor`` into vectors of at most 2²⁰ elements; on a GPU, which makes no copy, into one."""
+    flat = tensor.detach().reshape(-1)
+    return flat.split(STRETCH) if flat.device.type == "cpu" else (flat,)
+
+
 def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Returns floating-point parameters that require a gradient, sorted by name, tied ones once (under their first
-    name)."""
+    """Returns floating-point parameters with a gradient, sorted by name, tied ones once (under their first name)."""
     named = sorted(model.named_parameters(remove_duplicate=False))
     found: dict[int, str] = {}
     for name, parameter in named:
@@ -120,3 +126,17 @@ def finite(model: nn.Module) -> bool:
     parts = (part for parameter in trainable(model).values() for part in chunks(local(parameter)))
     here = all(bool(torch.isfinite(part).all()) for part in parts)
     return all(require().numbers(float(here))) if is_sharded(model) else here
+
+
+@contextmanager
+def inference(model: nn.Module) -> Generator[None]:
+    """Switches to evaluation mode (no dropout) without gradients; restores the mode afterwards."""
+    mode = model.training
+    # Buffers for gathered shards are reused in training, where tensors of inference mode are not allowed.
+    without_gradients = torch.no_grad() if is_sharded(model) else torch.inference_mode()
+    model.eval()
+    try:
+        with without_gradients:
+            yield
+    finally:
+        model.train(mode)

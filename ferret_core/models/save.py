@@ -8,15 +8,12 @@ from typing import Any
 from ferret_core.models import definition
 from ferret_core.models.load import LoadedModel
 
-MANIFEST = "ferret.json"
-"""Name of a checkpoint's manifest, which is not written here."""
 SHARD = 1 << 30
 """Maximum bytes of a file of weights, unless one array is longer."""
 
 
 def save_base(loaded: LoadedModel, folder: Path) -> None:
-    """Writes a base model into ``folder``: its weights in their type, and its defining files with their original
-    bytes."""
+    """Writes a base model into ``folder``: its weights in their type, and its defining files as they were."""
     model: Any = loaded.model
     model.save_pretrained(folder, max_shard_size=SHARD)
     definition.write(loaded.files, folder)

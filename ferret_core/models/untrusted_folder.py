@@ -155,8 +155,7 @@ def _header(path: Path) -> Weights:
 
 
 def _elements(array: Any, room: int, file: str) -> int:
-    """Returns the number of floating-point numbers in the array; raises ``ModelFolderError`` unless they are inside the
-    file."""
+    """Returns the array's count of floating-point numbers; raises ``ModelFolderError`` unless they are in the file."""
     try:
         dtype, shape, (begin, end) = array["dtype"], array["shape"], array["data_offsets"]
         whole = all(type(number) is int and 0 <= number <= MAX_NUMBER for number in (*shape, begin, end))

@@ -15,6 +15,7 @@ from ferret_core.projection.block_views import (
     STRETCH,
     Parameters,
     Vector,
+    apply_all_,
     check_below,
     check_complete,
     check_counts,
@@ -24,7 +25,6 @@ from ferret_core.projection.block_views import (
 )
 from ferret_core.projection.blocks import Block, HeldRange, within
 from ferret_core.projection.kernels._base import ReconstructionTerm, UpdateInput
-from ferret_core.projection.launch_batching import apply_all_
 from ferret_core.projection.project import Projected
 from ferret_core.projection.sharded import any_shard, local_views
 from ferret_core.projection.stochastic_rounding import stochastic

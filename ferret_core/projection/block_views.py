@@ -1,8 +1,11 @@
-"""Views of a model's parameters as the pieces of its blocks, and checks of both."""
+"""Views of a model's parameters as the pieces of its blocks, checks of both, and batches of them for one kernel call: a
+launch on a GPU takes as long as a block."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -12,7 +15,7 @@ from ferret_core.projection.bases import basis as family
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block, Piece
 from ferret_core.projection.kernels import kernel
-from ferret_core.projection.kernels._base import Kernel
+from ferret_core.projection.kernels._base import Batched, Kernel, ProjectionInput, UpdateInput
 from ferret_core.protocol.errors import FerretError
 
 STRETCH = 1 << 22
@@ -21,6 +24,9 @@ Parameters = Mapping[str, Tensor]
 """Tensors by name: contiguous, of any type in ``FLOATS``. They are read one piece at a time and soon released."""
 Vector = tuple[Tensor, int]
 """A piece, flat, and the place of its first element in its block."""
+MOST = 1 << 29
+"""Maximum elements per call: the launch no longer matters, and the GPU works while the next call is collected."""
+V = TypeVar("V", ProjectionInput, UpdateInput)
 
 
 def kernel_of(block: Block, basis: Basis, weights: Tensor) -> Kernel:
@@ -119,3 +125,57 @@ def _mismatch(field: str, value: int | None, message: str) -> FerretError:
 
 def _unusable(name: str, value: str | tuple[int, ...], message: str) -> FerretError:
     return FerretError.of_field("model.invalid", name, value, message)
+
+
+def max_batch(before: Parameters, after: Parameters) -> int:
+    """Returns the number of an update's elements to collect; 0 if ``before`` is copied to the device of ``after``."""
+    devices = {tensor.device for parameters in (before, after) for tensor in islice(parameters.values(), 1)}
+    return MOST if len(devices) == 1 else 0
+
+
+def project_all(
+    pairs: Iterable[ProjectionInput], basis: Basis, seed: int, most: int
+) -> Iterator[tuple[ProjectionInput, Tensor]]:
+    """Yields each pair with its contribution to its block's γ; at most ``most`` elements are collected."""
+    for chosen, group in _gathered(pairs, basis, most):
+        if isinstance(chosen, Batched):
+            yield from zip(group, chosen.project_all(group, seed), strict=True)
+            continue
+        for pair in group:
+            before, after, block, K, start = pair
+            yield pair, chosen.project(before, after, block, K, seed, start=start)
+
+
+def apply_all_(moves: Iterable[UpdateInput], basis: Basis, rounding: int) -> None:
+    """Applies all moves, in place."""
+    for chosen, group in _gathered(moves, basis, MOST):
+        if isinstance(chosen, Batched):
+            chosen.apply_all_(group, rounding)
+            continue
+        for weights, block, terms, start in group:
+            chosen.apply_(weights, block, terms, start=start, rounding=rounding)
+
+
+def _gathered(vectors: Iterable[V], basis: Basis, most: int) -> Iterator[tuple[Kernel, list[V]]]:
+    """Yields each kernel with its next vectors: one, or many if the kernel is batched."""
+    kernels: dict[tuple[bool, torch.device], tuple[Kernel, bool]] = {}
+    gathering: Kernel | None = None
+    group, held = list[V](), 0
+    for vector in vectors:
+        moved = vector.moved
+        kind = vector.block.whole, moved.device
+        if kind not in kernels:
+            chosen = kernel_of(vector.block, basis, moved)
+            kernels[kind] = chosen, isinstance(chosen, Batched)
+        chosen, batched = kernels[kind]
+        if not batched:
+            yield chosen, [vector]
+            continue
+        held += moved.numel()
+        if gathering is not None and (chosen is not gathering or held > most):
+            yield gathering, group
+            group, held = [], moved.numel()
+        gathering = chosen
+        group.append(vector)
+    if gathering is not None:
+        yield gathering, group

@@ -14,8 +14,7 @@ LANES = 1024
 
 
 def fold(values: Tensor) -> Tensor:
-    """Sums over the last dimension, a power of two long: the upper half is added to the lower half until one is
-    left."""
+    """Sums over the last dimension, a power of two long: adds the upper half to the lower half until one is left."""
     while (width := values.shape[-1] // 2) > 0:
         values = values[..., :width] + values[..., width:]
     return values[..., 0]

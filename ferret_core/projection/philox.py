@@ -21,6 +21,10 @@ ROUNDS = 10
 # The multipliers 0xD2511F53 and 0xCD9E8D57 minus 2³²: no product with a word overflows a signed 64-bit integer.
 MULTIPLIERS = (0xD2511F53 - 2**32, 0xCD9E8D57 - 2**32)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+LANES = 32
+TILE = 4096
+"""Signs are one bit per element, drawn 128 at a time, laid out so that 32 lanes each unpack one word together."""
+MINUS = torch.iinfo(torch.int32).min
 
 
 class Tag(IntEnum):
@@ -54,8 +58,7 @@ def draw(seed: int, group: Tensor, row: Word, block_id: int, tag: Tag) -> Tensor
 
 
 def uniform_below(word: Word, n: Word) -> Word:
-    """Returns ⌊word·n / 2³²⌋: an integer below ``n`` ≤ 2⁴⁶, uniform up to n/2³²; in two steps, as the product is
-    long."""
+    """Returns ⌊word·n / 2³²⌋, an integer below ``n`` ≤ 2⁴⁶; uniform up to n/2³². The long product takes two steps."""
     return (word * (n >> 16) + (word * (n & 0xFFFF) >> 16)) >> 16
 
 
@@ -63,3 +66,29 @@ def _multiply(multiplier: int, word: Word) -> tuple[Word, Word]:
     """Returns high and low half of (multiplier + 2³²)·word."""
     product = word * multiplier
     return (product >> 32) + word, product & LOW
+
+
+def sign_bits(
+    seed: int, block_id: int, start: int, stop: int, device: torch.device, *, row: Word = 0, tag: Tag = Tag.SIGNS
+) -> Tensor:
+    """Returns sign bits of elements start … stop−1, int32 (stop − start,): the top bit is set for minus.
+
+    ``x.view(torch.int32) ^ sign_bits(...)`` is x with the signs applied, exactly. Several rows (k, 1) give the matrix
+    (k, stop − start).
+    """
+    first, last = start // TILE, -(-stop // TILE)
+    groups = torch.arange(LANES * first, LANES * last, device=device)
+    drawn = draw(seed, groups, row, block_id, tag)
+    words = drawn.unflatten(-2, (-1, LANES)).to(torch.int32)
+    packed = words.transpose(-1, -2).unsqueeze(-2)
+    shifts = torch.arange(32, dtype=torch.int32, device=device).view(-1, 1)
+    bits = (packed << shifts).bitwise_and_(MINUS)
+    return bits.flatten(-4)[..., start - TILE * first : stop - TILE * first]
+
+
+def sign_bits_at(seed: int, block_id: int, elements: Tensor, *, row: Word = 0, tag: Tag = Tag.SIGNS) -> Tensor:
+    """Returns sign bits of any ``elements``, int64 (n,) or a shape that broadcasts with ``row``: one call for each."""
+    e = elements % TILE
+    words = draw(seed, LANES * (elements // TILE) + e % LANES, row, block_id, tag)
+    word = words.gather(-1, (e // 1024).expand(words.shape[:-1])[..., None])[..., 0]
+    return (word << (e // LANES % 32)).to(torch.int32).bitwise_and_(MINUS)

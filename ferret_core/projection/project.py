@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ferret_core.models.chunks import chunks
+from ferret_core.models.parameters import chunks
 from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.block_views import (
     Parameters,
@@ -20,13 +20,14 @@ from ferret_core.projection.block_views import (
     check_counts,
     check_finite,
     kernel_of,
+    max_batch,
     non_finite,
     pairs,
+    project_all,
 )
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import squared_norm
 from ferret_core.projection.kernels._base import ProjectionInput
-from ferret_core.projection.launch_batching import max_batch, project_all
 from ferret_core.projection.sharded import Work, any_shard, map_pieces
 
 Sent = tuple[Block, int]
@@ -43,12 +44,7 @@ class Projected(NamedTuple):
 
 
 def project(
-    before: Parameters,
-    after: Parameters,
-    blocks: Sequence[Block],
-    basis: Basis,
-    K: Sequence[int],
-    seed: int,
+    before: Parameters, after: Parameters, blocks: Sequence[Block], basis: Basis, K: Sequence[int], seed: int
 ) -> Projected:
     """Returns γ_l of Δ_l = before_l − after_l for every block l; empty if K_l is 0 (Algorithm 1, line 11).
 
@@ -131,8 +127,7 @@ def _length(vector: Tensor) -> Tensor:
 
 
 def _numbers(before: Parameters, after: Parameters, blocks: Sequence[Block], work: Work) -> list[list[float]]:
-    """Returns the results of ``work``, fp64 (), for each piece of each block; all are read together, because a read
-    waits for the GPU."""
+    """Returns the results of ``work``, fp64 (), by block and piece; read together, because a read waits for the GPU."""
     found = list(map(list, _found(before, after, blocks, work, lambda _: torch.empty((), dtype=torch.float64))))
     read = iter(torch.stack(list(chain.from_iterable(found))).tolist() if found else ())
     return [list(islice(read, len(of_block))) for of_block in found]
@@ -141,8 +136,7 @@ def _numbers(before: Parameters, after: Parameters, blocks: Sequence[Block], wor
 def _found(
     before: Parameters, after: Parameters, blocks: Sequence[Block], work: Work, empty: Callable[[int], Tensor]
 ) -> Iterator[Iterable[Tensor]]:
-    """Returns the results of ``work`` for each piece of each block; ``empty`` is passed to :func:`map_pieces` for
-    shards."""
+    """Returns the results of ``work`` by block and piece; ``empty`` is passed to :func:`map_pieces` for shards."""
     if any_shard(after):
         return map_pieces(before, after, blocks, work, empty)
     return (

@@ -83,8 +83,7 @@ class Times(Sequence[Tensor]):
 
 
 def _chosen(blocks: Sequence[Tensor], whole: Collection[int], room: int) -> tuple[Array, list[Tensor]]:
-    """Returns the places of the largest coordinates in the row of all blocks that are not whole, and each block's sent
-    values."""
+    """Returns the largest coordinates' places in the row of all blocks not sent whole, and each block's sent values."""
     free = [np.zeros(0, np.float32) if position in whole else gamma.numpy() for position, gamma in enumerate(blocks)]
     places, starts = sparse_sign.chosen(free, room), np.cumsum([*map(len, free)])
     found = np.split(np.concatenate(free)[places], np.searchsorted(places, starts[:-1]))

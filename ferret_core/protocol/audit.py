@@ -131,8 +131,7 @@ class AuditEntry(NamedTuple):
 
 
 def bounded(detail: dict[str, Any]) -> dict[str, Any]:
-    """Shortens the values of ``detail`` for an entry: numbers and booleans stay, anything else is cut to 500
-    characters."""
+    """Shortens the values of ``detail`` for an entry: numbers and booleans stay, others are cut to 500 characters."""
     assert len(detail) <= MOST_VALUES, f"{len(detail)} values"
     return {name: _bounded(value) for name, value in detail.items() if value is not None}
 

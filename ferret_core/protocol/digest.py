@@ -44,8 +44,7 @@ def digest_file(path: Path) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Encodes a value in its one canonical form (sorted keys, no blanks, UTF-8), so that equal values have equal
-    digests."""
+    """Encodes a value in its one canonical form (sorted keys, no blanks, UTF-8): equal values have equal digests."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 

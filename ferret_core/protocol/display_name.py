@@ -23,14 +23,12 @@ _SUFFIX = 8
 
 
 def normal(text: str) -> str:
-    """Returns the display name in NFC (Unicode Standard Annex 15), stripped; raises ``ValueError`` if it is not
-    valid."""
+    """Returns the display name in NFC (Unicode Standard Annex 15), stripped; raises ``ValueError`` if it is invalid."""
     return readable(text, LONGEST, "give the name that people know the site by")
 
 
 def readable(text: str, longest: int, advice: str) -> str:
-    """Normalises any short text for people like :func:`normal`; ``advice`` ends the error about a text without a
-    letter."""
+    """Normalises a short text for people like :func:`normal`; ``advice`` ends the error about one without a letter."""
     name = unicodedata.normalize("NFC", text).strip()
     if not any(unicodedata.category(character)[0] in "LNS" for character in name):
         raise ValueError(f"has no letter, digit or symbol; {advice}")
@@ -69,7 +67,6 @@ DisplayName = Annotated[
     str,
     AfterValidator(normal),
     Field(
-        description="Display name of the site, in any script",
-        json_schema_extra={"minLength": 1, "maxLength": LONGEST},
+        description="Display name of the site, in any script", json_schema_extra={"minLength": 1, "maxLength": LONGEST}
     ),
 ]

@@ -301,8 +301,7 @@ class FerretError(Exception):
         return cls(code, "; ".join([*map(str, told[:MOST_ERRORS]), *more]), errors)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the problem document: ``code``, ``title``, ``status``, ``detail``, ``errors`` and the further
-        members."""
+        """Returns the problem document: ``code``, ``title``, ``status``, ``detail``, ``errors`` and further members."""
         return {
             **self.members,
             "code": self.code,

@@ -52,8 +52,7 @@ JUDGING = tuple(name for name, entry in METRICS.items() if entry.source == "eval
 
 
 def metric(name: str) -> Metric | None:
-    """Returns the entry for ``name``, also for a metric of one label (``rouge_l/cooking``); None for an algorithm's
-    own."""
+    """Returns the entry for ``name``, also for one label's (``rouge_l/cooking``); None for an algorithm's own."""
     return METRICS.get(name.partition("/")[0])
 
 

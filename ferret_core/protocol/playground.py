@@ -1,8 +1,9 @@
-"""Questions to a model of an experiment, and the messages of the worker that answers.
+"""Questions to a model of an experiment, the messages of the worker that answers, and the REST API's events of them.
 
-Both travel by Redis publish/subscribe only, which writes nothing to disk. The task's message carries an id. The worker
-that takes the task publishes ``ready`` under that id and receives the :class:`PlaygroundQuestion`. Publishing returns
-the number of subscribers, so a worker learns with every message if its requester is still connected, and stops if not.
+Questions and messages travel by Redis publish/subscribe only, which writes nothing to disk. The task's message carries
+an id. The worker that takes the task publishes ``ready`` under that id and receives the :class:`PlaygroundQuestion`.
+Publishing returns the number of subscribers, so a worker learns with every message if its requester is still connected,
+and stops if not.
 
 Messages are numbered from 0 without gaps: a lost one shows at the next.
 """
@@ -14,6 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from ferret_core.protocol.errors import FieldError
+from ferret_core.protocol.resources.base import Resource
 from ferret_core.protocol.spec import StrictModel
 
 MOST_CHARACTERS = 16_000
@@ -75,3 +78,40 @@ def of_user(instance: str, user_id: str) -> str:
 def worker_channel(question_id: str) -> str:
     """Returns the channel on which the worker receives the question."""
     return f"ferret:playground:{question_id}:worker"
+
+
+class PlaygroundEvent(Resource):
+    """The data of one event of an answer. The event's type determines its fields.
+
+    `waiting`: no worker has taken the question for `seconds`. `loading`: the model of `side` is being read. `text`:
+    more of its answer. `done`: its answer is complete. `problem`: reason for ending early. `end`: nothing follows.
+    """
+
+    side: ModelSide | None = None
+    round: int | None = Field(default=None, description="With `loading`: the round whose model is being read")
+    text: str | None = Field(default=None, description="With `text`: the continuation of the answer")
+    tokens: int | None = Field(default=None, description="With `done`: length of the answer")
+    seconds: float | None = Field(
+        default=None, description="With `done`: time that the answer took; with `waiting`: time so far"
+    )
+    ended: Literal["model", "length", "context"] | None = Field(
+        default=None,
+        description=(
+            "With `done`: reason for the end of the answer: the model, `max_new_tokens`, or the end of the context"
+        ),
+    )
+    code: str | None = Field(default=None, description="With `problem`, as all of the following")
+    title: str | None = None
+    status: int | None = None
+    detail: str | None = None
+    errors: list[FieldError] | None = None
+    request_id: str | None = None
+
+
+class HeldOutExample(Resource):
+    """A held-out example of the experiment's dataset, formatted as in its evaluation."""
+
+    number: int
+    question: str
+    input: str
+    references: list[str] = Field(description="Correct answers, the dataset's own first")

@@ -27,8 +27,7 @@ _ESCAPED = re.compile(f"[{_UNSEEN}\u2028\u2029]")
 
 
 def shown(text: str) -> str:
-    """Returns ``text`` as one line that a terminal only shows: line ends and tabs become blanks, controls are
-    removed."""
+    """Returns ``text`` as one line that a terminal only shows: line ends and tabs become blanks, controls are cut."""
     return _REMOVED.sub("", _BREAKS.sub(" ", text))
 
 

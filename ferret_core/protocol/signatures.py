@@ -33,8 +33,7 @@ Chalkias, Garillot, Nikolaenko: "Taming the many EdDSAs" (2020), section 3 and t
 
 
 class Signed(NamedTuple):
-    """A participant's signed statement: ``contribution`` (a digest) is its contribution to this assignment in this
-    round."""
+    """A participant's signed statement: the digest ``contribution`` is its contribution to this assignment."""
 
     experiment: str
     round: int

@@ -129,10 +129,7 @@ class RoundSpec(StrictModel):
         description="Extra share of participants to invite; the round closes after the sampled number has reported",
     )
     attempts: int = Field(
-        default=3,
-        ge=1,
-        le=1000,
-        description="Attempts at a round before a missed quorum fails the experiment",
+        default=3, ge=1, le=1000, description="Attempts at a round before a missed quorum fails the experiment"
     )
 
 
@@ -193,8 +190,7 @@ class ServerSpec(StrictModel):
     )
 
     average: Literal["none", "tail"] = Field(
-        default="none",
-        description="tail: also evaluate the mean of the models of the last rounds",
+        default="none", description="tail: also evaluate the mean of the models of the last rounds"
     )
     average_from: int | None = Field(
         default=None,
@@ -318,11 +314,7 @@ class EvaluationSpec(StrictModel):
         json_schema_extra={"unit": "tokens"},
     )
     batch_size: int = Field(
-        default=32,
-        ge=1,
-        le=MAX_SEQUENCES,
-        description="Sequences per batch",
-        json_schema_extra={"unit": "sequences"},
+        default=32, ge=1, le=MAX_SEQUENCES, description="Sequences per batch", json_schema_extra={"unit": "sequences"}
     )
     by_label: bool = Field(
         default=False, description="Also measure loss and Rouge-L for each label (task) of the held-out data"
@@ -393,8 +385,7 @@ class ExperimentSpec(StrictModel):
 
     name: ExperimentName = Field(description="Name in lists; need not be unique")
     seed: Seed = Field(
-        default=0,
-        description="Seed of all random choices: the same seed gives the same model, to the last bit",
+        default=0, description="Seed of all random choices: the same seed gives the same model, to the last bit"
     )
     rounds: int = Field(default=12, ge=1, le=MAX_ROUNDS, description="Rounds of training")
     model: ModelSpec = Field(description="The base model to tune")

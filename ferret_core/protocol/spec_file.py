@@ -98,8 +98,7 @@ def missing_variables(tree: Tree) -> list[Missing]:
 
 
 def absolute(tree: Tree, folders: Sequence[Path]) -> Tree:
-    """Makes relative paths in ``tree`` absolute; raises ``spec.invalid`` for a path that exists in none of the
-    folders."""
+    """Makes relative paths in ``tree`` absolute; raises ``spec.invalid`` for a path that is in none of the folders."""
 
     def resolved(field: str, text: str) -> str:
         names = [name for name in field.split(".") if name not in _AROUND]

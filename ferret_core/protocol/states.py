@@ -91,12 +91,7 @@ MOVES: dict[StrEnum, frozenset[StrEnum]] = {
     RoundState.FROZEN: frozenset({RoundState.COMMITTED, RoundState.ABANDONED}),
     AssignmentState.PENDING: frozenset({AssignmentState.LEASED, AssignmentState.REJECTED, AssignmentState.EXPIRED}),
     AssignmentState.LEASED: frozenset(
-        {
-            AssignmentState.PENDING,
-            AssignmentState.ACCEPTED,
-            AssignmentState.REJECTED,
-            AssignmentState.EXPIRED,
-        }
+        {AssignmentState.PENDING, AssignmentState.ACCEPTED, AssignmentState.REJECTED, AssignmentState.EXPIRED}
     ),
     AssignmentState.ACCEPTED: frozenset({AssignmentState.REJECTED}),
 }

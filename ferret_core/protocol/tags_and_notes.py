@@ -1,6 +1,6 @@
-"""Tags and notes of an experiment, in addition to its specification.
+"""Tags, notes and priority of an experiment, in addition to its specification.
 
-Neither affects training, so both can change at any time.
+They do not affect training, so they can change at any time. Priority is the experiment's share of the workers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,17 @@ MOST_TAGS = 20
 LONGEST_NOTES = 20_000
 """Maximum number of characters."""
 TAB = 4
+LEAST_PRIORITY, MOST_PRIORITY = 1, 8
+
+Priority = Annotated[
+    int,
+    Field(
+        ge=LEAST_PRIORITY,
+        le=MOST_PRIORITY,
+        description="Trainings it gets for each one of an experiment with priority 1; queued experiments with higher "
+        "priority start first",
+    ),
+]
 
 
 def normal_tag(text: str) -> str:
@@ -51,8 +62,7 @@ def retagged(tags: Iterable[str], more: Iterable[str], fewer: Iterable[str]) -> 
 
 
 def normal_notes(text: str) -> str:
-    """Normalises notes to NFC without controls and trailing blanks. Tabs become blanks, so that indented code stays
-    code."""
+    """Normalises notes to NFC without controls and trailing blanks; tabs become blanks, so that code stays code."""
     notes = shown_lines(unicodedata.normalize("NFC", text).expandtabs(TAB)).rstrip()
     if len(notes) > LONGEST_NOTES:
         raise ValueError(f"have {len(notes)} characters; shorten them to {LONGEST_NOTES}")
@@ -69,7 +79,5 @@ Tag = Annotated[
 ]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(distinct)]
 Notes = Annotated[
-    str,
-    AfterValidator(normal_notes),
-    Field(description="Markdown", json_schema_extra={"maxLength": LONGEST_NOTES}),
+    str, AfterValidator(normal_notes), Field(description="Markdown", json_schema_extra={"maxLength": LONGEST_NOTES})
 ]

@@ -108,8 +108,7 @@ def encode(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
 
 
 def pieces_of(arrays: Arrays, meta: Mapping[str, Any]) -> Pieces:
-    """Encodes the same blob without copying arrays: the length and the header, and then a view of each array's
-    bytes."""
+    """Encodes the same blob without copying arrays: the length, the header, and a view of each array's bytes."""
     header: dict[str, Any] = {"__metadata__": {"ferret": canonical_json(meta).decode()}}
     bodies: list[memoryview] = []
     offset = 0

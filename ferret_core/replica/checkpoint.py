@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ferret_core.distributed.process_group import ProcessGroup, current
-from ferret_core.models.save import MANIFEST as MANIFEST
 from ferret_core.models.save import SHARD
 from ferret_core.protocol.digest import canonical_json, digest_file
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.replica.replica import Replica
-from ferret_core.replica.sharded.full_state import whole_state
+from ferret_core.replica.sharded import whole_state
 
 FORMAT: Literal[1] = 1
+
+
+MANIFEST = "ferret.json"
 
 
 class Manifest(StrictModel):
@@ -59,8 +61,7 @@ def _write_together(replica: Replica, experiment: str, folder: Path, team: Proce
 def write_folder(
     replica: Replica, experiment: str, folder: Path, add: Callable[[Path], None] = lambda draft: None
 ) -> Manifest:
-    """Calls :func:`write` on a new or empty ``folder``, which appears only when it is complete, including the files
-    that ``add`` puts into it."""
+    """Calls :func:`write` and ``add`` on a new or empty ``folder``, which appears only when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
         draft = Path(scratch) / "checkpoint"

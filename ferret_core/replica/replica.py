@@ -5,7 +5,7 @@ Workers, participants and auditors all hold one. It is loaded once and advanced 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -20,7 +20,7 @@ from ferret_core.contribution import SealedContribution
 from ferret_core.datasets._tokenize import longest
 from ferret_core.distributed.process_group import current
 from ferret_core.distributed.sharded_tensor import copied, is_shard, local
-from ferret_core.ledger.record import LedgerRecord, broken
+from ferret_core.ledger.record import LedgerEntry, LedgerRecord, SignatureChecker, broken, check_link
 from ferret_core.models import definition
 from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import LoadedModel, context_of, digest_of, load
@@ -31,7 +31,7 @@ from ferret_core.protocol.digest import derive_seed, digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
-from ferret_core.replica.sharded.load import load_sharded
+from ferret_core.replica.sharded import load_sharded
 from ferret_core.rounds.cost import numbers_in
 from ferret_core.server.optimizer import Moments, ServerOptimizer, Tensors, displacement
 from ferret_core.server.robust_mean import robust_mean
@@ -159,8 +159,7 @@ class Replica:
         return [weight / sum(weights) for weight in weights]
 
     def snapshot(self) -> ReplicaState:
-        """Copies everything that a round changes, for :meth:`restore`. The weights are copied to host memory; copies of
-        shards stay on their device."""
+        """Copies all that a round changes, for :meth:`restore`: weights to host memory, shards on their device."""
         weights = {name: _set_aside(weight) for name, weight in trainable(self.model).items()}
         moments = self.optimizer.moments()
         return ReplicaState(weights, self.state, moments, self.round, self.numbers, self.digest)
@@ -207,3 +206,18 @@ def _require_digest(spec: ModelSpec, loaded: LoadedModel) -> None:
 
 def _set_aside(weight: torch.Tensor) -> torch.Tensor:
     return copied(weight) if is_shard(weight) else weight.detach().to("cpu", copy=True)
+
+
+def replay(replica: Replica, entries: Iterable[LedgerEntry]) -> Iterator[LedgerRecord]:
+    """Moves ``replica`` along the ``entries`` after its round, and yields each valid record.
+
+    An entry is read only when the replica has reached the previous one, so that a generator can fetch its update then.
+    Raises ``ledger.broken`` at the first entry with a hash, link, signature, update or model digest other than
+    recorded; the replica may then be partly moved.
+    """
+    keys = SignatureChecker()
+    for record, recorded_hash, update in entries:
+        check_link(record, recorded_hash, replica.head)
+        keys.check(record)
+        replica.advance(record, update)
+        yield record

@@ -83,13 +83,9 @@ def development_loss(
 
 
 def eval_loss(
-    average: TailMean | None,
-    replica: Replica,
-    held_out: Sequence[Example],
-    on_batch: Callable[[], None] = lambda: None,
+    average: TailMean | None, replica: Replica, held_out: Sequence[Example], on_batch: Callable[[], None] = lambda: None
 ) -> dict[str, float]:
-    """Returns the mean's loss on the held-out examples of :func:`evaluate`; empty without a mean or before it
-    begins."""
+    """Returns the mean's loss on :func:`evaluate`'s held-out examples; empty without a mean or before it begins."""
     if average is None or not average.count:
         return {}
     spec = replica.spec

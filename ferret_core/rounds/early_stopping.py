@@ -63,8 +63,7 @@ def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> EarlyStop | 
 
 
 def better(last: float | None, average: float | None) -> FinalModel | None:
-    """Returns the model with the smaller loss on the development sequences, the last one if equal; None without a
-    mean."""
+    """Returns the model with the smaller development loss, the last one if equal; None without a mean."""
     if last is None or average is None:
         return None
     return "average" if average < last else "last"

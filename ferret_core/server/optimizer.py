@@ -49,9 +49,7 @@ class ServerOptimizer:
         self._square: Tensors = {}
 
     def weights(self, examples: Sequence[int], cap: float) -> list[float]:
-        """Returns the weight of each contribution in the mean: its number of examples, up to ``cap`` times their
-        median.
-        """
+        """Returns each contribution's weight in the mean: its number of examples, up to ``cap`` times their median."""
         if self.spec.weights == "equal":
             return [1.0] * len(examples)
         most = cap * lower_median(np.array(examples, np.float64)) if len(examples) >= MEDIAN_OF else math.inf

@@ -9,9 +9,7 @@ from ferret_core.protocol.wire import Array
 
 
 def server_rate(spec: ServerSpec, round_number: int, rounds: int) -> float:
-    """Returns a_r: rises over the warm-up, then follows the schedule from the full rate towards 0 after the last
-    round.
-    """
+    """Returns a_r: rises over the warm-up, then follows the schedule from the full rate to 0 after the last round."""
     full = spec.learning_rate
     if round_number <= spec.warmup_rounds:
         return full * round_number / (spec.warmup_rounds + 1)

@@ -10,7 +10,24 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._options import ObjectStore
+
+
+class ObjectStore(NamedTuple):
+    """Options that are not in the storage's URL; credentials come from the library's standard sources.
+
+    ``cache`` is a folder of this machine with at most ``cache_bytes`` of read or written data. Files larger than
+    ``part_bytes`` are sent in parts of this size. A failing request is sent up to ``attempts`` times, and fails after
+    ``timeout_seconds`` without data.
+    """
+
+    cache: Path
+    cache_bytes: int = 64 << 30
+    endpoint: str | None = None
+    region: str | None = None
+    path_style: bool | None = None
+    part_bytes: int = 16 << 20
+    attempts: int = 5
+    timeout_seconds: float = 20.0
 
 
 class FileKind(StrEnum):
@@ -112,8 +129,7 @@ class Storage(Protocol):
         ...
 
     def put_folder(self, folder: Path, kind: FileKind, last: str) -> dict[str, StoredFile]:
-        """Moves every file of a flat :meth:`scratch` folder into the storage, by name; ``last`` becomes visible
-        last."""
+        """Moves all files of a flat :meth:`scratch` folder into the storage, by name; ``last`` becomes visible last."""
         ...
 
     def read(self, location: str, digest: str) -> bytes:

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import os
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._base import ListedFile
-from ferret_core.storage._errors import code_of, told
-from ferret_core.storage._options import ObjectStore
+from ferret_core.storage._base import ListedFile, ObjectStore
 
+PERMISSIONS = {
+    "AbortMultipartUpload": "s3:AbortMultipartUpload",
+    "DeleteObject": "s3:DeleteObject",
+    "GetObject": "s3:GetObject",
+    "HeadBucket": "s3:ListBucket",
+    "HeadObject": "s3:GetObject",
+    "ListMultipartUploads": "s3:ListBucketMultipartUploads",
+    "ListObjectsV2": "s3:ListBucket",
+    "ListParts": "s3:ListMultipartUploadParts",
+}
+"""Permission for each request; all others write, and need :data:`WRITING`."""
+WRITING = "s3:PutObject"
+MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
+FULL = frozenset({"507", "InsufficientStorage", "QuotaExceeded", "XMinioStorageFull"})
+FORBIDDEN = frozenset({"403", "AccessDenied", "AllAccessDisabled"})
+STRANGER = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"})
+"""Codes for invalid credentials."""
+OVERLOADED = frozenset({"SlowDown", "RequestTimeout", "RequestTimeTooSkewed", "Throttling", "TooManyRequests"})
 INSTALL = "pip install 'ferret-service[s3]'"
 DIGEST = "ferret-digest"
 """Metadata key with the BLAKE3 of the blob to be stored; it does not prove the stored bytes."""
@@ -25,11 +43,56 @@ COPIED_AT_ONCE = 4 << 30
 DAMAGED_ON_THE_WAY = frozenset({"BadDigest", "XAmzContentSHA256Mismatch"})
 
 R = TypeVar("R")
+BUFFER_BYTES = 1 << 18
+
+
+@contextmanager
+def told(store: str, key: str) -> Generator[None]:
+    """Converts the library's exceptions about ``key`` (empty for the bucket itself) in the block to Ferret's errors."""
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
+
+    try:
+        yield
+    except ClientError as error:
+        raise _refusal(store, key, error) from error
+    except (NoCredentialsError, NoRegionError) as error:
+        detail = f"{store}: {error}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role"
+        region = f"{store}: {error}: set FERRET_S3_REGION"
+        raise FerretError("storage.refused", region if isinstance(error, NoRegionError) else detail) from error
+    except (BotoCoreError, OSError) as error:
+        detail = f"{store}{key} cannot be reached: {error}: check FERRET_S3_ENDPOINT and the network"
+        raise FerretError("storage.unreachable", detail) from error
+
+
+def code_of(error: FerretError) -> str | None:
+    """Returns the store's own code of the error."""
+    response = getattr(error.__cause__, "response", None) or {}
+    return response.get("Error", {}).get("Code")
+
+
+def _refusal(store: str, key: str, error: Any) -> FerretError:
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    operation = error.operation_name
+    if code == "NoSuchBucket" or (code in MISSING and operation == "HeadBucket"):
+        return FerretError("storage.refused", f"{store}: there is no such bucket: create it, or set FERRET_STORAGE_URL")
+    if code in MISSING:
+        return FerretError("storage.missing", f"{key} is not in the storage {store}")
+    if code in FULL:
+        return FerretError("storage.full", f"{store} has no room for {key}: raise its quota")
+    if code in STRANGER:
+        return FerretError("storage.refused", f"{store} does not accept the credentials ({code}): renew them")
+    if code in FORBIDDEN:
+        permission = PERMISSIONS.get(operation, WRITING)
+        return FerretError("storage.refused", f"{store}{key}: the permission {permission} is missing: grant it")
+    if status >= 500 or code in OVERLOADED:
+        detail = f"{store} does not answer requests now ({code or status}, after several attempts): it will be retried"
+        return FerretError("storage.unreachable", detail)
+    return FerretError("storage.refused", f"{store}{key}: {operation} was refused: {error}")
 
 
 class ObjectHead(NamedTuple):
-    """An object's properties: bytes, time of the last store in seconds by the store's clock, and the recorded
-    digest."""
+    """An object's bytes, time of the last store in seconds by the store's clock, and recorded digest."""
 
     size: int
     stored_at: float
@@ -160,3 +223,71 @@ def content_md5(data: bytes) -> str:
 def _seconds(moment: Any) -> float:
     """Returns whole seconds: lists have finer times than other responses."""
     return float(moment.timestamp() // 1)
+
+
+class Reader(io.RawIOBase):
+    """The bytes of one object from ``start``, unverified; ``size`` is the object's length.
+
+    Raises ``storage.missing`` immediately, and ``storage.unreachable`` after ``attempts`` consecutive attempts without
+    data.
+    """
+
+    def __init__(self, bucket: Bucket, key: str, start: int = 0) -> None:
+        self._bucket = bucket
+        self._key = key
+        self._position = start
+        self._body, left = bucket.get(key, start)
+        self.size = start + left
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}[whence]
+        if begin + offset != self._position:
+            self._drop()
+            self._position = begin + offset
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:
+        wanted = min(len(buffer), self.size - self._position)
+        if wanted <= 0:
+            return 0
+        data = self._next(wanted)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self._drop()
+        super().close()
+
+    def _next(self, most: int) -> bytes:
+        """Returns at least one byte."""
+        for _ in range(self._bucket.store.attempts):
+            try:
+                if data := self._stream(most):
+                    return data
+            except FerretError as error:
+                if error.code != "storage.unreachable":
+                    raise
+            self._drop()
+        detail = f"{self._bucket}{self._key} ends after {self._position} of {self.size} bytes, again and again"
+        raise FerretError("storage.unreachable", f"{detail}: check the network")
+
+    def _stream(self, most: int) -> bytes:
+        if self._body is None:
+            self._body, _ = self._bucket.get(self._key, self._position)
+        with told(str(self._bucket), self._key):
+            return self._body.read(most)
+
+    def _drop(self) -> None:
+        if self._body is not None:
+            self._body.close()
+            self._body = None

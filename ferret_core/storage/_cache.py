@@ -82,8 +82,7 @@ class Cache:
             yield Path(name)
 
     def keep(self, path: Path, location: str) -> None:
-        """Moves a file that has just been stored into the cache. If its folder is dropped meanwhile, the copy is
-        lost."""
+        """Moves a file that was just stored into the cache. If its folder is dropped meanwhile, the copy is lost."""
         target = self.path(location)
         if path != target:
             with suppress(FileNotFoundError):
@@ -189,8 +188,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def _units(root: Path) -> Iterator[_Unit]:
-    """Yields the units: each kind's folder has subfolders, which hold a checkpoint's files or files with the same
-    prefix."""
+    """Yields the units: subfolders of each kind's folder, with a checkpoint's files or files with the same prefix."""
     for folder in root.glob("[!.]*/*/"):
         files = [_Unit(path, *_size(path)) for path in folder.iterdir()]
         if folder.parent.name == "checkpoints":

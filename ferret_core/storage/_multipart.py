@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from ferret_core.protocol.buffers import Pieces, size_of
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._bucket import DIGEST, Bucket, content_md5
-from ferret_core.storage._errors import code_of, told
+from ferret_core.storage._bucket import DIGEST, Bucket, code_of, content_md5, told
 from ferret_core.system.failpoints import failpoint
 
 SENDERS = 4

@@ -31,8 +31,7 @@ def write_durably(target: Path, data: bytes) -> None:
 
 
 def create_durably(target: Path, data: bytes) -> None:
-    """Writes ``data`` to ``target`` unless the file exists: of several writers the first wins. Raises
-    ``storage.full``."""
+    """Writes ``data`` to ``target`` unless it exists: of several writers the first wins. Raises ``storage.full``."""
     with disk_full_as_error(target), _draft_in(target.parent, nullcontext) as draft:
         with draft.open("wb") as file:
             file.write(data)

@@ -22,8 +22,7 @@ WORLD, GROUP = 0o007, 0o070
 
 
 class Certificate(NamedTuple):
-    """A certificate that is valid now, and the file with its key. ``names`` are lower-case; ``*.`` occurs only at the
-    start."""
+    """A valid certificate and the file of its key. ``names`` are lower-case; ``*.`` occurs only at the start."""
 
     cert_file: Path
     key_file: Path
@@ -51,8 +50,7 @@ class Certificate(NamedTuple):
 
     @classmethod
     def given(cls, cert_file: Path | None, key_file: Path | None) -> Certificate | None:
-        """Calls :meth:`load` on the two settings; returns None if both are unset, raises ``settings.invalid`` if one
-        is."""
+        """Calls :meth:`load` on the settings; returns None if both are unset, raises ``settings.invalid`` if one is."""
         if cert_file and key_file:
             return cls.load(cert_file.expanduser().absolute(), key_file.expanduser().absolute())
         if cert_file:
@@ -120,8 +118,7 @@ def _key(path: Path) -> PrivateKeyTypes:
 
 
 def _require_private(path: Path, found: os.stat_result) -> None:
-    """Requires that only its owner can read it, or a group if it belongs to root, as distributions keep services'
-    keys."""
+    """Requires that only its owner can read it, or a group if root owns it, as distributions keep keys."""
     closed = WORLD if found.st_uid == 0 else WORLD | GROUP
     if os.name == "posix" and found.st_mode & closed:
         mode = stat.S_IMODE(found.st_mode)

@@ -15,15 +15,14 @@ from torch import nn, optim
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._client_data import Batch, ClientData
-from ferret_core.models.eval_mode import inference
-from ferret_core.models.parameters import finite
+from ferret_core.models.parameters import finite, inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.training import optimizers
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import seeded, training_mode
 from ferret_core.training.loss import device_of
-from ferret_core.training.muon import embeddings
+from ferret_core.training.optimizers import embeddings
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Function, Site

@@ -19,15 +19,14 @@ from ferret_core.datasets._client_data import Batch
 from ferret_core.distributed.sharded_tensor import is_sharded
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.out_of_memory import memory_checked
+from ferret_core.system.device import memory_checked
 from ferret_core.training import optimizers
 from ferret_core.training.activation_checkpointing import checkpointing
-from ferret_core.training.bfloat16_rounding import StochasticRounding
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import count_targets, device_of, loss_by_sequence, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
-from ferret_core.training.muon import embeddings
-from ferret_core.training.optimizer_in_backward import stepping
+from ferret_core.training.optimizer_in_backward import StochasticRounding, stepping
+from ferret_core.training.optimizers import embeddings
 from ferret_core.training.sharded_training import ShardedTraining
 
 

@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ferret_core.datasets._client_data import IGNORED, Batch
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system.out_of_memory import REMEDY, exhausted, is_out_of_memory
+from ferret_core.system.device import REMEDY, exhausted, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 

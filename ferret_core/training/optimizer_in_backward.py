@@ -1,4 +1,15 @@
-"""Stepping in the backward pass: a parameter moves as soon as its gradient is complete, and the gradient is freed.
+"""Steps in the backward pass, and steps on pure bf16 weights, which need it.
+
+bf16 steps are computed in fp32, one parameter at a time, and rounded stochastically:
+
+    w₃₂ ← w;  w₃₂ ← w₃₂ − η · step of its gradient;  w ← one of w₃₂'s two neighbours in bf16, on average w₃₂
+
+bf16 has 8 significant bits: with rounding to nearest, a step below 1/512 of a weight would be lost. With stochastic
+rounding it counts on average: Zamirai et al., "Revisiting BFloat16 Training", 2020, https://arxiv.org/abs/2010.06192.
+The bits come from torch's own generator: a participant's draws need not be reproducible elsewhere, and this costs a
+sixth of the replicas' rounding (:mod:`ferret_core.projection.stochastic_rounding`).
+
+Stepping in the backward pass: a parameter moves as soon as its gradient is complete, and the gradient is freed.
 
 Lv et al., "Full Parameter Fine-tuning for Large Language Models with Limited Resources", ACL 2024 (LOMO),
 https://arxiv.org/abs/2306.09782. Only one parameter's gradient is held at a time, so that training by plain gradient
@@ -12,14 +23,49 @@ No later computation needs w: a gradient is complete only when every use of w ha
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ferret_core.training.bfloat16_rounding import StochasticRounding
+LOW_BITS = 16
+"""Low bits of an fp32 number that bf16 does not have."""
+
+
+class StochasticRounding:
+    """Steps of ``build``'s optimizer, which must be stateless, on one bf16 parameter.
+
+    A step holds three fp32 tensors of the parameter's size, and one of random bits.
+    """
+
+    def __init__(
+        self, parameter: nn.Parameter, build: Callable[[Sequence[nn.Parameter]], Optimizer], bits: torch.Generator
+    ) -> None:
+        self._parameter = parameter
+        self._build = build
+        self._bits = bits
+
+    @torch.no_grad()
+    def step(self) -> None:
+        parameter = self._parameter
+        assert parameter.grad is not None
+        whole = nn.Parameter(parameter.float())
+        whole.grad = parameter.grad.float()
+        self._build([whole]).step()
+        whole.grad = None
+        parameter.copy_(rounded(whole.detach(), self._bits))
+
+
+def rounded(values: Tensor, bits: torch.Generator) -> Tensor:
+    """Rounds fp32 ``values`` in place to bf16 numbers, with the same mean. Infinity and NaN are kept."""
+    odd = ~values.isfinite()
+    words = values.view(torch.int32)
+    chances = torch.randint(1 << LOW_BITS, words.shape, dtype=torch.int32, device=words.device, generator=bits)
+    words += chances.masked_fill_(odd, 0)
+    words &= -1 << LOW_BITS
+    return values
 
 
 @contextmanager

@@ -19,10 +19,7 @@ _Real = Annotated[float, Field(ge=-MAX_REAL, le=MAX_REAL)]
 Option = bool | _Whole | _Real | Label | Annotated[tuple[_Real, ...], Field(max_length=8)]
 Options = Mapping[str, Option]
 
-UNSUITED = {
-    "lbfgs": "it computes the loss several times in one step",
-    "sparseadam": "it needs sparse gradients",
-}
+UNSUITED = {"lbfgs": "it computes the loss several times in one step", "sparseadam": "it needs sparse gradients"}
 _COMMON = {"foreach": None, "maximize": False}
 _ADAM = {"betas": (0.9, 0.999), "eps": 1e-8, **_COMMON}
 OPTIMIZERS: dict[str, Mapping[str, Any]] = {

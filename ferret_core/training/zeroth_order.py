@@ -28,8 +28,7 @@ import torch
 from torch import nn
 
 from ferret_core.datasets._client_data import Batch
-from ferret_core.models.eval_mode import inference
-from ferret_core.models.parameters import trainable
+from ferret_core.models.parameters import inference, trainable
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import blocks_of
@@ -116,8 +115,7 @@ def _add(parameters: Mapping[str, torch.Tensor], steps: Mapping[int, float], rou
 
 
 class _Walk:
-    """The model during the descent. Moves are deferred until the next loss, because each pass over the weights
-    costs."""
+    """The model during the descent. Moves wait for the next loss, because each pass over the weights costs."""
 
     def __init__(self, model: nn.Module, fitting: MicroBatches, move: Move) -> None:
         self.model = model

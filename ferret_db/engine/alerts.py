@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.alerts import ALERT_VERSION, AlertEvent
+from ferret_core.protocol.resources.alerts import ALERT_VERSION, AlertEvent
 from ferret_db import clock
 from ferret_db.repositories import alerts, metrics
 from ferret_db.tables import Alert, AlertDelivery, Experiment

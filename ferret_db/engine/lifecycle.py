@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.alerts import AlertEvent
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_ROUNDS
-from ferret_core.protocol.priority import LEAST_PRIORITY
+from ferret_core.protocol.resources.alerts import AlertEvent
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState, may_move
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.rounds.early_stopping import EarlyStop
 from ferret_db.clock import utcnow

@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
 from sqlalchemy import delete as deleted
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.alerts import AlertEvent, AlertKind
 from ferret_db import clock
 from ferret_db.tables import Alert, AlertDelivery, Experiment
 

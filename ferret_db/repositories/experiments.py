@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.priority import LEAST_PRIORITY
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import tag_key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -11,15 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+from pydantic import BaseModel, ValidationError
 
 from ferret_core.protocol import bounded_json
-from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.base import API_PATH
-from ferret_sdk.http import certificates, proxies, traceparent
+from ferret_core.protocol.errors import FerretError, field_errors
+from ferret_core.protocol.resources.base import API_PATH, Page
+from ferret_sdk.http import certificates, proxies
 from ferret_sdk.http.certificates import pinned
 from ferret_sdk.http.problems import error_of
 from ferret_sdk.http.retry import ATTEMPTS, Retry, Transient, retry_after
@@ -37,6 +39,18 @@ CHUNK_BYTES = 64 << 10
 MAX_PROBLEM_BYTES = 64 << 10
 """Maximum bytes that are read of an error response."""
 _READ = httpx.ByteStream(b"")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def trace_headers() -> dict[str, str]:
+    """Returns W3C's ``traceparent``, and ``tracestate`` if present, of the span of a request."""
+    if "opentelemetry.trace" not in sys.modules:
+        return {}
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carried: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(carried)
+    return carried
 
 
 @dataclass(frozen=True)
@@ -163,6 +177,11 @@ class Transport:
         headers = {"Content-Type": "application/json", **options.pop("headers", {})}
         return self.request("POST", path, content=content, headers=headers, **options)
 
+    def patch(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+        """Sends ``body`` as JSON, which may be repeated."""
+        headers = {"Content-Type": "application/json", **(headers or {})}
+        return self.request("PATCH", path, content=json.dumps(body).encode(), headers=headers, repeatable=True)
+
     def request(
         self,
         method: str,
@@ -208,7 +227,7 @@ class Transport:
 
     def headers_of(self, method: str, path: str, size: int, headers: Mapping[str, str]) -> dict[str, str]:
         """Returns all headers of this request, with a body of ``size`` bytes. Sends nothing."""
-        headers = {**headers, "Content-Length": str(size), **traceparent.headers()}
+        headers = {**headers, "Content-Length": str(size), **trace_headers()}
         return dict(self._client.build_request(method, f"{self.url}{API_PATH}{path}", headers=headers).headers)
 
     @contextmanager
@@ -217,7 +236,7 @@ class Transport:
     ) -> Generator[httpx.Response]:
         params = {name: value for name, value in (query or {}).items() if value is not None}
         url = f"{self.url}{API_PATH}{path}"
-        headers |= traceparent.headers()
+        headers |= trace_headers()
         try:
             with self._answered(method, url, params=params, content=content, headers=headers) as answer:
                 self._refuse(answer)
@@ -317,3 +336,28 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def read_model(kind: type[Model], value: Any) -> Model:
+    """Returns ``value``, sent by a server, as a ``kind``. Raises ``server.unexpected`` with the wrong fields."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise FerretError.of_fields("server.unexpected", field_errors(error, [kind.__name__.lower()])) from error
+
+
+def list_items(transport: Transport, path: str, kind: type[Model], **query: Any) -> Iterator[Model]:
+    """Every item of the list, in the server's order; a page is fetched when the one before is used up.
+
+    Raises ``server.unexpected`` for an item that is not of its ``kind``, and for a list that does not advance.
+    """
+    cursor: str | None = None
+    while True:
+        page = read_model(Page[Any], transport.get(path, cursor=cursor, **query))
+        yield from (read_model(kind, item) for item in page.items)
+        if page.next_cursor is None:
+            return
+        if not page.items or page.next_cursor == cursor:
+            message = "leads to a page that was seen or is empty"
+            raise FerretError.of_field("server.unexpected", "next_cursor", page.next_cursor[:200], message)
+        cursor = page.next_cursor

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.participants import Lease, NextAssignment
-from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import ATTEMPTS, AWAY, Outage, retry_after
-from ferret_sdk.http.transport import Answer, Transport
+from ferret_sdk.http.transport import Answer, Transport, read_model
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.service.progress import Progress, Stage, Watcher
 
@@ -30,9 +29,7 @@ class Known(NamedTuple):
 
 
 class AssignmentPoll:
-    """Polls for the work of ``member``. A server that is away for more than ``give_up_after`` seconds, if given, is
-    ``server.unreachable``.
-    """
+    """Polls for work of ``member``; after ``give_up_after`` seconds without a server, raises ``server.unreachable``."""
 
     def __init__(self, transport: Transport, member: Membership, watcher: Watcher, give_up_after: float | None) -> None:
         self._transport = transport
@@ -84,7 +81,7 @@ class AssignmentPoll:
             pause = retry_after(answer.headers, LONGEST_PAUSE)
             poll = self._known.poll
             return poll if pause is None else poll.model_copy(update={"retry_after_seconds": pause})
-        poll = read(NextAssignment, answer.json())
+        poll = read_model(NextAssignment, answer.json())
         self._require_own(poll.assignment)
         tag = answer.headers.get("etag", "")
         self._known = Known(tag, poll) if poll.assignment is None and TAG.fullmatch(tag) else None

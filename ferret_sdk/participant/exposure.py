@@ -3,19 +3,27 @@
 With every coordinate of a block (K_l = d_l), a gradient reveals the tokens of its examples if there are few: Zhu et
 al., "Deep Leakage from Gradients", NeurIPS 2019. Fewer coordinates hide the words, but reveal if a given text was among
 the examples (``docs/what-leaves-your-site.md`` has figures).
+
+A participant's agreement to it and to the base model is stored: after a restart the question is not repeated, and other
+base models are refused.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field
 
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, count
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import Digest
 from ferret_core.protocol.spec import StrictModel
+from ferret_core.system.atomic_files import write_durably
+from ferret_sdk.participant.paths import read_stored
 
 FEW_EXAMPLES = 16
 """A contribution of fewer examples may reveal them."""
@@ -77,3 +85,41 @@ def _share(experiment: ResolvedExperiment, shapes: Shapes) -> tuple[float, int]:
     blocks = projection.cut(shapes)
     counts = projection.allocate([math.sqrt(block.size) for block in blocks], blocks)
     return largest_share(counts, [block.size for block in blocks]), sum(block.whole for block in blocks)
+
+
+class Agreed(StrictModel):
+    """An agreement: ``base`` is the digest of the base model with its files, ``exposure`` what people consented to."""
+
+    base: Digest | None = None
+    exposure: Exposure | None = None
+
+
+class Agreement:
+    """Stores the agreement in the file ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def require_base(self, digest: str | None) -> None:
+        """Stores the first base model's digest. Later raises ``server.unexpected`` for any other digest."""
+        agreed = self._read()
+        if agreed.base is None:
+            self._write(agreed.model_copy(update={"base": digest}))
+        elif agreed.base != digest:
+            message = f"is another base model than {agreed.base}, with which this participant began"
+            raise FerretError.of_field("server.unexpected", "base_digest", digest, f"{message}; nothing is trained")
+
+    def covers(self, exposure: Exposure) -> bool:
+        """Returns True if people consented to this exposure."""
+        return self._read().exposure == exposure
+
+    def consent(self, exposure: Exposure) -> None:
+        """Stores that people consented to this exposure."""
+        self._write(self._read().model_copy(update={"exposure": exposure}))
+
+    def _read(self) -> Agreed:
+        return read_stored(self._path, Agreed, "which base model this participant began with: restore it")
+
+    def _write(self, agreed: Agreed) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_durably(self._path, agreed.model_dump_json().encode())

@@ -28,7 +28,7 @@ def read_examples(examples: Examples, fields: Mapping[str, str] | None = None) -
     Raises ``dataset.invalid`` with the file, the line and the field, and the existing fields, and ``request.invalid``
     for a key of ``fields`` that is not in :data:`FIELDS`.
     """
-    from ferret_core.datasets._instructions import Names, examples_of
+    from ferret_core.datasets._record import Names, examples_of
 
     for name, called in (fields or {}).items():
         if name not in FIELDS or not called:

@@ -19,9 +19,7 @@ BETWEEN_TRIES = 0.2
 
 @contextmanager
 def sole(path: Path, name: str) -> Generator[None]:
-    """Holds the lock at ``path`` for the participant ``name``. ``participant.in_use`` names the process that holds
-    it.
-    """
+    """Holds the lock at ``path`` for the participant ``name``; ``participant.in_use`` names another holder."""
     lock, holder = _lock(path), path.with_suffix(".pid")
     try:
         lock.acquire(blocking=False)

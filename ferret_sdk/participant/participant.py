@@ -11,25 +11,22 @@ from ferret_core.catalog import ResolvedExperiment
 from ferret_core.client.hooks import Site
 from ferret_core.client.state import ClientState, StateFolder
 from ferret_core.ledger.record import LedgerRecord
-from ferret_core.protocol import display_name as names
+from ferret_core.protocol.display_name import checked
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.enrolments import Enrolled
+from ferret_core.protocol.resources.participants import Enrolled
 from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_sdk.http.answers import read
-from ferret_sdk.http.transport import Transport
+from ferret_sdk.http.transport import Transport, read_model
 from ferret_sdk.participant import membership
-from ferret_sdk.participant.agreement import Agreement
 from ferret_sdk.participant.assignment_poll import AssignmentPoll
 from ferret_sdk.participant.contribution_preview import Preview, PreviewBuilder
 from ferret_sdk.participant.egress_log import SentLog
-from ferret_sdk.participant.exposure import Exposure
+from ferret_sdk.participant.exposure import Agreement, Exposure
 from ferret_sdk.participant.local_examples import Examples, read_examples
 from ferret_sdk.participant.local_training import LocalTraining
 from ferret_sdk.participant.lock import sole
-from ferret_sdk.participant.membership import Membership
-from ferret_sdk.participant.membership_files import note_end
+from ferret_sdk.participant.membership import Membership, note_end
 from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.privacy_budget import Budget, require_accounting
 from ferret_sdk.participant.receipts import Receipts
@@ -91,12 +88,7 @@ class Participant:
         terms = of_home(home) if terms is None else terms
         self._enforcement = Enforcement(terms, Usage(places.usage), member.name, home)
         self._follower = ReplicaSync(
-            self._transport,
-            member.experiment,
-            places.base,
-            self._follow,
-            require=self._require,
-            base=base,
+            self._transport, member.experiment, places.base, self._follow, require=self._require, base=base
         )
         self._agreement = Agreement(places.agreed)
         self._receipts = Receipts(places.receipts, member, self._why_missing)
@@ -129,7 +121,7 @@ class Participant:
         settings = ClientSettings()
         home = Path(home or settings.home).expanduser()
         insecure_http, ca = insecure_http or settings.insecure_http, Path(ca) if ca else settings.ca
-        display_name = names.checked("name", name)
+        display_name = checked("name", name)
         terms = of_home(home) if terms is None else terms  # a code works once: it is not spent if they are invalid
         if terms.privacy is not None:
             require_accounting()
@@ -141,7 +133,7 @@ class Participant:
             asked = {"code": code, "display_name": display_name, "public_key": public_key(key)}
             with membership.room(home):
                 answer = transport.post("/participants", asked).json()
-            member = Membership.of(address, read(Enrolled, answer), code, key)
+            member = Membership.of(address, read_model(Enrolled, answer), code, key)
             membership.save(home, member)
         participant = cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms, base=base)
         participant._transport.traffic.add(transport.traffic.up, transport.traffic.down)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import ExperimentId, ParticipantId
@@ -13,6 +14,7 @@ from ferret_sdk.http.safe_paths import resolve_inside
 RECEIPTS = "-receipts"
 """Suffix of the folder with a participant's receipts."""
 
+Stored = TypeVar("Stored", bound=BaseModel)
 _EXPERIMENT = TypeAdapter[str](ExperimentId)
 _PARTICIPANT = TypeAdapter[str](ParticipantId)
 
@@ -44,6 +46,18 @@ class ParticipantPaths:
 def participants_folder(home: Path) -> Path:
     """Returns the folder of all memberships under ``home``."""
     return home / "participants"
+
+
+def read_stored(path: Path, kind: type[Stored], meaning: str) -> Stored:
+    """Reads a file of a participant, a new ``kind`` if there is none. Raises ``terms.invalid`` for an unreadable one:
+    the ``meaning`` would be lost.
+    """
+    if not path.exists():
+        return kind()
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise FerretError("terms.invalid", f"{path} cannot be read, and says {meaning}") from error
 
 
 def _spelt(kind: TypeAdapter[str], field: str, value: str) -> str:

@@ -18,14 +18,14 @@ import math
 from importlib.util import find_spec
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
 from ferret_core.training.privacy import Gaussian, ReleasePolicy
 from ferret_sdk.participant.lock import in_turn
-from ferret_sdk.participant.paths import participants_folder
+from ferret_sdk.participant.paths import participants_folder, read_stored
 from ferret_sdk.participant.site_terms import Privacy
 
 SENSITIVITY = 2.0
@@ -65,23 +65,13 @@ class Budget:
         self._path = participants_folder(home) / "privacy.json"
 
     def discretion(self) -> ReleasePolicy:
-        """Privacy of one contribution: the vector is clipped and noised, and nothing else that depends on the data is
-        sent.
-        """
+        """Privacy of a contribution: the vector is clipped and noised, and nothing else about the data is sent."""
         noise = Gaussian(self.privacy.clip, self.privacy.noise_multiplier)
         return ReleasePolicy(metrics=frozenset(), examples=False, protect=noise)
 
     def spent(self) -> PrivacySpending:
-        """Returns the spending so far. Raises ``terms.invalid`` for an unreadable file, which would reset the
-        budget.
-        """
-        if not self._path.exists():
-            return PrivacySpending()
-        try:
-            return PrivacySpending.model_validate_json(self._path.read_bytes())
-        except ValidationError as error:
-            detail = f"{self._path} cannot be read, and says what was spent of the privacy budget: restore it"
-            raise FerretError("terms.invalid", detail) from error
+        """Returns the spending so far. Raises ``terms.invalid`` for an unreadable file: that would reset the budget."""
+        return read_stored(self._path, PrivacySpending, "what was spent of the privacy budget: restore it")
 
     def epsilon(self, spending: PrivacySpending) -> float:
         """Returns ε of the spending, at the terms' δ."""

@@ -42,9 +42,7 @@ class Acknowledged(StrictModel):
 
 
 class Outcome(NamedTuple):
-    """The result of a contribution: ``acknowledged``, ``in the round``, ``refused`` or ``left out``; the reason, and
-    its receipt.
-    """
+    """A contribution's result (``acknowledged``, ``in the round``, ``refused``, ``left out``), reason and receipt."""
 
     state: str
     reason: str | None = None

@@ -11,12 +11,11 @@ from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken, check_l
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
-from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import PATIENT
-from ferret_sdk.http.transport import Transport
+from ferret_sdk.http.transport import Transport, read_model
 from ferret_sdk.participant.lock import in_turn
 from ferret_sdk.service import base_model_weights
-from ferret_sdk.service.base_model_checks import require_own_files, require_plain
+from ferret_sdk.service.base_model_weights import require_own_files, require_plain
 from ferret_sdk.service.progress import Progress, Stage, Watcher, log_outages
 from ferret_sdk.service.run import Run
 
@@ -95,13 +94,13 @@ class ReplicaSync:
 
         They are checked as a chain, by hashes and signatures. No update is downloaded, and no model is moved.
         """
-        from ferret_core.ledger.signatures import SignatureChecker
+        from ferret_core.ledger.record import SignatureChecker
 
         run = self._known or self._run()
         last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
         keys = SignatureChecker()
         for number, item in enumerate(run.ledger(last), start=last + 1):
-            record = read(LedgerRecord, item.record)
+            record = read_model(LedgerRecord, item.record)
             if record.round != number:
                 raise broken(record, f"it is in the place of round {number}")
             check_link(record, item.hash, head)
@@ -115,7 +114,7 @@ class ReplicaSync:
 
     def _run(self) -> Run:
         """Returns the current experiment. The parts that a round needs do not change, so it is fetched once."""
-        self._known = Run(self._transport, read(Experiment, self._transport.get(self._path, PATIENT)))
+        self._known = Run(self._transport, read_model(Experiment, self._transport.get(self._path, PATIENT)))
         return self._known
 
     @contextmanager
@@ -130,9 +129,7 @@ class ReplicaSync:
         self._replica = replica
 
     def _load(self, run: Run) -> Replica:
-        """Loads the base model on the training device. One participant at a time uses its files: several of a site
-        share them.
-        """
+        """Loads the base model on the training device. A site's participants use its files one at a time."""
         from ferret_core.system.device import chosen_device, place
 
         def wait() -> None:
@@ -146,7 +143,7 @@ class ReplicaSync:
 
     def _catch_up(self, replica: Replica, run: Run, last: int) -> None:
         from ferret_core.models.shapes import count
-        from ferret_core.replica.replay import replay
+        from ferret_core.replica.replica import replay
 
         largest = UPDATE_MARGIN + BYTES_PER_WEIGHT * count(replica.shapes)
         for record in replay(replica, entries(run, replica.round, last, largest)):
@@ -171,7 +168,7 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
     if after >= last:
         return
     for item in run.ledger(after=after):
-        record = read(LedgerRecord, item.record)
+        record = read_model(LedgerRecord, item.record)
         if record.round > last:
             return
         if largest is not None and item.update_size > largest:

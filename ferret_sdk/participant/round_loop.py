@@ -9,8 +9,7 @@ from ferret_core.protocol.resources.participants import Lease
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.egress_log import carrying
-from ferret_sdk.participant.lease_heartbeat import Heartbeat
-from ferret_sdk.participant.local_training import LocalTraining
+from ferret_sdk.participant.local_training import Heartbeat, LocalTraining
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.participant.uploader import Uploader
@@ -64,9 +63,7 @@ class RoundLoop:
         return self._take_part(lease, None)
 
     def _deliver(self, waiting: Upload) -> RoundReport | None:
-        """Sends the contribution of an earlier attempt if its lease may still be ours. Returns None if it has to
-        wait.
-        """
+        """Sends an earlier attempt's contribution if its lease may still be ours. Returns None if it has to wait."""
         try:
             return self._send(waiting)
         except FerretError as error:

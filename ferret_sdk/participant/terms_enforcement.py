@@ -24,7 +24,7 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
 from ferret_core.rounds import sampling
 from ferret_core.rounds.cost import resident_memory
 from ferret_core.training.privacy import ReleasePolicy
-from ferret_sdk.participant import quiet_hours
+from ferret_sdk.participant import site_terms
 from ferret_sdk.participant.exposure import Exposure, largest_share, sequences
 from ferret_sdk.participant.privacy_budget import Budget
 from ferret_sdk.participant.site_terms import Terms
@@ -61,7 +61,7 @@ class Enforcement:
     def wait(self, watcher: Watcher) -> None:
         """Returns outside of quiet hours, on a day with hours of training left."""
         while (over := self._resting()) is not None:
-            seconds = (over - quiet_hours.now()).total_seconds()
+            seconds = (over - site_terms.local_now()).total_seconds()
             watcher(Progress(Stage.REST, total=seconds))
             sleep(min(max(seconds, 0.0), LONGEST_WAIT))
 
@@ -131,9 +131,7 @@ class Enforcement:
         return ReleasePolicy() if self.budget is None else self.budget.discretion()
 
     def spend(self) -> None:
-        """Counts a contribution against the privacy budget before the first example is used, or raises
-        ``terms.limit_reached``.
-        """
+        """Counts a contribution against the budget before an example is used, or raises ``terms.limit_reached``."""
         if self.budget is not None:
             self.budget.spend()
 
@@ -194,7 +192,7 @@ class Enforcement:
             raise FerretError(
                 "terms.round_not_allowed", "this contribution was made without the noise that the site now adds"
             )
-        if quiet_hours.ends(self.terms.allow.quiet_hours, quiet_hours.now()) is not None:
+        if site_terms.end_of_quiet_hours(self.terms.allow.quiet_hours, site_terms.local_now()) is not None:
             raise FerretError(
                 "terms.quiet_hours", "quiet hours of this site have begun: the contribution is sent later"
             )
@@ -262,8 +260,8 @@ class Enforcement:
 
     def _resting(self) -> datetime | None:
         """Returns when work may continue, or None if it may now."""
-        now = quiet_hours.now()
-        if (over := quiet_hours.ends(self.terms.allow.quiet_hours, now)) is not None:
+        now = site_terms.local_now()
+        if (over := site_terms.end_of_quiet_hours(self.terms.allow.quiet_hours, now)) is not None:
             return over
         daily = self.terms.limits.hours_per_day
         if daily is not None and self.usage.today() + self._clock.unnoted >= min(daily, 24) * HOUR:

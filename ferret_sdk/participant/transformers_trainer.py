@@ -28,9 +28,7 @@ SEEDS = 1 << 32
 
 
 class RoundCallback(TrainerCallback):
-    """Reports each optimizer step to the round. Ends the training if the lease is lost or the site's terms require
-    it.
-    """
+    """Reports each optimizer step to the round. Ends training if the lease is lost or the site's terms require it."""
 
     def __init__(self, context: TrainingContext) -> None:
         self._context = context

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.participants import ContributionReceipt, UploadProgress
 from ferret_core.system.failpoints import failpoint
-from ferret_sdk.http.answers import read
 from ferret_sdk.http.retry import PATIENT, Retry, Transient
-from ferret_sdk.http.transport import Answer, Transport
+from ferret_sdk.http.transport import Answer, Transport, read_model
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.service.progress import Progress, RoundReport, Stage, Watcher, log_outages
 
@@ -37,7 +36,7 @@ class Uploader:
         try:
             part_bytes = upload.part_bytes or upload.size
             answer = self._whole(upload) if upload.size <= part_bytes else self._in_parts(upload, part_bytes)
-            _require_own(read(ContributionReceipt, answer.json()), upload)
+            _require_own(read_model(ContributionReceipt, answer.json()), upload)
         except FerretError as error:
             if error.code == "lease.lost":
                 self._spool.note(upload._replace(fence=None))
@@ -98,12 +97,10 @@ class Uploader:
             raise
 
     def _arrived(self, upload: Upload) -> int:
-        """Returns the number of bytes that the server has. Raises ``server.unexpected`` if this is more than there
-        are.
-        """
+        """Returns how many bytes the server has. Raises ``server.unexpected`` if this is more than there are."""
         headers = {"Ferret-Fence": str(upload.fence), "Ferret-Digest": upload.digest}
         answer = self._transport.request("GET", address_of(upload), headers=headers, attempts=PATIENT)
-        offset = read(UploadProgress, answer.json()).offset
+        offset = read_model(UploadProgress, answer.json()).offset
         if offset > upload.size:
             message = f"is more than the contribution has ({upload.size} bytes)"
             raise FerretError.of_field("server.unexpected", "uploadprogress.offset", offset, message)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk.participant import quiet_hours
+from ferret_sdk.participant import site_terms
+from ferret_sdk.participant.paths import read_stored
 
 
 class UsageTotals(StrictModel):
@@ -30,25 +30,19 @@ class Usage:
 
     def read(self) -> UsageTotals:
         """Returns the usage so far. Raises ``terms.invalid`` for an unreadable file, which would reset the limits."""
-        if not self._path.exists():
-            return UsageTotals()
-        try:
-            return UsageTotals.model_validate_json(self._path.read_bytes())
-        except ValidationError as error:
-            detail = f"{self._path} cannot be read, and says what was spent of the site's limits: restore or delete it"
-            raise FerretError("terms.invalid", detail) from error
+        return read_stored(self._path, UsageTotals, "what was spent of the site's limits: restore or delete it")
 
     def today(self) -> float:
         """Returns the seconds of training on this machine's current day."""
         spent = self.read()
-        return spent.seconds_today if spent.day == quiet_hours.now().date() else 0.0
+        return spent.seconds_today if spent.day == site_terms.local_now().date() else 0.0
 
     def trained(self, seconds: float) -> None:
         """Adds ``seconds`` of training to this day and to the total."""
         spent = self.read()
         update = {
             "seconds": spent.seconds + seconds,
-            "day": quiet_hours.now().date(),
+            "day": site_terms.local_now().date(),
             "seconds_today": self.today() + seconds,
         }
         self._write(spent.model_copy(update=update))

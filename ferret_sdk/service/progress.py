@@ -56,9 +56,7 @@ def log_outages(progress: Progress) -> None:
 
 
 class Totals(NamedTuple):
-    """Totals since this process began: rounds contributed to, bytes of bodies in each direction, seconds of
-    training.
-    """
+    """Totals since this process began: rounds contributed to, bytes of bodies by direction, seconds of training."""
 
     rounds: int
     bytes_up: int

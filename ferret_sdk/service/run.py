@@ -17,34 +17,26 @@ from ferret_core.ledger.receipt import Receipt
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.artifacts import Artifact
 from ferret_core.protocol.resources.base import RevocationCount
-from ferret_core.protocol.resources.contributions import Contribution
-from ferret_core.protocol.resources.enrolments import EnrolmentInfo
 from ferret_core.protocol.resources.events import Event, EventPage
-from ferret_core.protocol.resources.experiments import Experiment
-from ferret_core.protocol.resources.ledger import LedgerEntry, LedgerPage
-from ferret_core.protocol.resources.metrics import MetricPoint, MetricSeriesList
-from ferret_core.protocol.resources.participants import Participant
-from ferret_core.protocol.resources.rejections import Rejection
-from ferret_core.protocol.resources.rounds import Round
-from ferret_core.protocol.resources.update_statistics import RoundUpdate
+from ferret_core.protocol.resources.experiments import Artifact, Experiment
+from ferret_core.protocol.resources.metrics import MetricPoint, MetricSeriesList, RoundUpdate
+from ferret_core.protocol.resources.participants import EnrolmentInfo, Participant
+from ferret_core.protocol.resources.rounds import Contribution, LedgerEntry, LedgerPage, Rejection, Round
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import retagged
 from ferret_core.replica.export import CHAT_TEMPLATE, complete
 from ferret_core.replica.model_card import Facts, Figures
-from ferret_sdk.http.answers import read
 from ferret_sdk.http.problems import recorded
 from ferret_sdk.http.retry import PATIENT
 from ferret_sdk.http.safe_paths import checkpoint_file, require_room
-from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Transport
-from ferret_sdk.service import hub, notebook_html, pandas_tables, progress_display
+from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Model, Transport, list_items, read_model
+from ferret_sdk.service import hub, notebook, progress_display
 from ferret_sdk.service.base_model_weights import MANIFEST
 from ferret_sdk.service.download import download, require_empty
 from ferret_sdk.service.events import follow
 from ferret_sdk.service.hub import HubUpload
-from ferret_sdk.service.pagination import items
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -75,7 +67,7 @@ class Run:
         return f"Run({self.id!r}, {told.name!r}, {told.shown_state}, round {told.round} of {told.rounds})"
 
     def _repr_html_(self) -> str:
-        return notebook_html.of_experiment(self.experiment, self._transport.url)
+        return notebook.of_experiment(self.experiment, self._transport.url)
 
     @property
     def id(self) -> str:
@@ -87,12 +79,12 @@ class Run:
 
     def refresh(self) -> Run:
         """Fetches the current state."""
-        self.experiment = read(Experiment, self._transport.get(self._path, PATIENT))
+        self.experiment = read_model(Experiment, self._transport.get(self._path, PATIENT))
         return self
 
     def specification(self) -> ExperimentSpec:
         """The specification; ``server.unexpected`` if this version cannot read it."""
-        return read(ExperimentSpec, self.experiment.spec)
+        return read_model(ExperimentSpec, self.experiment.spec)
 
     def wait(self, timeout: float | None = None, *, progress: bool = True) -> Run:
         """Returns when the experiment has completed.
@@ -129,13 +121,13 @@ class Run:
 
     def past_events(self, after: int = 0) -> list[Event]:
         """Returns the next past events, oldest first, without waiting for more; [] at the end."""
-        return read(EventPage, self._transport.get(f"{self._path}/events", after=after)).items
+        return read_model(EventPage, self._transport.get(f"{self._path}/events", after=after)).items
 
     def rounds(self) -> Iterator[Round]:
-        return items(self._transport, f"{self._path}/rounds", Round)
+        return list_items(self._transport, f"{self._path}/rounds", Round)
 
     def round(self, number: int) -> Round:
-        return read(Round, self._transport.get(f"{self._path}/rounds/{number}"))
+        return read_model(Round, self._transport.get(f"{self._path}/rounds/{number}"))
 
     def update_statistics(self, round: int | None = None) -> RoundUpdate:
         """Returns the update statistics of ``round`` (default: the last committed one).
@@ -144,14 +136,14 @@ class Run:
         ``round.uncommitted``.
         """
         number = self.refresh().experiment.round if round is None else round
-        return read(RoundUpdate, self._transport.get(f"{self._path}/rounds/{number}/update"))
+        return read_model(RoundUpdate, self._transport.get(f"{self._path}/rounds/{number}/update"))
 
     def contributions(self, round: int | None = None) -> Iterator[Contribution]:
-        return items(self._transport, f"{self._path}/contributions", Contribution, round=round)
+        return list_items(self._transport, f"{self._path}/contributions", Contribution, round=round)
 
     def metrics(self) -> dict[str, list[MetricPoint]]:
         """Returns the points of every metric by name, in the order of rounds."""
-        answer = read(MetricSeriesList, self._transport.get(f"{self._path}/metrics", at_most=METRICS_BYTES))
+        answer = read_model(MetricSeriesList, self._transport.get(f"{self._path}/metrics", at_most=METRICS_BYTES))
         return {series.name: series.points for series in answer.series}
 
     def to_csv(self) -> str:
@@ -164,58 +156,51 @@ class Run:
 
         Raises ``dependency.missing`` if pandas is not installed.
         """
-        return pandas_tables.of_metrics(self.metrics()) if what == "metrics" else pandas_tables.of_rounds(self.rounds())
+        return notebook.of_metrics(self.metrics()) if what == "metrics" else notebook.of_rounds(self.rounds())
 
     def artifacts(self) -> list[Artifact]:
-        return list(items(self._transport, f"{self._path}/artifacts", Artifact))
+        return list(list_items(self._transport, f"{self._path}/artifacts", Artifact))
 
     def rejections(self, round: int | None = None) -> Iterator[Rejection]:
         """Yields the refused uploads by round, participant and reason."""
-        return items(self._transport, f"{self._path}/rejections", Rejection, round=round)
+        return list_items(self._transport, f"{self._path}/rejections", Rejection, round=round)
 
     def participants(self, group: str | None = None) -> Iterator[Participant]:
         """Yields the real participants, or only those in the ``group``, by name, including revoked ones."""
-        return items(self._transport, f"{self._path}/participants", Participant, group=group)
+        return list_items(self._transport, f"{self._path}/participants", Participant, group=group)
 
     def codes(self, group: str | None = None) -> Iterator[EnrolmentInfo]:
         """Yields the enrolment codes of the experiment or of the ``group`` with their use, newest first."""
-        return items(self._transport, f"{self._path}/enrolments", EnrolmentInfo, group=group)
+        return list_items(self._transport, f"{self._path}/enrolments", EnrolmentInfo, group=group)
 
     def revoke_code(self, id: str) -> EnrolmentInfo:
         """Revokes an unused code; a used one stays as it is. Raises ``enrolment.not_found``."""
-        path = f"{self._path}/enrolments/{quote(id, safe='')}:revoke"
-        return read(EnrolmentInfo, self._transport.post(path, repeatable=True).json())
+        return self._post(EnrolmentInfo, f"/enrolments/{quote(id, safe='')}:revoke")
 
     def approve(self, name: str) -> Participant:
         """Approves a pending participant. Raises ``participant.not_found`` and ``participant.conflict``."""
-        path = f"{self._path}/participants/{quote(name, safe='')}:approve"
-        return read(Participant, self._transport.post(path, repeatable=True).json())
+        return self._post(Participant, f"/participants/{quote(name, safe='')}:approve")
 
     def refuse(self, name: str, reason: str | None = None) -> Participant:
         """Refuses a pending participant permanently; it receives the ``reason``. Raises as :meth:`approve`."""
-        path = f"{self._path}/participants/{quote(name, safe='')}:refuse"
-        return read(Participant, self._transport.post(path, {"reason": reason}, repeatable=True).json())
+        return self._post(Participant, f"/participants/{quote(name, safe='')}:refuse", {"reason": reason})
 
     def revoke_codes(self, group: str) -> int:
         """Revokes the group's unused codes. Returns their number. Raises ``enrolment.not_found``."""
-        answer = self._transport.post(f"{self._path}/enrolments:revoke", {"group": group}, repeatable=True)
-        return read(RevocationCount, answer.json()).revoked
+        return self._post(RevocationCount, "/enrolments:revoke", {"group": group}).revoked
 
     def revoke_group(self, group: str, reason: str | None = None) -> int:
         """Removes all participants of the group as :meth:`revoke` does. Returns their number. Raises
         ``participant.not_found``.
         """
-        body = {"group": group, "reason": reason}
-        answer = self._transport.post(f"{self._path}/participants:revoke", body, repeatable=True)
-        return read(RevocationCount, answer.json()).revoked
+        return self._post(RevocationCount, "/participants:revoke", {"group": group, "reason": reason}).revoked
 
     def revoke(self, name: str, reason: str | None = None) -> Participant:
         """Removes a participant. Its token is refused, it receives the ``reason``, and rounds continue without it.
 
         Its accepted contributions stay in the ledger. Raises ``participant.not_found``.
         """
-        path = f"{self._path}/participants/{quote(name, safe='')}:revoke"
-        return read(Participant, self._transport.post(path, {"reason": reason}, repeatable=True).json())
+        return self._post(Participant, f"/participants/{quote(name, safe='')}:revoke", {"reason": reason})
 
     def pause(self) -> Run:
         """Pauses, even within a round; accepted contributions are kept. Pausing a paused experiment changes nothing."""
@@ -248,7 +233,7 @@ class Run:
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         query = {"project": project}
         answer = self._transport.post(f"{self._path}:clone", dict(changes or {}), headers=headers, query=query)
-        return Run(self._transport, read(Experiment, answer.json()))
+        return Run(self._transport, read_model(Experiment, answer.json()))
 
     def edit(
         self,
@@ -270,7 +255,7 @@ class Run:
             return self._edit(changes, {})
         for left in reversed(range(EDITS)):
             answer = self._transport.request("GET", self._path)
-            tags = retagged(read(Experiment, answer.json()).tags, tag, untag)
+            tags = retagged(read_model(Experiment, answer.json()).tags, tag, untag)
             try:
                 return self._edit({**changes, "tags": tags}, {"If-Match": answer.headers.get("etag", "*")})
             except FerretError as error:
@@ -280,10 +265,7 @@ class Run:
 
     def _edit(self, changes: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
         headers = {"Content-Type": "application/merge-patch+json", **headers}
-        answer = self._transport.request(
-            "PATCH", self._path, content=json.dumps(changes).encode(), headers=headers, repeatable=True
-        )
-        self.experiment = read(Experiment, answer.json())
+        self.experiment = read_model(Experiment, self._transport.patch(self._path, changes, headers).json())
         return self
 
     def archive(self) -> Run:
@@ -304,9 +286,11 @@ class Run:
 
     def _move(self, verb: str, body: dict[str, int] | None = None) -> Run:
         """Requests a transition. Repeated requests count once."""
-        answer = self._transport.post(f"{self._path}:{verb}", body, repeatable=True)
-        self.experiment = read(Experiment, answer.json())
+        self.experiment = self._post(Experiment, f":{verb}", body)
         return self
+
+    def _post(self, kind: type[Model], path: str, body: Mapping[str, Any] | None = None) -> Model:
+        return read_model(kind, self._transport.post(f"{self._path}{path}", body, repeatable=True).json())
 
     def ledger(self, after: int = 0) -> Iterator[LedgerEntry]:
         """Yields the records of the rounds after ``after``, in order."""
@@ -315,10 +299,10 @@ class Run:
         at_most = min(LONGEST_RECORD_BYTES, max(MAX_ANSWER_BYTES, 2 * record))
         while True:
             answer = self._transport.get(f"{self._path}/ledger", PATIENT, at_most=at_most, after=after, limit=limit)
-            if not (entries := read(LedgerPage, answer).items):
+            if not (entries := read_model(LedgerPage, answer).items):
                 return
             yield from entries
-            after = read(LedgerRecord, entries[-1].record).round
+            after = read_model(LedgerRecord, entries[-1].record).round
 
     def receipt(self, round: int, participant: str) -> Receipt:
         """Returns the proof that the round's record holds the participant's contribution.
@@ -327,7 +311,7 @@ class Run:
         ``receipt.not_found`` with the reason.
         """
         path = f"{self._path}/rounds/{round}/receipts/{quote(participant, safe='')}"
-        receipt = read(Receipt, self._transport.get(path))
+        receipt = read_model(Receipt, self._transport.get(path))
         receipt.verified()
         return receipt
 
@@ -446,9 +430,7 @@ class Run:
 
 
 def _holds(folder: Path, files: list[Artifact]) -> bool:
-    """Returns True if ``folder`` has the checkpoint's files unchanged, except the chat template, which export
-    replaces.
-    """
+    """True if ``folder`` has the checkpoint's files unchanged, except the chat template, which export replaces."""
     places = [(checkpoint_file(folder, file.name), file) for file in files if file.name != CHAT_TEMPLATE]
     return all(path.is_file() and digest_file(path) == file.digest for path, file in places)
 

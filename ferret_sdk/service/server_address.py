@@ -33,9 +33,7 @@ class ClientSettings(BaseSettings):
 
 
 class Address(NamedTuple):
-    """A server's base URL and token, if known. ``certificate`` is the file with the certificate of this machine's
-    server.
-    """
+    """A server's base URL and token, if known; ``certificate`` is the file of this machine's server's certificate."""
 
     url: str
     token: str | None

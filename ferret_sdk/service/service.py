@@ -3,29 +3,78 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from ferret_core.protocol.audit import AuditEntry, Head
-from ferret_core.protocol.resources import audit as resources
-from ferret_core.protocol.resources.catalog import CatalogEntry, CatalogEntryList
-from ferret_core.protocol.resources.enrolments import Enrolment
-from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup
-from ferret_core.protocol.resources.sign_in import SignInLink
+from ferret_core.protocol.resources import system
+from ferret_core.protocol.resources.drafts import CatalogEntry, CatalogEntryList
+from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup, ListedExperiment
+from ferret_core.protocol.resources.participants import Enrolment
 from ferret_core.protocol.resources.system import Info, System
+from ferret_core.protocol.resources.users import SignInLink
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_sdk.http.answers import read
-from ferret_sdk.http.transport import Transport
-from ferret_sdk.service.alerts import Alerts
-from ferret_sdk.service.experiment_list import ExperimentFilters, Experiments, parameters
-from ferret_sdk.service.pagination import items
-from ferret_sdk.service.projects import Projects
+from ferret_sdk.http.transport import Transport, list_items, read_model
+from ferret_sdk.service import notebook
+from ferret_sdk.service.projects import Alerts, Projects
 from ferret_sdk.service.run import Run
 from ferret_sdk.service.server_address import ClientSettings, resolve
 from ferret_sdk.service.users import Users
 
+PATH = "/experiments"
+SHOWN = 20
+"""Rows in a notebook."""
 Kind = Literal["algorithms", "datasets", "models"]
+
+
+class ExperimentFilters(TypedDict, total=False):
+    """Filters and order. The default is all that are not archived, newest first."""
+
+    state: Sequence[str]
+    """Allowed states."""
+    algorithm: str | None
+    dataset: str | None
+    name: str | None
+    """A part of the name."""
+    archived: bool
+    """Only archived ones."""
+    project: str | None
+    tags: Sequence[str]
+    """Required tags."""
+    created_after: datetime | None
+    created_before: datetime | None
+    sort: str | None
+    """A column such as ``name``, ``rounds``, ``bytes_up``, or a metric; a leading minus means descending."""
+
+
+def parameters(wanted: ExperimentFilters) -> dict[str, Any]:
+    """Returns the list's query parameters."""
+    query: dict[str, Any] = {**wanted, "archived": wanted.get("archived") or None}
+    query["tag"] = list(query.pop("tags", ()))
+    for name in ("created_after", "created_before"):
+        query[name] = query[name].isoformat() if query.get(name) else None
+    return query
+
+
+class Experiments:
+    """Experiments, fetched page by page on demand, and again for each loop."""
+
+    def __init__(self, transport: Transport, query: dict[str, Any]) -> None:
+        self._transport, self._query = transport, query
+
+    def __iter__(self) -> Iterator[ListedExperiment]:
+        return list_items(self._transport, PATH, ListedExperiment, **self._query)
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{name}={value!r}" for name, value in self._query.items() if value not in (None, []))
+        return f"Experiments({asked})"
+
+    def _repr_html_(self) -> str:
+        found = list(islice(self, SHOWN + 1))
+        return notebook.of_list(found[:SHOWN], self._transport.url, more=len(found) > SHOWN)
 
 
 class Service:
@@ -60,11 +109,11 @@ class Service:
         )
 
     def info(self) -> Info:
-        return read(Info, self.transport.get("/info"))
+        return read_model(Info, self.transport.get("/info"))
 
     def system(self) -> System:
         """Status of components, queues, workers and disk, for administrators."""
-        return read(System, self.transport.get("/system"))
+        return read_model(System, self.transport.get("/system"))
 
     def submit(
         self,
@@ -86,11 +135,11 @@ class Service:
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         query = {"project": project, "priority": priority}
         answer = self.transport.post("/experiments", body, headers=headers, query=query)
-        return Run(self.transport, read(Experiment, answer.json()))
+        return Run(self.transport, read_model(Experiment, answer.json()))
 
     def sign_in_link(self) -> SignInLink:
         """Creates an address that signs one browser in, once and within an hour."""
-        return read(SignInLink, self.transport.post("/session/link").json())
+        return read_model(SignInLink, self.transport.post("/session/link").json())
 
     def audit(
         self,
@@ -100,17 +149,15 @@ class Service:
         subject: str | None = None,
         oldest_first: bool = False,
     ) -> Iterator[AuditEntry]:
-        """Yields audit entries, newest first. ``ferret_core.protocol.audit.verify`` checks all entries, oldest
-        first.
-        """
+        """Yields audit entries, newest first; ``ferret_core.protocol.audit.verify`` checks them, oldest first."""
         order = "oldest" if oldest_first else "newest"
         wanted = {"actor": actor, "action": action, "subject": subject, "order": order, "limit": 200}
-        for said in items(self.transport, "/audit", resources.AuditEntry, **wanted):
+        for said in list_items(self.transport, "/audit", system.AuditEntry, **wanted):
             yield AuditEntry(*(getattr(said, name) for name in AuditEntry._fields))
 
     def audit_head(self) -> Head:
         """Returns the end of the audit log."""
-        said = read(resources.AuditHead, self.transport.get("/audit/head"))
+        said = read_model(system.AuditHead, self.transport.get("/audit/head"))
         return Head(said.number, said.hash)
 
     @property
@@ -129,7 +176,7 @@ class Service:
         return Projects(self.transport)
 
     def experiment(self, id: str) -> Run:
-        return Run(self.transport, read(Experiment, self.transport.get(f"/experiments/{id}")))
+        return Run(self.transport, read_model(Experiment, self.transport.get(f"/experiments/{id}")))
 
     def experiments(self, **wanted: Unpack[ExperimentFilters]) -> Experiments:
         """Lists experiments, newest first, fetched page by page on demand; only archived ones, or all others.
@@ -143,11 +190,11 @@ class Service:
 
         ``sort`` uses a group's mean of a metric, its sum of bytes, its last time.
         """
-        return items(self.transport, "/experiments/groups", ExperimentGroup, **parameters(wanted))
+        return list_items(self.transport, "/experiments/groups", ExperimentGroup, **parameters(wanted))
 
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
         """Lists this server's implementations of ``kind``, each with the JSON Schema of its options."""
-        return read(CatalogEntryList, self.transport.get(f"/catalog/{kind}")).items
+        return read_model(CatalogEntryList, self.transport.get(f"/catalog/{kind}")).items
 
     def enrolment(
         self, id: str, seconds: int = 86_400, group: str | None = None, *, approval: bool = False
@@ -159,4 +206,4 @@ class Service:
         """
         wanted = {"expires_seconds": seconds, "group": group, "approval": approval}
         answer = self.transport.post(f"/experiments/{id}/enrolments", wanted)
-        return read(Enrolment, answer.json())
+        return read_model(Enrolment, answer.json())

@@ -18,9 +18,7 @@ from ferret_core.protocol.resources.users import (
     User,
 )
 from ferret_core.protocol.roles import Role, Scope
-from ferret_sdk.http.answers import read
-from ferret_sdk.http.transport import Transport
-from ferret_sdk.service.pagination import items
+from ferret_sdk.http.transport import Transport, list_items, read_model
 
 
 class Users:
@@ -33,7 +31,7 @@ class Users:
 
     def me(self) -> CurrentUser:
         """Returns the caller's account."""
-        return read(CurrentUser, self._transport.get("/me"))
+        return read_model(CurrentUser, self._transport.get("/me"))
 
     def change_password(self, current: str, password: str) -> None:
         """Changes the caller's password. Raises ``password.invalid`` if ``current`` is wrong."""
@@ -43,7 +41,7 @@ class Users:
 
     def users(self) -> Iterator[User]:
         """Yields all users by name."""
-        return items(self._transport, "/users", User, limit=200)
+        return list_items(self._transport, "/users", User, limit=200)
 
     def user(self, name: str) -> User:
         """Returns the user with this name or id. Raises ``user.not_found``."""
@@ -55,19 +53,15 @@ class Users:
     def add(self, name: str, role: Role, password: str | None = None) -> User:
         """Creates a user. Raises ``user.conflict`` if the name is taken."""
         body = {"name": name, "role": role.value, "password": password}
-        return read(User, self._transport.post("/users", body).json())
+        return read_model(User, self._transport.post("/users", body).json())
 
     def change(self, user: User, **values: Any) -> User:
         """Changes the user's ``role``, ``password`` or ``enabled``."""
-        headers, content = {"Content-Type": "application/json"}, json.dumps(values).encode()
-        answer = self._transport.request(
-            "PATCH", f"/users/{user.id}", content=content, headers=headers, repeatable=True
-        )
-        return read(User, answer.json())
+        return read_model(User, self._transport.patch(f"/users/{user.id}", values).json())
 
     def tokens(self, user: User | None = None) -> list[Token]:
         """Returns the tokens by name."""
-        return read(TokenList, self._transport.get(_tokens(user))).items
+        return read_model(TokenList, self._transport.get(_tokens(user))).items
 
     def create_token(
         self, name: str, scopes: Sequence[Scope], seconds: int | None, user: User | None = None
@@ -77,7 +71,7 @@ class Users:
         It ends with the user token that this service was opened with, if any; ``expires_at`` is the latest end.
         """
         body = {"name": name, "scopes": [scope.value for scope in scopes], "expires_seconds": seconds}
-        return read(CreatedToken, self._transport.post(_tokens(user), body).json())
+        return read_model(CreatedToken, self._transport.post(_tokens(user), body).json())
 
     def revoke_token(self, name: str, user: User | None = None) -> Token:
         """Revokes the token with this name or id, with all tokens and sessions made with it, and returns it.
@@ -92,7 +86,7 @@ class Users:
 
     def sessions(self, user: User | None = None) -> list[BrowserSession]:
         """Returns signed-in browsers and unused sign-in links, newest first."""
-        return read(BrowserSessionList, self._transport.get(_sessions(user))).items
+        return read_model(BrowserSessionList, self._transport.get(_sessions(user))).items
 
     def end_session(self, id: str, user: User | None = None) -> None:
         """Ends the session with this id, or revokes the sign-in link. Raises ``session.not_found``."""

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from ferret_core.protocol.alerts import AlertKind
+from ferret_core.protocol.resources.alerts import AlertKind
 from ferret_core.protocol.roles import Role
 from tests.api.receiver import Receiver, is_signed
 

@@ -11,8 +11,7 @@ from ferret_cli.experiment_tables import (
     round_rows,
 )
 from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup, ListedExperiment
-from ferret_core.protocol.resources.rejections import Rejection
-from ferret_core.protocol.resources.rounds import Round
+from ferret_core.protocol.resources.rounds import Rejection, Round
 from tests import documents
 
 

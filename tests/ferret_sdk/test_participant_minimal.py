@@ -14,7 +14,7 @@ import pytest
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.digest import digest_bytes
 from ferret_sdk import Participant
-from ferret_sdk.http.answers import read
+from ferret_sdk.http.transport import read_model
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "participant_minimal"
@@ -84,7 +84,7 @@ def test_it_takes_part_in_every_round_beside_ours(api, worker, service, toy_spec
     told = [json.loads(line) for line in said.splitlines()]
     taken, receipts = told[:2], told[2:]
     assert [(answer["round"], answer["accepted"]) for answer in taken] == [(1, True), (2, True)]
-    for record, answer in zip((read(LedgerRecord, item.record) for item in run.ledger()), taken, strict=True):
+    for record, answer in zip((read_model(LedgerRecord, item.record) for item in run.ledger()), taken, strict=True):
         assert dict(record.contributions)["node-20"] == answer["digest"]
         assert {signature.participant for signature in record.signatures} == {"node-20", "python"}
     hashes = [item.hash for item in run.ledger()]

@@ -13,7 +13,7 @@ import pytest
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk import Service
 from ferret_sdk.http.transport import MAX_ANSWER_BYTES
-from ferret_sdk.service.base_model_checks import require_own_files
+from ferret_sdk.service.base_model_weights import require_own_files
 from tests.security.hostile import HostileServer, body_reply
 from tests.tiers import slow
 

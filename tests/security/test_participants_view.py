@@ -11,7 +11,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.engine import lifecycle, rounds
-from ferret_sdk.http.answers import read
+from ferret_sdk.http.transport import read_model
 
 URL = "/api/v1"
 CANARY = "canary"
@@ -104,9 +104,9 @@ def test_a_failure_is_its_code_and_title(site: Any, experiment_id: str, member: 
 
 def test_the_sdk_makes_a_specification_of_it(site: Any, experiment_id: str, member: Any) -> None:
     """All that a participant's replica and its model card are made of is there."""
-    whole = read(Experiment, site.admin.get(f"{URL}/experiments/{experiment_id}").json())
-    own = read(Experiment, member.get(f"{URL}/experiments/{experiment_id}").json())
-    ours, theirs = read(ExperimentSpec, own.spec), read(ExperimentSpec, whole.spec)
+    whole = read_model(Experiment, site.admin.get(f"{URL}/experiments/{experiment_id}").json())
+    own = read_model(Experiment, member.get(f"{URL}/experiments/{experiment_id}").json())
+    ours, theirs = read_model(ExperimentSpec, own.spec), read_model(ExperimentSpec, whole.spec)
     places = {"model", "dataset"}
     assert ours.model_dump(exclude=places) == theirs.model_dump(exclude=places)
     assert ours.model.dtype == theirs.model.dtype

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from ferret_core.ledger.record import LedgerRecord, Signature
-from ferret_core.ledger.signatures import SignatureChecker
+from ferret_core.ledger.record import LedgerRecord, Signature, SignatureChecker
 from ferret_core.protocol.signatures import Signed, is_valid
 from tests.refusals import refused
 

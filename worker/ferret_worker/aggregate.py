@@ -18,8 +18,8 @@ from ferret_core.replica import tail_averaging
 from ferret_core.rounds import sampling
 from ferret_core.rounds.cost import LocalCost, round_cost
 from ferret_core.storage import FileKind, Storage, blob_location
+from ferret_core.system.device import memory_checked
 from ferret_core.system.failpoints import failpoint
-from ferret_core.system.out_of_memory import memory_checked
 from ferret_db import tables
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine

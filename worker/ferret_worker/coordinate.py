@@ -12,8 +12,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
 from ferret_core.rounds import deadline, sampling
+from ferret_core.system.device import memory_checked
 from ferret_core.system.failpoints import failpoint
-from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.database import Database
 from ferret_db.engine import early_stopping, lifecycle
 from ferret_db.engine import rounds as round_engine

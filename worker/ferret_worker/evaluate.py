@@ -11,8 +11,8 @@ from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica import tail_averaging
 from ferret_core.rounds import early_stopping
+from ferret_core.system.device import memory_checked
 from ferret_core.system.failpoints import failpoint
-from ferret_core.system.out_of_memory import memory_checked
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.task_attempts import REFUSED, TRANSIENT

@@ -11,7 +11,7 @@ from ferret_core.distributed.process_group import ProcessGroup, as_first
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Arrays
-from ferret_core.system.out_of_memory import memory_checked
+from ferret_core.system.device import memory_checked
 from ferret_db.engine.file_integrity import DAMAGE, call_for_repair
 from ferret_runtime import tracing
 from ferret_worker.repair import repaired

@@ -27,8 +27,7 @@ from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.replica.replay import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.storage import FileKind, blob_location
 from ferret_core.system.failpoints import failpoint
 from ferret_db import tables

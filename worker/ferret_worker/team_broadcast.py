@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pydantic import ValidationError
 from torch import distributed
 
-from ferret_core.distributed.errors import process_group_failed
-from ferret_core.distributed.process_group import ProcessGroup
+from ferret_core.distributed.process_group import ProcessGroup, process_group_failed
 from ferret_core.protocol.spec import RoundTask, StrictModel
 
 LOOK_SECONDS = 0.05

@@ -14,8 +14,7 @@ from ferret_core.experiment.federated_data import FederatedData
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.replica.tail_averaging import TailMean
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_core.system.device import chosen_device, place

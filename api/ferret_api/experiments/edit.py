@@ -14,7 +14,7 @@ from ferret_api.http.entity_tag import matches
 from ferret_api.schemas import Command
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.priority import Priority
+from ferret_core.protocol.tags_and_notes import Priority
 from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentName
 from ferret_core.protocol.tags_and_notes import Notes, Tags

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 from ferret_core import catalog
 from ferret_core.experiment.allowlist import require_allowed
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.priority import LEAST_PRIORITY
 from ferret_core.protocol.resources.experiments import Experiment, JoinedExperiment
 from ferret_core.protocol.resources.projects import AllowedModel
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY
 from ferret_core.replica import model_card
 from ferret_core.rounds import early_stopping
 from ferret_core.system import untrusted_files

@@ -11,7 +11,7 @@ from ferret_api.access import Readable, Reading
 from ferret_api.context import WholeContext
 from ferret_api.http.errors import problems
 from ferret_api.schemas import BINARY, PAGE, PREFIX, Cursor, ExperimentId, Limit
-from ferret_core.protocol.resources.artifacts import Artifact, ArtifactPage
+from ferret_core.protocol.resources.experiments import Artifact, ArtifactPage
 from ferret_db import tables
 from ferret_db.engine import checkpoints
 from ferret_db.repositories import artifacts, experiments

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from ferret_api.access import AdminOnly
 from ferret_api.context import ContextDep
 from ferret_api.schemas import PAGE, PREFIX, Cursor, Limit
-from ferret_core.protocol.resources.audit import AuditEntry, AuditHead, AuditPage
+from ferret_core.protocol.resources.system import AuditEntry, AuditHead, AuditPage
 from ferret_db.repositories import audit
 from ferret_db.repositories.audit import AuditFilter
 

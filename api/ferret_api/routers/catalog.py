@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from ferret_api.access import ViewerOnly
 from ferret_api.http.errors import problems
 from ferret_api.schemas import PREFIX
-from ferret_core.protocol.resources.catalog import CatalogEntry, CatalogEntryList
+from ferret_core.protocol.resources.drafts import CatalogEntry, CatalogEntryList
 
 router = APIRouter(prefix=f"{PREFIX}/catalog", tags=["catalog"], dependencies=[ViewerOnly])
 

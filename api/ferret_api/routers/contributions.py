@@ -10,7 +10,7 @@ from ferret_api.access import Viewer
 from ferret_api.http.errors import problems
 from ferret_api.schemas import PAGE, PREFIX, Cursor, ExperimentId, Limit, OfRound
 from ferret_core.protocol.resources.base import Failure
-from ferret_core.protocol.resources.contributions import Contribution, ContributionPage
+from ferret_core.protocol.resources.rounds import Contribution, ContributionPage
 from ferret_db.repositories import contributions, experiments, participants
 from ferret_db.repositories.contributions import Report
 

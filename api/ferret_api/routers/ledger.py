@@ -10,7 +10,7 @@ from ferret_api.context import WholeContext
 from ferret_api.http.errors import problems
 from ferret_api.schemas import BINARY, PAGE, PREFIX, After, ExperimentId, Limit, ParticipantName, RoundNumber
 from ferret_core.ledger.receipt import Receipt
-from ferret_core.protocol.resources.ledger import LedgerEntry, LedgerPage
+from ferret_core.protocol.resources.rounds import LedgerEntry, LedgerPage
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import receipts
 from ferret_db.repositories import experiments, ledger

@@ -17,7 +17,7 @@ from ferret_api.http.errors import problems
 from ferret_api.oidc.provider import SIGN_IN_SECONDS, Flow, Person, Provider, refused
 from ferret_api.schemas import PREFIX, Command
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.sign_in import Authorization, SignInMethods
+from ferret_core.protocol.resources.users import Authorization, SignInMethods
 from ferret_core.protocol.roles import Role
 from ferret_db import tables
 from ferret_db.repositories import audit, users

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from ferret_api.access import Viewer
 from ferret_api.http.errors import problems
 from ferret_api.schemas import PAGE, PREFIX, Cursor, ExperimentId, Limit, OfRound
-from ferret_core.protocol.resources.rejections import Rejection, RejectionPage
+from ferret_core.protocol.resources.rounds import Rejection, RejectionPage
 from ferret_db import tables
 from ferret_db.repositories import experiments, participants, rejections
 

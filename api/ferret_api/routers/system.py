@@ -22,8 +22,8 @@ from ferret_api.system import overview, prometheus
 from ferret_core import __version__
 from ferret_core.projection import FORMAT_VERSION as PROJECTION_VERSION
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.sign_in import SignInLink
 from ferret_core.protocol.resources.system import FormatVersions, Health, Info, Readiness, System
+from ferret_core.protocol.resources.users import SignInLink
 from ferret_core.protocol.roles import EVERY_SCOPE
 from ferret_core.protocol.wire import FORMAT_VERSION
 from ferret_db.repositories import audit, sessions, users

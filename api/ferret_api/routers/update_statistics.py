@@ -21,12 +21,7 @@ from ferret_core.aggregation.statistics.schema import (
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.update_statistics import (
-    ReconstructionError,
-    RoundUpdate,
-    UpdateAgreement,
-    UpdateNoise,
-)
+from ferret_core.protocol.resources.metrics import ReconstructionError, RoundUpdate, UpdateAgreement, UpdateNoise
 from ferret_core.protocol.states import RoundState
 from ferret_db.repositories import experiments, participants, rounds
 

@@ -16,7 +16,7 @@ from ferret_core.projection import kernels, project
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block, Piece
-from ferret_core.projection.moments import truncated_normal
+from ferret_core.projection.variance import truncated_normal_moments
 from ferret_core.protocol.digest import derive_seed
 
 Parameters = Mapping[str, Tensor]
@@ -98,7 +98,7 @@ class Naive:
         gamma = torch.empty(K, device=deltas[0].device)
         for k, vector in enumerate(_columns(seed, block, K, deltas[0])):
             gamma[k] = sum(torch.dot(part, delta) for part, delta in zip(_split(vector, block), deltas, strict=True))
-        return gamma / (truncated_normal(block.size)[0] * K)
+        return gamma / (truncated_normal_moments(block.size)[0] * K)
 
     def apply_(self, parameters: Parameters, blocks: Sequence[Block], contributions: Sequence[Contribution]) -> None:
         for sent in contributions:

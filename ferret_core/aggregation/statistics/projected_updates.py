@@ -81,9 +81,7 @@ class ProjectedUpdates:
             self._kept[name] = contribution
 
     def compared(self, names: Sequence[str]) -> list[str]:
-        """Returns the ``names`` that have cosines; empty if one-bit coordinates of fewer than ``FEW`` weights would
-        bias the products.
-        """
+        """Returns the ``names`` that have cosines; empty if one bit for fewer than ``FEW`` weights would bias them."""
         d = sum(block.size for block in self._blocks)
         coarse = self._config.coordinates == "sign" and d < FEW * self._config.total(self._blocks)
         return [] if coarse else [name for name in names if name in self._kept]

@@ -21,7 +21,7 @@ from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
 from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
-from ferret_core.training.config import LocalConfig, ZerothOrderConfig
+from ferret_core.training.config import LOCAL, LocalConfig, ZerothOrderConfig
 from ferret_core.training.optimizer_options import OptimizerName
 
 LENGTH_BYTES = 8
@@ -43,9 +43,7 @@ class FederatedConfig(Protocol):
         ...
 
     def size(self, shapes: Shapes) -> ContributionSize:
-        """Returns the maximum size of a contribution in bytes: no upload is read beyond it. :func:`size_of` computes
-        it from layouts.
-        """
+        """Returns the maximum bytes of a contribution, beyond which no upload is read, as :func:`size_of` computes."""
         ...
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
@@ -122,6 +120,23 @@ class LowRank(SendsUpdate):
         max_length=1000,
         description="Linear layers with adapters, by the ends of their names",
     )
+    local: Adam = Field(default=Adam(), description=LOCAL)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, adapts=True, own_shapes=True)
+
+
+class SoftPrompt(SendsUpdate):
+    """The options of a soft prompt, as long as in FederatedScope-LLM."""
+
+    virtual_tokens: int = Field(
+        default=20,
+        ge=1,
+        le=MAX_WIDTH,
+        description="Length of the soft prompt m, in tokens",
+        json_schema_extra={"unit": "tokens"},
+    )
 
 
 def dense(shapes: Shapes) -> Layout:
@@ -130,9 +145,7 @@ def dense(shapes: Shapes) -> Layout:
 
 
 def size_of(layouts: Mapping[str, Layout], numbers: int = 0) -> ContributionSize:
-    """Returns the size of a contribution of these arrays, with ``numbers`` numbers in its metadata in addition to its
-    metrics.
-    """
+    """Returns the size of a contribution of these arrays, with ``numbers`` numbers in its metadata besides metrics."""
     header = CONTRIBUTION_HEADER_BYTES + NUMBER_BYTES * numbers
     return ContributionSize(header, sum(math.prod(shape) * dtype.itemsize for dtype, shape in layouts.values()))
 

@@ -97,8 +97,7 @@ class Chunks:
 
 
 class SparseChunks(StrictModel):
-    """Options of an algorithm that sends some entries of every chunk; at most one of ``density`` and
-    ``bytes_per_round`` is given."""
+    """Options for sending some entries of every chunk: at most one of ``density`` and ``bytes_per_round`` is given."""
 
     default_density: ClassVar[float]
 

@@ -22,10 +22,7 @@ from ferret_core.protocol.wire import Array, Arrays, malformed
 def index_layouts(K: int, d: int) -> dict[str, Layout]:
     """Returns the layouts for ``K`` ≥ 1 indices below ``d``."""
     width = _width(K, d)
-    return {
-        "high": Layout(BITS, (-(-(K + (d - 1 >> width)) // 8),)),
-        "low": Layout(BITS, (width, -(-K // 8))),
-    }
+    return {"high": Layout(BITS, (-(-(K + (d - 1 >> width)) // 8),)), "low": Layout(BITS, (width, -(-K // 8)))}
 
 
 def pack_indices(indices: Array, d: int) -> dict[str, Array]:

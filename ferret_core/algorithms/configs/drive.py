@@ -66,7 +66,4 @@ class Config(StrictModel):
 
     def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
         chunks = -(-count(shapes) // CHUNK)
-        return {
-            "signs": Layout(BITS, (chunks * CHUNK // 8,)),
-            "scales": Layout(np.dtype(np.float32), (chunks,)),
-        }
+        return {"signs": Layout(BITS, (chunks * CHUNK // 8,)), "scales": Layout(np.dtype(np.float32), (chunks,))}

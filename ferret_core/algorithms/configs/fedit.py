@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from ferret_core.algorithms.configs._base import Adam, LowRank, Preset
-from ferret_core.algorithms.configs._traits import Traits
-from ferret_core.training.config import LOCAL
+from ferret_core.algorithms.configs._base import LowRank, Preset
 
 PRESETS = {
     "fedit_sgd": Preset(
@@ -18,9 +14,3 @@ PRESETS = {
 
 class Config(LowRank):
     """FedIT's options: rank 8 on queries and values; the authors' code uses rank 16, on queries alone."""
-
-    local: Adam = Field(default=Adam(), description=LOCAL)
-
-    @property
-    def traits(self) -> Traits:
-        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, adapts=True, own_shapes=True)

@@ -17,8 +17,7 @@ from ferret_core.training.config import LOCAL, ZerothOrderConfig
 
 PRESETS = {
     "fedkseed_pro": Preset(
-        "FedKSeed-Pro: FedKSeed that draws directions with a steep loss more often.",
-        {"sampling": "importance"},
+        "FedKSeed-Pro: FedKSeed that draws directions with a steep loss more often.", {"sampling": "importance"}
     )
 }
 
@@ -28,8 +27,7 @@ class Config(StrictModel):
 
     K: int = Field(default=4096, ge=1, le=2**20, description="Candidate seeds")
     sampling: Literal["uniform", "importance"] = Field(
-        default="uniform",
-        description="Sampling of candidates; importance: directions with a steep loss more often",
+        default="uniform", description="Sampling of candidates; importance: directions with a steep loss more often"
     )
     clip: float = Field(
         default=1000.0, gt=0, le=MAX_REAL, description="Largest |ĝ| that counts in the probabilities, for importance"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.algorithms.configs._base import SoftPrompt
 from ferret_core.algorithms.configs._traits import Traits
-from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
+from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.training.config import LOCAL, LocalConfig
 
 
@@ -18,16 +18,9 @@ class Adam(LocalConfig):
     )
 
 
-class Config(SendsUpdate):
+class Config(SoftPrompt):
     """FedPrompt's options; the prompt is as long as in FederatedScope-LLM."""
 
-    virtual_tokens: int = Field(
-        default=20,
-        ge=1,
-        le=MAX_WIDTH,
-        description="Length of the soft prompt m, in tokens",
-        json_schema_extra={"unit": "tokens"},
-    )
     local: Adam = Field(default=Adam(), description=LOCAL)
 
     @property

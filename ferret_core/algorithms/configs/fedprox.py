@@ -16,10 +16,7 @@ class Config(SendsUpdate):
     """FedProx's options."""
 
     mu: float = Field(
-        default=0.01,
-        ge=0,
-        le=MAX_REAL,
-        description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg",
+        default=0.01, ge=0, le=MAX_REAL, description="Weight μ of the proximal term μ/2 ‖w − w₀‖²; at 0 it is FedAvg"
     )
     local: LocalConfig = Field(default=LocalConfig(), description=LOCAL)
 

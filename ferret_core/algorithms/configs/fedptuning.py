@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import SendsUpdate
+from ferret_core.algorithms.configs._base import SoftPrompt
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
 from ferret_core.training.config import LOCAL, LocalConfig
@@ -20,17 +20,10 @@ class Adam(LocalConfig):
     )
 
 
-class Config(SendsUpdate):
+class Config(SoftPrompt):
     """FedPTuning's options; the prompt is as long as in FederatedScope-LLM, the encoder as wide as in PEFT's
     examples."""
 
-    virtual_tokens: int = Field(
-        default=20,
-        ge=1,
-        le=MAX_WIDTH,
-        description="Length of the soft prompt m, in tokens",
-        json_schema_extra={"unit": "tokens"},
-    )
     hidden_size: Annotated[int, Field(ge=1, le=MAX_WIDTH)] | Literal["model"] = Field(
         default=128, description="Width of the prompt encoder e; model: the model's width, as published"
     )

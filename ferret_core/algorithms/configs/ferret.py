@@ -14,9 +14,8 @@ from ferret_core.algorithms.configs._norms import Norms, norm
 from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.allocation import FIXED, AllocationRule, split
+from ferret_core.projection.allocation import FIXED, AllocationRule, coordinates_within, split, taken
 from ferret_core.projection.blocks import Block, BlockRule, cut
-from ferret_core.projection.byte_budget import coordinates_within, taken
 from ferret_core.projection.coordinate_encoding import Kind, decode, layouts
 from ferret_core.projection.sparse_sign import TERMS, Sketch, bounds, sent_of, sketch
 from ferret_core.projection.variance import noise_share, relative_noise
@@ -92,9 +91,8 @@ class Config(StrictModel):
         default=LocalConfig(optimizer=OPTIMIZER), description="Local training; the default optimizer is normalized"
     )
 
-    refuse_noisy_rounds: bool = Field(
-        default=True,
-        description="Fail if the noise of the projection would exceed half of the weights",
+    guard: bool = Field(
+        default=True, description="Fail if the noise of the projection would exceed half of the weights"
     )
 
     @model_validator(mode="before")
@@ -120,8 +118,7 @@ class Config(StrictModel):
             )
         if self.watches_steps and self.local.optimizer_in_backward:
             raise ValueError(
-                "local.optimizer_in_backward = True: allocation = 'curvature' needs whole gradients; take 'norm', or "
-                "false"
+                "local.optimizer_in_backward = True: allocation = 'curvature' needs whole gradients; take 'norm', or false"
             )
         if self.coordinates == "sparse_sign":
             self._agree_sparse()
@@ -234,8 +231,7 @@ class Config(StrictModel):
         return self.bytes_per_round or DEFAULT_BYTES
 
     def room(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
-        """Returns the bytes for places and signs of sparse coordinates, without the list of K_l; 0 for other
-        encodings."""
+        """Returns the bytes for places and signs of sparse coordinates, without the K_l; 0 for other encodings."""
         return self.budget - self._beside(blocks, K) if self.coordinates == "sparse_sign" else 0
 
     def sent(self, blocks: Sequence[Block], K: Sequence[int]) -> list[int]:

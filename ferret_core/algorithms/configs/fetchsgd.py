@@ -69,8 +69,7 @@ class Config(StrictModel):
         return Traits(first_order=self.local)
 
     def columns_for(self, d: int) -> int:
-        """Returns the columns of the sketch for a model of d parameters; raises ``spec.invalid`` if not one fits the
-        budget."""
+        """Returns the sketch's columns for d parameters; raises ``spec.invalid`` if not one fits the budget."""
         if self.bytes_per_round is None:
             return self.columns or max(1, d // 13)
         columns = self.bytes_per_round // (4 * self.rows)

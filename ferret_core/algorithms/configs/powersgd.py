@@ -46,8 +46,7 @@ class Config(StrictModel):
         return max(size_of(self.layouts(shapes, side)) for side in OTHER)
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        """Returns one norm per tensor. The shared factor's columns are orthonormal, so the product has the norm of the
-        sent factor."""
+        """Returns a norm per tensor: the sent factor's, because the shared factor's columns are orthonormal."""
         arrays, tensors = contribution.arrays, matrices(shapes, self.rank)
         side = sent_in(contribution.meta.round)
         values = [
@@ -68,8 +67,7 @@ class Config(StrictModel):
 
 
 class Matrix(NamedTuple):
-    """A parameter as a matrix, with its place in the update and in the sent arrays; rank 0 and one row if sent
-    whole."""
+    """A parameter as a matrix, with its place in the update and the sent arrays; rank 0 and one row if sent whole."""
 
     rows: int
     columns: int

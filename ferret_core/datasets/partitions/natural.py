@@ -24,8 +24,7 @@ class Partition:
         self.config = config
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Returns index lists, one per client; raises ``partition.invalid`` unless clients and labels are equally
-        many."""
+        """Returns an index list per client; raises ``partition.invalid`` unless clients and labels are equally many."""
         shards = list(by_label(labels).values())
         if clients != (count := len(shards)):
             raise unsuitable(clients, f"labels of the training examples: {count}, each a client; set it to {count}")

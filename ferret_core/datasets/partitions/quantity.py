@@ -31,8 +31,7 @@ class Partition:
         self.config = config
 
     def split(self, labels: Sequence[str], clients: int, seed: int) -> list[list[int]]:
-        """Returns index lists, one per client; raises ``partition.invalid`` if clients cannot all have
-        ``min_examples``."""
+        """Returns an index list per client; raises ``partition.invalid`` if not all can have ``min_examples``."""
         need_examples(len(labels), clients, self.config.min_examples)
         rng = np.random.Generator(np.random.PCG64(seed))
         ends = rng.dirichlet([self.config.beta] * clients).cumsum()[:-1] * len(labels)

@@ -51,18 +51,15 @@ class Basis(Protocol):
     letter: ClassVar[str]
 
     def project_into(self, gamma: Tensor, delta: Tensor, block: Block, start: int, seed: int) -> None:
-        """Adds the contribution of the stretch Δ = ``delta`` (n,) to γ (K,), so that V·γ is an unbiased estimate of
-        Δ."""
+        """Adds the contribution of the stretch Δ = ``delta`` (n,) to γ (K,), so that V·γ estimates Δ without bias."""
         ...
 
     def reconstruct(self, coefficients: Tensor, count: int, block: Block, start: int, seed: int) -> Tensor:
-        """Returns ``count`` elements of V·c from ``start``, for c (K,): the same bits on every device and in any
-        split."""
+        """Returns ``count`` elements of V·c from ``start``, for c (K,): the same bits on any device, in any split."""
         ...
 
     def entries(self, rows: Tensor, columns: Tensor, block: Block, K: int, seed: int) -> Tensor:
-        """Returns V[rows, columns], fp32 (len(rows), len(columns)), for int64 indices: the factors of the other
-        methods."""
+        """Returns V[rows, columns], fp32 (len(rows), len(columns)), for int64 indices: the other methods' factors."""
         ...
 
     def moments(self, d: int) -> Moments:

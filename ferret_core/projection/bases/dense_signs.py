@@ -15,8 +15,7 @@ from torch import Tensor
 from ferret_core.projection.bases._base import Moments
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import lanes, pairwise
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import TILE, sign_bits, sign_bits_at
+from ferret_core.projection.philox import TILE, Tag, sign_bits, sign_bits_at
 
 ENTRIES = 1 << 18
 

@@ -6,6 +6,10 @@ squared error is (d/K − 1)‖Δ‖²; at K = d it is 0. Cost: twelve additions
 
 A block is cut into chunks of m = 4096 elements, and its rest by binary digits, the largest first. So nothing is padded,
 Σ m = d, and every chunk starts at a multiple of its length.
+
+:func:`rotate` is the same without sampling, in chunks of 4,096 only: y = H·(s∘x)/√m, with the inverse s∘(H·y/√m). It
+preserves lengths and angles. The entries of a chunk become similar and almost normally
+distributed, unless a few of them dominate it. The last chunk is padded with zeros.
 """
 
 from __future__ import annotations
@@ -19,10 +23,10 @@ from torch.nn.functional import pad
 
 from ferret_core.projection.bases._base import Moments
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.philox import Tag, draw, uniform_below
-from ferret_core.projection.signs import MINUS, sign_bits, sign_bits_at
+from ferret_core.projection.philox import MINUS, Tag, draw, sign_bits, sign_bits_at, uniform_below
 
 CHUNK = 4096
+STRETCH = 256 * CHUNK
 
 
 @final
@@ -73,8 +77,7 @@ class Chunks(NamedTuple):
 
     @classmethod
     def over(cls, size: int, start: int, stop: int) -> Chunks:
-        """Returns the chunks of a block of ``size`` elements that overlap start … stop − 1; a chunk begins at
-        ``start``."""
+        """Returns the chunks of a block of ``size`` elements that overlap start … stop − 1; one begins at ``start``."""
         rest = size - size % CHUNK
         runs = [(-(-(min(stop, rest) - start) // CHUNK), CHUNK)] if start < rest else []
         begin = max(start, rest)
@@ -146,3 +149,26 @@ def _hadamard(rows: Tensor) -> Tensor:
         a, b = rows.unflatten(-1, (-1, 2, h)).unbind(-2)
         rows = torch.stack([a + b, a - b], dim=-2).flatten(-3)
     return rows * (1 / math.sqrt(m))
+
+
+def rotate(vector: Tensor, seed: int) -> Tensor:
+    """Returns y of ``vector``, fp32 (d,): fp32 (⌈d/4096⌉, 4096), the same bits for any number of threads."""
+    filled = pad(vector, (0, -len(vector) % CHUNK))
+    parts = filled.split(STRETCH)
+    return torch.cat([_transform(_signed(part, n, seed)) for n, part in enumerate(parts)]).view(-1, CHUNK)
+
+
+def rotate_back(rotated: Tensor, seed: int, d: int) -> Tensor:
+    """Returns the vector, fp32 (d,), that ``rotate`` maps to ``rotated``, fp32 (⌈d/4096⌉, 4096)."""
+    parts = rotated.reshape(-1).split(STRETCH)
+    return torch.cat([_signed(_transform(part), n, seed) for n, part in enumerate(parts)])[:d]
+
+
+def _signed(part: Tensor, number: int, seed: int) -> Tensor:
+    start = number * STRETCH
+    signs = sign_bits(seed, 0, start, start + len(part), part.device)
+    return (part.view(torch.int32) ^ signs).view(torch.float32)
+
+
+def _transform(part: Tensor) -> Tensor:
+    return Chunks(((len(part) // CHUNK, CHUNK),)).transform(part)

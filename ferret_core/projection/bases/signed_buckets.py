@@ -20,8 +20,7 @@ from torch.nn.functional import pad
 from ferret_core.projection.bases._base import Moments
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import fold
-from ferret_core.projection.philox import Tag, draw, uniform_below
-from ferret_core.projection.signs import sign_bits, sign_bits_at
+from ferret_core.projection.philox import Tag, draw, sign_bits, sign_bits_at, uniform_below
 
 MAX_GRANULE = 1024
 GRANULES_PER_BUCKET = 8
@@ -70,8 +69,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, size: int, K: int) -> Layout:
-        """Chooses the largest granules with at least 8 whole ones per bucket, so that each bucket mixes distant
-        elements."""
+        """Chooses the largest granules with at least 8 whole ones per bucket: each bucket mixes distant elements."""
         whole = max(1, size // (GRANULES_PER_BUCKET * K))
         return cls(size, K, min(MAX_GRANULE, 1 << (whole.bit_length() - 1)))
 

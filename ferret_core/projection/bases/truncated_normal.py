@@ -16,8 +16,8 @@ from torch import Tensor
 from ferret_core.projection.bases._base import Moments
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import lanes, pairwise
-from ferret_core.projection.moments import truncated_normal
 from ferret_core.projection.philox import Tag, draw
+from ferret_core.projection.variance import truncated_normal_moments
 
 ENTRIES = 1 << 18
 
@@ -45,7 +45,7 @@ class Basis:
         return _values(words[:, torch.arange(len(rows), device=rows.device), rows % 4], block.size).T
 
     def moments(self, d: int) -> Moments:
-        return Moments(*truncated_normal(d))
+        return Moments(*truncated_normal_moments(d))
 
 
 def _columns(

@@ -25,23 +25,15 @@ DEVICES = {"cpu": "cpu", "gpu": "cuda"}
 
 
 def kernel(basis: Basis, device: torch.device) -> Kernel:
-    """Returns the kernel for ``basis`` on ``device``; raises ``settings.invalid`` for an unknown or uninstalled
-    setting."""
+    """Returns the kernel for ``basis`` on ``device``; raises ``settings.invalid`` if it is unknown or not installed."""
     return named(_chosen(device), basis)
 
 
 def squared_norm(before: Tensor, after: Tensor) -> Tensor:
     """Returns ‖before − after‖² of two vectors on one device, fp64 () on it too; raises like ``kernel``."""
     chosen = _chosen(after.device)
-    if chosen == "cpu":
-        from ferret_core.projection.kernels.cpu import norm
-
-        return norm.squared_norm(before, after)
-    if chosen == "gpu":
-        from ferret_core.projection.kernels.gpu import norm as on_gpu
-
-        return on_gpu.squared_norm(before, after)
-    return reference.squared_norm(before, after)
+    norm = reference if chosen == "reference" else importlib.import_module(f"{__name__}.{chosen}.norm")
+    return norm.squared_norm(before, after)
 
 
 @cache

@@ -13,7 +13,7 @@ from ferret_core.projection.bases._base import Basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import PairwiseSum, lanes
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.signs import TILE
+from ferret_core.projection.philox import TILE
 from ferret_core.projection.stochastic_rounding import stochastic
 
 STRETCH = 1 << 18
@@ -70,8 +70,7 @@ class _Stretch(NamedTuple):
 
 
 def _stretches(start: int, count: int) -> Iterator[_Stretch]:
-    """Yields the vector cut at multiples of ``STRETCH`` in the block, each part extended down to a multiple of
-    ``TILE``."""
+    """Yields the vector cut at multiples of ``STRETCH`` in the block, parts extended down to a multiple of ``TILE``."""
     first = 0
     while first < count:
         element = start + first

@@ -1,4 +1,5 @@
-"""Alerts and their messages. The path of a webhook's address is not shown, because it is often a secret."""
+"""Alerts: the events that trigger them, the channels that deliver them, and their messages. The path of a webhook's
+address is not shown, because it is often a secret."""
 
 from __future__ import annotations
 
@@ -8,10 +9,31 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.ids import AlertId, ExperimentId, TokenText
 from ferret_core.protocol.resources.base import Resource
 from ferret_core.protocol.sanitize import Line, Words
+
+ALERT_VERSION = 1
+"""Version of the webhook's message."""
+MAIL_ADDRESS = r"^[^@\s<>,;:\"()\[\]\\]+@[A-Za-z0-9.-]+$"
+
+
+class AlertKind(StrEnum):
+    """Channel of an alert."""
+
+    WEBHOOK = "webhook"
+    EMAIL = "email"
+
+
+class AlertEvent(StrEnum):
+    """Events that trigger an alert; ``stopped`` is a completion before the last round."""
+
+    COMPLETED = "completed"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    STALLED = "stalled"
+
 
 AlertEvents = Annotated[
     list[AlertEvent], Field(min_length=1, max_length=len(AlertEvent), description="Events that trigger the alert")

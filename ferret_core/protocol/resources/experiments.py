@@ -9,10 +9,10 @@ from pydantic import Field, GetJsonSchemaHandler, computed_field
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from ferret_core.protocol.ids import Digest, ExperimentId
-from ferret_core.protocol.priority import LEAST_PRIORITY, Priority
+from ferret_core.protocol.ids import ArtifactId, Digest, ExperimentId
 from ferret_core.protocol.resources.base import (
     API_PATH,
+    Bytes,
     Count,
     Failure,
     FailureTitle,
@@ -24,6 +24,7 @@ from ferret_core.protocol.resources.base import (
 from ferret_core.protocol.sanitize import Line, Words
 from ferret_core.protocol.spec import ExperimentSpec, FinalModel
 from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY, Priority
 
 
 class _SpecificationSchema:
@@ -250,3 +251,21 @@ class ExperimentGroup(Resource):
 
 class ExperimentGroupPage(Page[ExperimentGroup]):
     """Groups in the requested order."""
+
+
+class Artifact(Resource):
+    """A file written by an experiment."""
+
+    id: ArtifactId
+    kind: str = Field(description="Kind of file: `checkpoint`")
+    round: RoundNumber = Field(description="Round after which it was written; 0 is the base model")
+    best: bool = Field(description="true for the round with the best `stopping.metric` among the kept ones")
+    name: str = Field(description="File name within its checkpoint")
+    size: Bytes = Field(description="Bytes")
+    digest: Digest = Field(description="BLAKE3 of the bytes; also the ETag of the download")
+    created_at: datetime
+    href: str = Field(description="Path of the download")
+
+
+class ArtifactPage(Page[Artifact]):
+    """Artifacts by round and name."""

@@ -1,17 +1,38 @@
-"""Participants, their assignments and their uploads."""
+"""Participants, their enrolment, their assignments and their uploads.
+
+An enrolment code is a part that identifies the server, then the secret, as ``4f1c.SECRET``. The first part helps people
+who present a code to the wrong server, and grants nothing. It is only the beginning of the server's ``instance``: the
+admin token follows from the instance, so a code must reveal almost nothing of it.
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import Field
 
-from ferret_core.protocol.ids import AssignmentId, Digest, ParticipantId, ParticipantName, PublicKey
+from ferret_core.protocol.display_name import DisplayName
+from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.ids import (
+    AssignmentId,
+    Digest,
+    EnrolmentId,
+    ExperimentId,
+    ParticipantId,
+    ParticipantName,
+    PublicKey,
+    TokenText,
+)
 from ferret_core.protocol.limits import MAX_LEASE_SECONDS, MAX_PART_BYTES
 from ferret_core.protocol.resources.base import Bytes, Count, Page, Resource, RoundNumber
 from ferret_core.protocol.sanitize import Line, Words
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ExperimentState, ParticipantState, WaitReason
+
+DIGITS = 4
+_NAMING = re.compile(rf"(?P<issuer>[0-9a-f]{{{DIGITS}}})\.(?P<secret>.+)")  # a secret is base64url, without a dot
 
 
 class Participant(Resource):
@@ -93,3 +114,72 @@ class UploadProgress(Resource):
     """Progress of a contribution's upload."""
 
     offset: Bytes = Field(description="Bytes that the server has stored; the next part begins there")
+
+
+class Enrolment(Resource):
+    """A code that admits one participant. It is shown only once."""
+
+    id: EnrolmentId = Field(description="Id of the code; it does not admit anybody")
+    group: Line | None
+    approval: bool
+    code: Line = Field(description="The first four digits of this server's `instance`, a dot, and the secret")
+    expires_at: datetime
+    command: Line = Field(description="Command for the participant to run; it prompts for the code")
+
+
+class EnrolmentInfo(Resource):
+    """State of a code. The code itself is not stored."""
+
+    id: EnrolmentId
+    group: Line | None
+    approval: bool = Field(description="true: a participant that joins with it needs approval")
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = Field(description="Time at which a participant joined with it")
+    used_by: Line | None = Field(description="Display name of the participant that joined with it")
+    revoked_at: datetime | None = Field(description="Time at which it was revoked, unused")
+    refused: int = Field(
+        ge=0, lt=2**63, description="Number of uses after the first; above 0, somebody else has the code too"
+    )
+
+
+class EnrolmentPage(Page[EnrolmentInfo]):
+    """Codes of an experiment, newest first."""
+
+
+class Enrolled(Resource):
+    """A new participant and its token. The token is shown only once."""
+
+    participant: ParticipantId = Field(description="Id of the participant")
+    name: ParticipantName = Field(description="Name in paths, folders and the ledger; made from `display_name`")
+    display_name: DisplayName
+    experiment: ExperimentId = Field(description="Id of the experiment")
+    token: TokenText
+
+
+class EnrolmentCode(NamedTuple):
+    """A parsed code. ``issuer`` identifies the server that created it."""
+
+    issuer: str
+    secret: str
+
+    @classmethod
+    def read(cls, text: str) -> EnrolmentCode:
+        """Parses a code; raises ``enrolment.invalid``."""
+        named = _NAMING.fullmatch(text)
+        if named is None:
+            detail = f"a code begins with {DIGITS} hexadecimal digits and a dot; check it, or ask for a new one"
+            raise FerretError("enrolment.invalid", detail)
+        return cls(named["issuer"], named["secret"])
+
+    @classmethod
+    def of(cls, instance: str, secret: str) -> EnrolmentCode:
+        """Returns the code that the server ``instance`` creates from the secret."""
+        return cls(instance[:DIGITS], secret)
+
+    def names_another(self, instance: str) -> bool:
+        """True if the code was created by another server than ``instance``."""
+        return self.issuer != instance[:DIGITS]
+
+    def __str__(self) -> str:
+        return f"{self.issuer}.{self.secret}"

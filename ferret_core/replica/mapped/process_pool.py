@@ -8,10 +8,11 @@ import weakref
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ferret_core.algorithms._base import State
 from ferret_core.models.safetensors_map import Array
@@ -19,11 +20,29 @@ from ferret_core.projection.apply import moved_to
 from ferret_core.projection.blocks import HeldRange, cut
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.mapped.ipc import read, write
+from ferret_core.protocol.wire import Arrays, decode, encode
 from ferret_core.replica.mapped.model_files import Writer
 
+_LENGTH = 8
 STATE = "state."
 """Prefix of the names of the algorithm's arrays in a message."""
+
+
+def write(pipe: BinaryIO | Any, arrays: Arrays, meta: Mapping[str, Any]) -> None:
+    message = encode(arrays, meta)
+    pipe.write(len(message).to_bytes(_LENGTH, "little"))
+    pipe.write(message)
+    pipe.flush()
+
+
+def read(pipe: BinaryIO | Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
+    """Reads the next message; returns None if the other side has ended."""
+    length = pipe.read(_LENGTH)
+    if len(length) < _LENGTH:
+        return None
+    size = int.from_bytes(length, "little")
+    message = pipe.read(size)
+    return decode(message, size) if len(message) == size else None
 
 
 class MoveRequest(NamedTuple):

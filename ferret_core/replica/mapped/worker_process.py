@@ -21,9 +21,8 @@ from ferret_core.projection.blocks import HeldRange
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array, decode
-from ferret_core.replica.mapped.ipc import read, write
 from ferret_core.replica.mapped.model_files import Writer
-from ferret_core.replica.mapped.process_pool import STATE
+from ferret_core.replica.mapped.process_pool import STATE, read, write
 from ferret_core.server.optimizer import ServerOptimizer
 
 

@@ -22,7 +22,7 @@ from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.streaming_generation import GeneratedAnswer
 from ferret_core.models.load import load
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.artifacts import Artifact
+from ferret_core.protocol.resources.experiments import Artifact
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.sample import model_path
 

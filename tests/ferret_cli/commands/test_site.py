@@ -14,8 +14,7 @@ from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.egress_log import SentLog, carrying
-from ferret_sdk.participant.membership import Membership
-from ferret_sdk.participant.membership_files import note_end
+from ferret_sdk.participant.membership import Membership, note_end
 from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.usage_counter import Usage
 from tests.refusals import refused

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ferret_core.aggregation.step_guard import MOST_NOISE, loss_limit, noise_ratio
 from ferret_core.ledger.record import MOST_HALVINGS, LedgerEntry
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import replay
+from ferret_core.replica.replica import replay
 from ferret_core.simulate import simulate
 from tests.ferret_core.replicas import SpecFactory, replica_of
 from tests.refusals import refused

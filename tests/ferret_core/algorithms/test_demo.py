@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core.algorithms._dct import PRECISION, cosines, transformed, transformed_back
+from ferret_core.algorithms.demo import PRECISION, cosines, transformed, transformed_back
 from ferret_core.algorithms.configs._chunks import cut
 from ferret_core.protocol.wire import Array
 

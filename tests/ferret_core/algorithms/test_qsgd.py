@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferret_core.algorithms import qsgd
-from ferret_core.algorithms.configs._radix_packing import level_layout, pack_levels, unpack_levels
+from ferret_core.algorithms.configs.qsgd import level_layout, pack_levels, unpack_levels
 from ferret_core.protocol.wire import Array
 from tests.refusals import refused
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferret_core.datasets._base import Example
-from ferret_core.datasets._development_split import chosen, require_apart, without
+from ferret_core.datasets._validation_split import choose_development, require_development_apart, without_development
 from tests.refusals import refused
 
 
@@ -21,26 +21,26 @@ def test_they_are_of_different_texts_and_no_order_of_the_file_changes_them(
     examples = numbered(distinct) * copies
     if count >= distinct:
         return
-    found = chosen(examples, count)
+    found = choose_development(examples, count)
     shuffled = examples[:]
     random.shuffle(shuffled)
-    assert chosen(shuffled, count) == found
+    assert choose_development(shuffled, count) == found
     assert len(set(found)) == count
-    left = without(examples, found)
+    left = without_development(examples, found)
     assert len(left) == copies * (distinct - count)
     assert not set(left) & set(found)
 
 
 def test_too_few_are_refused_with_how_many_there_are() -> None:
     with refused("dataset.invalid", "has 6 examples of different texts") as caught:
-        chosen(numbered(6) * 5, 6)
+        choose_development(numbered(6) * 5, 6)
     error = caught.value.errors[0]
     assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development_examples", 6)
 
 
 def test_one_that_is_a_test_example_too_is_refused() -> None:
-    require_apart(numbered(4), numbered(9)[4:])
+    require_development_apart(numbered(4), numbered(9)[4:])
     with refused("dataset.invalid", "1 of the development examples are test examples too") as caught:
-        require_apart(numbered(4), numbered(9)[3:])
+        require_development_apart(numbered(4), numbered(9)[3:])
     error = caught.value.errors[0]
     assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development_examples", 4)

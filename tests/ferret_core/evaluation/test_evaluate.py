@@ -8,8 +8,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core.datasets._base import Example
 from ferret_core.datasets._tokenize import shard_of
-from ferret_core.evaluation.evaluate import evaluate
-from ferret_core.evaluation.loss import total_loss
+from ferret_core.evaluation.evaluate import evaluate, total_loss
 from ferret_core.protocol.spec import EvaluationSpec
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train

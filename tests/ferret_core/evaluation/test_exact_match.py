@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from ferret_core.evaluation.exact_match import exact_matches, final_number
+from ferret_core.evaluation.evaluate import exact_matches, final_number
 
 
 @pytest.mark.parametrize(

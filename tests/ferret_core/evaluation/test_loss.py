@@ -7,7 +7,7 @@ import torch
 from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._client_data import ClientData, Encoded
-from ferret_core.evaluation.loss import total_loss
+from ferret_core.evaluation.evaluate import total_loss
 from tests.ferret_core.memory_limited_device import small
 from tests.refusals import refused
 

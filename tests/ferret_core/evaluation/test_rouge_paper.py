@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferret_core.evaluation.rouge_paper import rouge_l_paper
+from ferret_core.evaluation.rouge import rouge_l_paper
 
 
 @pytest.mark.parametrize(

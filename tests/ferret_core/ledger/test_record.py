@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.ledger.record import MOST_HALVINGS, Header, LedgerRecord
-from ferret_core.ledger.signatures import SignatureChecker
+from ferret_core.ledger.record import MOST_HALVINGS, Header, LedgerRecord, SignatureChecker
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "ledger.json").read_text(encoding="utf-8"))
 LAST: dict[str, Any] = VECTORS[1]["record"]

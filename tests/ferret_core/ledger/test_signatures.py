@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.ledger.record import LedgerRecord, Signature
-from ferret_core.ledger.signatures import SignatureChecker
+from ferret_core.ledger.record import LedgerRecord, Signature, SignatureChecker
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
 from tests.refusals import refused
 

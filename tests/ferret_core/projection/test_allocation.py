@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ferret_core.projection.allocation import FIXED, RULES, AllocationRule, allocate, split
 from ferret_core.projection.blocks import cut
-from ferret_core.projection.moments import truncated_normal
+from ferret_core.projection.variance import truncated_normal_moments
 from tests.refusals import refused
 
 rules = st.sampled_from(RULES)
@@ -116,7 +116,7 @@ def objective(
     """What the rule minimises: proposition 2's Σ ‖Δ_l‖/(ρ_l K_l), or the mean squared error Σ d_l‖Δ_l‖²/K_l; with
     curvatures Σ h_l‖Δ_l‖²/K_l, what the noise adds to a quadratic loss."""
     if rule == "theorem":
-        terms = (norm / truncated_normal(size)[0] for norm, size in zip(norms, sizes, strict=True))
+        terms = (norm / truncated_normal_moments(size)[0] for norm, size in zip(norms, sizes, strict=True))
     else:
         terms = (factor * norm**2 for norm, factor in zip(norms, curvatures or sizes, strict=True))
     return sum(term / count for term, count in zip(terms, counts, strict=True))

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferret_core.projection.allocation import coordinates_within, cost
 from ferret_core.projection.blocks import cut
-from ferret_core.projection.byte_budget import coordinates_within, cost
 from ferret_core.projection.coordinate_encoding import PRECISIONS, Precision
 from tests.refusals import refused
 

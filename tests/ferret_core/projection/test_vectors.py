@@ -20,11 +20,10 @@ import torch
 from torch import Tensor
 
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.allocation import split
+from ferret_core.projection.allocation import coordinates_within, split
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block, cut
-from ferret_core.projection.byte_budget import coordinates_within
 from ferret_core.projection.coordinate_encoding import KINDS
 from ferret_core.projection.philox import philox
 from ferret_core.projection.project import Projected, project

@@ -11,8 +11,7 @@ from ferret_core import catalog
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.replica.tail_averaging import TailMean, begin
 from ferret_core.rounds.early_stopping import better
 from ferret_core.simulate import simulate

@@ -15,7 +15,7 @@ from torch import nn
 from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._client_data import ClientData
-from ferret_core.training.bfloat16_rounding import StochasticRounding, rounded
+from ferret_core.training.optimizer_in_backward import StochasticRounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 

@@ -13,7 +13,7 @@ import torch
 from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._client_data import IGNORED, Batch, ClientData
-from ferret_core.system.out_of_memory import is_out_of_memory, memory_checked
+from ferret_core.system.device import is_out_of_memory, memory_checked
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import train
 from ferret_core.training.micro_batches import MicroBatches, micro_batches

@@ -11,7 +11,7 @@ from torch import nn, optim
 from ferret_core.models.parameters import trainable
 from ferret_core.training import optimizers
 from ferret_core.training.config import LocalConfig
-from ferret_core.training.muon import Muon, embeddings
+from ferret_core.training.optimizers import Muon, embeddings
 
 
 def with_gradients(model: nn.Module) -> dict[str, nn.Parameter]:

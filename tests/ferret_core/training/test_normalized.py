@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from ferret_core.training.config import LocalConfig
-from ferret_core.training.normalized import Normalized
+from ferret_core.training.optimizers import Normalized
 
 SHAPES = [(40, 3), (7,), (1,)]
 

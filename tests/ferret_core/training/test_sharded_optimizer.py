@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ferret_core.training.sharded_optimizer import owners
+from ferret_core.training.sharded_training import owners
 
 
 def test_the_processes_own_about_as_much_and_all_know_who_owns_what() -> None:

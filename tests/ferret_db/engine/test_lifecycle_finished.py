@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from ferret_core.protocol.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_ROUNDS
+from ferret_core.protocol.resources.alerts import AlertEvent, AlertKind
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database

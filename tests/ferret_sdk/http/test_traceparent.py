@@ -28,6 +28,6 @@ def test_a_request_names_the_span_that_it_is_made_in_and_otherwise_none(server: 
 
 @pytest.mark.heavy
 def test_a_program_without_traces_imports_nothing_for_it() -> None:
-    program = "import sys, ferret_sdk.http.traceparent as t; t.headers(); print('opentelemetry' in sys.modules)"
+    program = "import sys, ferret_sdk.http.transport as t; t.trace_headers(); print('opentelemetry' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

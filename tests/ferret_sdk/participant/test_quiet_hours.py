@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ferret_sdk.participant.quiet_hours import QuietHours, QuietWindow, ends
+from ferret_sdk.participant.site_terms import QuietHours, QuietWindow, end_of_quiet_hours
 
 WINDOW = TypeAdapter[QuietWindow](QuietHours)
 MONDAY = datetime(2026, 11, 23)
@@ -34,7 +34,7 @@ def at(day: int, hour: int, minute: int = 0) -> datetime:
     ],
 )
 def test_quiet_hours_end(windows: list[str], now: datetime, over: datetime | None) -> None:
-    assert ends([WINDOW.validate_python(text) for text in windows], now) == over
+    assert end_of_quiet_hours([WINDOW.validate_python(text) for text in windows], now) == over
 
 
 @pytest.mark.parametrize("text", ["7-19", "07:00-25:00", "mo 07:00-19:00", "07:00", "", 7, "mon-fri 07:00-19:00 "])

@@ -37,8 +37,7 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.garbage_collection import collect
 from ferret_db.repositories import contributions, participants
-from ferret_sdk.http.answers import read
-from ferret_sdk.http.transport import Transport
+from ferret_sdk.http.transport import Transport, read_model
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.uploader import Uploader
 from ferret_sdk.service.progress import Progress
@@ -143,7 +142,7 @@ class World:
         return token
 
     def _made(self) -> Upload:
-        lease = read(Lease, Transport(self.server.url, self.token).get("/participant/assignment")["assignment"])
+        lease = read_model(Lease, Transport(self.server.url, self.token).get("/participant/assignment")["assignment"])
         pieces = pieces_of({"update": np.linspace(-1, 1, WEIGHTS, dtype=np.float32)}, self._meta(lease.task))
         blob = b"".join(pieces)
         upload = Upload.of(lease, decode_stored(blob, digest_bytes(blob)), 1.0, new_key())

@@ -103,7 +103,7 @@ def test_what_has_to_end_the_training_ends_the_sites_own_too(enrolled, rows, mon
     """Each step of its loop asks whether the lease is still held."""
     _, participant = enrolled(rounds=1)
     lost = FerretError("lease.lost", "the experiment was cancelled")
-    from ferret_sdk.participant import lease_heartbeat
+    from ferret_sdk.participant import local_training
 
     checks: list[int] = []
 
@@ -112,7 +112,7 @@ def test_what_has_to_end_the_training_ends_the_sites_own_too(enrolled, rows, mon
         if len(checks) == 2:
             raise lost
 
-    monkeypatch.setattr(lease_heartbeat.Heartbeat, "check", check)
+    monkeypatch.setattr(local_training.Heartbeat, "check", check)
     reports: list[Any] = []
     assert participant.run(rows, reports.append, site=site) == "completed"
     assert [report.error and report.error.code for report in reports] == ["lease.lost", None]

@@ -14,9 +14,8 @@ from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_sdk import Participant
-from ferret_sdk.participant import quiet_hours, terms_enforcement
-from ferret_sdk.participant.quiet_hours import ends
-from ferret_sdk.participant.site_terms import Terms
+from ferret_sdk.participant import site_terms, terms_enforcement
+from ferret_sdk.participant.site_terms import Terms, end_of_quiet_hours
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.participant.usage_counter import Usage, UsageTotals
 from ferret_sdk.service.progress import Progress, RoundReport, Stage
@@ -48,7 +47,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     def slept(seconds: float) -> None:
         now[0] = datetime.fromtimestamp(now[0].timestamp() + seconds)
 
-    monkeypatch.setattr(quiet_hours, "now", lambda: now[0])
+    monkeypatch.setattr(site_terms, "local_now", lambda: now[0])
     monkeypatch.setattr(terms_enforcement, "sleep", slept)
     return now
 
@@ -126,7 +125,7 @@ def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch
         site.check_step()
         assert site.usage.read().seconds == 90  # a process that is killed now has lost nothing
         now[0] = 100
-    assert site.usage.read() == UsageTotals(seconds=100, day=quiet_hours.now().date(), seconds_today=100)
+    assert site.usage.read() == UsageTotals(seconds=100, day=site_terms.local_now().date(), seconds_today=100)
     with site.training(MODEL):
         now[0] = 3600
         with pytest.raises(FerretError) as raised:
@@ -246,7 +245,7 @@ def test_what_was_made_before_quiet_hours_is_sent_after_them(
     (mine,) = [found for found in run.contributions() if found.participant == "site-a"]
     assert (mine.state, mine.digest) == ("accepted", made[0])
     assert len(made) == 1
-    assert ends(terms_of(allow={"quiet_hours": ["14:00-15:00"]}).allow.quiet_hours, clock[0]) is None
+    assert end_of_quiet_hours(terms_of(allow={"quiet_hours": ["14:00-15:00"]}).allow.quiet_hours, clock[0]) is None
 
 
 def test_the_homes_own_file_holds_without_being_named_and_a_broken_one_spends_no_code(

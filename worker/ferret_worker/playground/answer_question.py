@@ -17,8 +17,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.playground import ModelSide, PlaygroundQuestion
 from ferret_core.storage import Storage
 from ferret_core.system import untrusted_files
-from ferret_core.system.device import chosen_device
-from ferret_core.system.out_of_memory import memory_checked
+from ferret_core.system.device import chosen_device, memory_checked
 from ferret_db.database import Database
 from ferret_db.engine.task_attempts import described
 from ferret_db.repositories import experiments

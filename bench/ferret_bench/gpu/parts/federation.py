@@ -19,8 +19,7 @@ from ferret_cli.output import say
 from ferret_cli.requirements_check import require_server
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.replica.replay import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.simulate import simulate
 
 SHAPES = ("llama2-7b", "llama-3b")

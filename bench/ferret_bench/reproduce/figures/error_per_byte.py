@@ -16,7 +16,7 @@ from ferret_bench.reproduce.estimates import cosine, equal_blocks, error, point,
 from ferret_bench.reproduce.look import FAMILY, NAMES, Style, only, spread, values
 from ferret_cli import plot_style
 from ferret_cli.files import Row
-from ferret_core.projection.byte_budget import coordinates_within, cost
+from ferret_core.projection.allocation import coordinates_within, cost
 from ferret_core.projection.coordinate_encoding import PRECISIONS, Precision
 from ferret_core.projection.quantize import dequantize, quantize
 

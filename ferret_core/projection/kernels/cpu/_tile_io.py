@@ -5,8 +5,8 @@ numba has no half precision: bf16 is passed as int16 and fp16 as uint16, which a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,10 +16,10 @@ from numpy import float32, int32, uint16, uint32
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import TILE
+from ferret_core.projection.philox import TILE, Tag
 
 STORED = {torch.float32: torch.float32, torch.bfloat16: torch.int16, torch.float16: torch.uint16}
 MAGNITUDE, INFINITY = uint32(0x7FFFFFFF), uint32(0x7F800000)
@@ -73,8 +73,7 @@ def _from_float16(value: Any) -> Any:
 
 @compiled
 def inside(origin: Any, length: Any) -> Any:
-    """Returns (first, last) of a tile's elements that a vector holds, if the tile begins at the vector's index
-    ``origin``."""
+    """Returns (first, last) of a tile's elements in a vector, if the tile begins at the vector's index ``origin``."""
     return max(-origin, 0), min(length - origin, TILE)
 
 
@@ -184,3 +183,22 @@ def _draw_chances(chances: Any, tile: Any, stream: Any, key: Any) -> None:
         for w in range(4):
             chances[8 * group + 2 * w] = words[w] & uint32(0xFFFF)
             chances[8 * group + 2 * w + 1] = words[w] >> uint32(16)
+
+
+class Terms(NamedTuple):
+    """All terms' coefficients concatenated, fp32, with their offsets, counts and keys."""
+
+    coefficients: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    keys: NDArray[np.uint32]
+
+
+def packed(terms: Sequence[ReconstructionTerm]) -> Terms | None:
+    """Packs the terms with coefficients; returns None without any. A single term is not copied."""
+    sent = [term for term in terms if len(term.coefficients)]
+    if not sent:
+        return None
+    counts = np.array([len(term.coefficients) for term in sent], np.int64)
+    joined = torch.cat([term.coefficients for term in sent]) if len(sent) > 1 else sent[0].coefficients
+    return Terms(joined.numpy(), np.cumsum(counts) - counts, counts, keys([term.seed for term in sent]))

@@ -12,15 +12,11 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.kernels.cpu._dense import APPLIED, summed
 from ferret_core.projection.kernels.cpu._jit import compiled
-from ferret_core.projection.kernels.cpu._philox import keys, stream
-from ferret_core.projection.kernels.cpu._signs import FOURS, MINUS, ROWS, add_fours, draw_signs, fold
-from ferret_core.projection.kernels.cpu._terms import packed
-from ferret_core.projection.kernels.cpu._threads import share_out, stretches_of_tiles
-from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, rounding_of, store, stored
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import LANES, TILE
+from ferret_core.projection.kernels.cpu._philox import FOURS, MINUS, ROWS, add_fours, draw_signs, fold, keys, stream
+from ferret_core.projection.kernels.cpu._threads import APPLIED, share_out, stretches_of_tiles, summed
+from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, packed, rounding_of, store, stored
+from ferret_core.projection.philox import LANES, TILE, Tag
 
 
 @final

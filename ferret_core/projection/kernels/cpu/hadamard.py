@@ -14,13 +14,10 @@ from torch import Tensor
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
-from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.kernels.cpu._signs import ROWS, draw_signs, put_signs
-from ferret_core.projection.kernels.cpu._terms import packed
+from ferret_core.projection.kernels.cpu._philox import ROWS, draw_signs, keys, philox, put_signs, stream
 from ferret_core.projection.kernels.cpu._threads import share_out, stretches_of_tiles
-from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, rounding_of, store, stored
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import LANES, TILE
+from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, packed, rounding_of, store, stored
+from ferret_core.projection.philox import LANES, TILE, Tag
 
 TILES = 64
 DIGITS = TILE.bit_length()
@@ -57,16 +54,7 @@ class Kernel:
 
 @compiled
 def _project(
-    before: Any,
-    after: Any,
-    start: Any,
-    d: Any,
-    first: Any,
-    last: Any,
-    key: Any,
-    signs: Any,
-    rows: Any,
-    gamma: Any,
+    before: Any, after: Any, start: Any, d: Any, first: Any, last: Any, key: Any, signs: Any, rows: Any, gamma: Any
 ) -> None:
     """Adds n·y_p to γ_k for the coordinates with their place p in tiles first … last − 1."""
     words, y, scratch = np.empty((4, LANES), uint32), np.empty(TILE, float32), np.empty(TILE, float32)

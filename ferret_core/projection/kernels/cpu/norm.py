@@ -19,8 +19,7 @@ LANES = 512
 
 
 def squared_norm(before: Tensor, after: Tensor) -> Tensor:
-    """Returns ‖before − after‖² of two vectors, fp64 (), like
-    :func:`ferret_core.projection.kernels.reference.squared_norm`."""
+    """Returns ‖before − after‖² of two vectors, fp64 (), as the reference does."""
     stretches = ranges(len(after), STRETCH)
     totals = np.zeros(len(stretches))
     b, a = stored(before), stored(after)

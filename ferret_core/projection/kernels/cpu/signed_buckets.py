@@ -15,13 +15,10 @@ from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
-from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.kernels.cpu._signs import MINUS, ROWS, draw_signs, fold, signed
-from ferret_core.projection.kernels.cpu._terms import packed
+from ferret_core.projection.kernels.cpu._philox import MINUS, ROWS, draw_signs, fold, keys, philox, signed, stream
 from ferret_core.projection.kernels.cpu._threads import ranges, share_out, tiles_of
-from ferret_core.projection.kernels.cpu._tile_io import inside, opened, rounding_of, store, stored, widen
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import LANES, TILE
+from ferret_core.projection.kernels.cpu._tile_io import inside, opened, packed, rounding_of, store, stored, widen
+from ferret_core.projection.philox import LANES, TILE, Tag
 
 RUN = 1 << 17
 SEGMENT = 1 << 22
@@ -59,8 +56,7 @@ class Kernel:
     def apply_(
         self, weights: Tensor, block: Block, terms: Sequence[ReconstructionTerm], *, start: int = 0, rounding: int = 0
     ) -> None:
-        """Applies all terms in one pass: a tile of weights stays in the first-level cache while every term is
-        subtracted."""
+        """Applies all terms in one pass: a tile of weights stays in the first-level cache meanwhile."""
         sent = packed(terms)
         if sent is None:
             return
@@ -77,8 +73,7 @@ class Kernel:
 
 
 def _ordered(first: int, last: int, layout: Layout, key: NDArray[np.uint32], rotations: np.uint32) -> NDArray[np.int64]:
-    """Returns the tiles; if coefficients outgrow a cache, in groups of near buckets, which the next group finds
-    cached."""
+    """Returns the tiles; if coefficients outgrow a cache, in groups of near buckets, which the next finds cached."""
     if layout.K <= CACHED:
         return np.arange(first, last)
     groups = np.arange(first, last, GROUP)
@@ -212,8 +207,7 @@ def _apply(
     rounding_key: Any,
     rounding_stream: Any,
 ) -> None:
-    """Computes weights ← weights − s·c term by term over ``tiles``; coefficients are passed as integers, to apply
-    signs."""
+    """Computes weights ← weights − s·c term by term over ``tiles``; coefficients are integers, to apply signs."""
     words, buffer = np.empty((4, LANES), uint32), np.zeros(TILE, float32)
     spread, elements, chances = np.empty(TILE, uint32), np.empty((2, QUARTER), uint32), np.empty(TILE, uint32)
     for tile in tiles:
@@ -228,8 +222,7 @@ def _apply(
 
 @compiled
 def _granules(spread: Any, c: Any, first: Any, key: Any, rotations: Any) -> Any:
-    """Returns the coefficients of granules ``first`` … up to the size of ``spread``; without a copy if they are
-    contiguous."""
+    """Returns the coefficients of granules ``first`` … up to the size of ``spread``; not copied if contiguous."""
     K, done = len(c), 0
     while done < len(spread):
         t = (first + done) // K

@@ -13,15 +13,12 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.kernels.cpu._dense import APPLIED, summed
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
-from ferret_core.projection.kernels.cpu._terms import packed
-from ferret_core.projection.kernels.cpu._threads import share_out, stretches_of_tiles
-from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, rounding_of, store, stored
-from ferret_core.projection.moments import truncated_normal
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import TILE
+from ferret_core.projection.kernels.cpu._threads import APPLIED, share_out, stretches_of_tiles, summed
+from ferret_core.projection.kernels.cpu._tile_io import load_difference, opened, packed, rounding_of, store, stored
+from ferret_core.projection.philox import TILE, Tag
+from ferret_core.projection.variance import truncated_normal_moments
 
 LANES = 64
 GROUPS = TILE // 4
@@ -33,7 +30,7 @@ class Kernel:
     def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
         draws = keys([seed])[0], stream(block.id, Tag.TRUNCATED_NORMAL), *_constants(block.size)
         products = summed(_project, (stored(before), stored(after), start), draws, K)
-        rho, _ = truncated_normal(block.size)
+        rho, _ = truncated_normal_moments(block.size)
         return torch.from_numpy(products * float32(1 / (rho * K)))
 
     def apply_(
@@ -65,16 +62,7 @@ def _value(word: Any, epsilon: Any, a: Any) -> Any:
 
 @compiled
 def _project(
-    before: Any,
-    after: Any,
-    start: Any,
-    first: Any,
-    last: Any,
-    key: Any,
-    stream: Any,
-    epsilon: Any,
-    a: Any,
-    gamma: Any,
+    before: Any, after: Any, start: Any, first: Any, last: Any, key: Any, stream: Any, epsilon: Any, a: Any, gamma: Any
 ) -> None:
     """Adds Vᵀ(before − after) over tiles first … last − 1 to ``gamma``; products are summed in lanes."""
     delta, words = np.empty((4, GROUPS), float32), np.empty((4, GROUPS), uint32)

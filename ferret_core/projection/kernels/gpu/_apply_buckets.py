@@ -13,16 +13,24 @@ import triton.language as tl
 
 from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.kernels._base import UpdateInput
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._launch import aligned, launch, signed, tiles
-from ferret_core.projection.kernels.gpu._launch_table import KINDS, number, own_row, pointer, sent
-from ferret_core.projection.kernels.gpu._philox import draw_below
-from ferret_core.projection.kernels.gpu._signs import CUBE, SIGNS, TILE, flip, sign_cube
-from ferret_core.projection.kernels.gpu._terms import FIELDS, nth, row_of
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._launch import (
+    FIELDS,
+    KINDS,
+    aligned,
+    launch,
+    nth,
+    number,
+    own_row,
+    pointer,
+    row_of,
+    sent,
+    signed,
+    tiles,
+)
+from ferret_core.projection.kernels.gpu._philox import CUBE, SIGNS, TILE, draw_below, flip, sign_cube
 from ferret_core.projection.kernels.gpu._tiles import load, place_cube, store
-from ferret_core.projection.kernels.gpu._value import Value
-from ferret_core.projection.philox import Tag
-from ferret_core.projection.signs import LANES
+from ferret_core.projection.philox import LANES, Tag
 
 ROTATIONS = tl.constexpr(int(Tag.ROTATIONS))
 RUN = tl.constexpr(4)
@@ -72,12 +80,7 @@ def _apply_(members: Sequence[tuple[UpdateInput, list[Row]]], rounding: int, **o
 
 @triton.jit(do_not_specialize=["rows", "rounding"])
 def _subtract(
-    table: Value,
-    rows: Value,
-    rounding: Value,
-    KIND: tl.constexpr,
-    UNIT: tl.constexpr,
-    ALIGNED: tl.constexpr,
+    table: Value, rows: Value, rounding: Value, KIND: tl.constexpr, UNIT: tl.constexpr, ALIGNED: tl.constexpr
 ) -> None:
     """Computes w ← w − s·c for each term, over four tiles; all granules have at least ``UNIT`` elements."""
     row, nth_of_row = own_row(table, rows, WIDTH, PROGRAMS)
@@ -103,15 +106,7 @@ def _spread(c: Value, UNIT: tl.constexpr) -> Value:
 
 
 @jit
-def _buckets(
-    seed: Value,
-    tile: Value,
-    end: Value,
-    K: Value,
-    shift: Value,
-    block: Value,
-    UNIT: tl.constexpr,
-) -> Value:
+def _buckets(seed: Value, tile: Value, end: Value, K: Value, shift: Value, block: Value, UNIT: tl.constexpr) -> Value:
     """Returns the bucket of each ``UNIT`` elements of a tile, uint32 (4096 / UNIT,); undefined from ``end`` on.
 
     Works stripe after stripe: most tiles are in one, and no granule needs a separate division or draw.

@@ -14,11 +14,10 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import pairwise
-from ferret_core.projection.kernels.gpu._launch import launch, signed, stretches, tiles
-from ferret_core.projection.kernels.gpu._signs import SHAPE, TILE
-from ferret_core.projection.kernels.gpu._terms import nth
+from ferret_core.projection.kernels.gpu._jit import Value
+from ferret_core.projection.kernels.gpu._launch import launch, nth, signed, stretches, tiles
+from ferret_core.projection.kernels.gpu._philox import SHAPE, TILE
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
-from ferret_core.projection.kernels.gpu._value import Value
 
 COLUMNS = tl.constexpr(64)
 SUMS = 1 << 22

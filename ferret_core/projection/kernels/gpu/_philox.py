@@ -1,14 +1,24 @@
-"""Words of the projection format, drawn in registers by Triton's own Philox-4x32-10."""
+"""Words of the projection format, drawn in registers by Triton's own Philox-4x32-10; and the signs of a tile, one bit
+per element: 32 calls of the generator serve 4096 elements."""
 
 from __future__ import annotations
 
 import triton.language as tl
 
-from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection import FORMAT_VERSION, philox
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.philox import Tag
 
 VERSION = tl.constexpr(FORMAT_VERSION)
+MINUS = tl.constexpr(philox.MINUS)
+SIGNS = tl.constexpr(int(Tag.SIGNS))
+LANES = tl.constexpr(philox.LANES)
+TILE = tl.constexpr(philox.TILE)
+ROWS = tl.constexpr(philox.TILE // philox.LANES)
+SHAPE = tl.constexpr((ROWS.value, LANES.value))
+"""Shape of a tile: a row has one bit of each lane, so that threads need few words of others to unpack their signs."""
+CUBE = tl.constexpr((ROWS.value // 32, 32, LANES.value))
+"""The same with the bits of each word apart: faster, but must not be summed: Triton 3.6 takes the wrong lanes."""
 
 
 @jit
@@ -34,3 +44,23 @@ def draw_below(seed: Value, index: Value, n: Value, block: Value, tag: tl.conste
 @jit
 def _words(seed: Value, group: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
     return tl.philox(seed, group.to(tl.uint32), tl.cast(row, tl.uint32), block | tag << 24, VERSION)
+
+
+@jit
+def sign_bits(seed: Value, tile: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
+    """Returns sign bits of the elements of ``tile``: int32 (128, 32), with the top bit set for minus."""
+    return tl.reshape(sign_cube(seed, tile, row, block, tag), SHAPE)
+
+
+@jit
+def sign_cube(seed: Value, tile: Value, row: Value, block: Value, tag: tl.constexpr) -> Value:
+    """Returns the same as int32 (4, 32, 32)."""
+    words = draw(seed, tile * LANES + tl.arange(0, LANES), row, block, tag)
+    packed = tl.permute(words, 1, 0).to(tl.int32, bitcast=True)
+    return (packed[:, None, :] << tl.arange(0, 32)[None, :, None]) & MINUS
+
+
+@jit
+def flip(values: Value, bits: Value) -> Value:
+    """Applies the signs in ``bits`` to fp32 ``values``."""
+    return (values.to(tl.int32, bitcast=True) ^ bits).to(tl.float32, bitcast=True)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import triton.language as tl
 
-from ferret_core.projection import stochastic_rounding as rounding
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._philox import draw
-from ferret_core.projection.kernels.gpu._signs import LANES, ROWS, TILE
-from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection import stochastic_rounding
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._philox import LANES, ROWS, TILE, draw
 from ferret_core.projection.philox import Tag
 
 STOCHASTIC_ROUNDING = tl.constexpr(int(Tag.STOCHASTIC_ROUNDING))
-FP16_SUBNORMAL = tl.constexpr(rounding.FP16_SUBNORMAL)
-FP16_INFINITY = tl.constexpr(rounding.FP16_INFINITY)
+FP16_SUBNORMAL = tl.constexpr(stochastic_rounding.FP16_SUBNORMAL)
+FP16_INFINITY = tl.constexpr(stochastic_rounding.FP16_INFINITY)
 FP16_SCALE = tl.constexpr(2.0**37)  # exact: 2⁻¹⁴ becomes 2²³
 
 
@@ -52,15 +50,7 @@ def load(vector: Value, at: Value, inside: Value) -> Value:
 
 
 @jit
-def store(
-    vector: Value,
-    at: Value,
-    inside: Value,
-    values: Value,
-    tile: Value,
-    rounding: Value,
-    block: Value,
-) -> None:
+def store(vector: Value, at: Value, inside: Value, values: Value, tile: Value, rounding: Value, block: Value) -> None:
     """Writes fp32 ``values``; half types are rounded by the seed ``rounding``."""
     kind: tl.constexpr = vector.dtype.element_ty
     if kind == tl.float32:

@@ -11,10 +11,9 @@ from torch import Tensor
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._signs import flip, sign_bits
-from ferret_core.projection.kernels.gpu._terms import subtract
-from ferret_core.projection.kernels.gpu._value import Value
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._launch import subtract
+from ferret_core.projection.kernels.gpu._philox import flip, sign_bits
 from ferret_core.projection.philox import Tag
 
 TAG = tl.constexpr(int(Tag.DENSE_SIGNS))

@@ -16,13 +16,10 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._launch import launch, signed, tiles
-from ferret_core.projection.kernels.gpu._philox import draw_below
-from ferret_core.projection.kernels.gpu._signs import MINUS, SHAPE, SIGNS, TILE, flip, sign_bits
-from ferret_core.projection.kernels.gpu._terms import nth, subtract
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._launch import launch, nth, signed, subtract, tiles
+from ferret_core.projection.kernels.gpu._philox import MINUS, SHAPE, SIGNS, TILE, draw_below, flip, sign_bits
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
-from ferret_core.projection.kernels.gpu._value import Value
 from ferret_core.projection.philox import Tag
 
 HADAMARD_ROWS = tl.constexpr(int(Tag.HADAMARD_ROWS))
@@ -51,30 +48,12 @@ class Kernel:
         chunks = tiles(start, len(weights))
         placed = torch.zeros(min(chunks, RESIDENT), TILE.value, device=weights.device)
         more = block.size, placed, chunks
-        subtract(
-            _subtract,
-            weights,
-            block,
-            terms,
-            start,
-            rounding,
-            *more,
-            programs=len(placed),
-            num_warps=WARPS,
-        )
+        subtract(_subtract, weights, block, terms, start, rounding, *more, programs=len(placed), num_warps=WARPS)
 
 
 @triton.jit(do_not_specialize=["K", "seed", "block", "d"])
 def _project(
-    before: Value,
-    after: Value,
-    start: Value,
-    count: Value,
-    gamma: Value,
-    K: Value,
-    seed: Value,
-    block: Value,
-    d: Value,
+    before: Value, after: Value, start: Value, count: Value, gamma: Value, K: Value, seed: Value, block: Value, d: Value
 ) -> None:
     """Computes γ_k ← n·y for each place in a chunk; n is the size of the place's stratum."""
     chunk, at, inside = place(tl.program_id(0), start, count)
@@ -119,13 +98,7 @@ def _subtract(
 
 @jit
 def _scattered(
-    placed: Value,
-    coefficients: Value,
-    chunk: Value,
-    K: Value,
-    seed: Value,
-    block: Value,
-    d: Value,
+    placed: Value, coefficients: Value, chunk: Value, K: Value, seed: Value, block: Value, d: Value
 ) -> Value:
     """Returns a chunk's coefficients, each at its place, zero elsewhere: fp32 (4096,), by way of memory."""
     e = tl.arange(0, TILE)
@@ -163,8 +136,7 @@ def _places(k: Value, K: Value, seed: Value, block: Value, d: Value) -> Value:
 
 @jit
 def _hadamard(x: Value, length: Value) -> Value:
-    """Returns H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then one multiplication, for each part of a
-    chunk."""
+    """Returns H_m·x/√m, fp32 (4096,): butterflies of distance 1, 2, 4 …, then a multiplication, for each chunk."""
     if length == TILE:
         for stage in range(STAGES):
             x = _butterflies(x, stage)

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
-from ferret_core.projection.kernels.gpu._terms import nth, subtract
+from ferret_core.projection.kernels.gpu._jit import Value
+from ferret_core.projection.kernels.gpu._launch import nth, subtract
 from ferret_core.projection.kernels.gpu._tiles import load, place, store
-from ferret_core.projection.kernels.gpu._value import Value
 
 
 @final
@@ -32,13 +32,7 @@ class Kernel:
 
 @triton.jit(do_not_specialize=["terms", "rounding", "block"])
 def _subtract(
-    weights: Value,
-    start: Value,
-    count: Value,
-    sheet: Value,
-    terms: Value,
-    rounding: Value,
-    block: Value,
+    weights: Value, start: Value, count: Value, sheet: Value, terms: Value, rounding: Value, block: Value
 ) -> None:
     """w ← w − c for each term, over one tile."""
     tile, at, inside = place(tl.program_id(0), start, count)

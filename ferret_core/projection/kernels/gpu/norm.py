@@ -7,9 +7,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from ferret_core.projection.kernels.gpu._jit import Value
 from ferret_core.projection.kernels.gpu._launch import launch, tiles
 from ferret_core.projection.kernels.gpu._tiles import load, place
-from ferret_core.projection.kernels.gpu._value import Value
 
 
 def squared_norm(before: Tensor, after: Tensor) -> Tensor:

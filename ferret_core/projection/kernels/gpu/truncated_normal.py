@@ -12,13 +12,11 @@ from torch import Tensor
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels._base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._dense import project, subtract_columns
-from ferret_core.projection.kernels.gpu._jit import jit
-from ferret_core.projection.kernels.gpu._philox import draw
-from ferret_core.projection.kernels.gpu._signs import SHAPE, TILE
-from ferret_core.projection.kernels.gpu._terms import subtract
-from ferret_core.projection.kernels.gpu._value import Value
-from ferret_core.projection.moments import truncated_normal
+from ferret_core.projection.kernels.gpu._jit import Value, jit
+from ferret_core.projection.kernels.gpu._launch import subtract
+from ferret_core.projection.kernels.gpu._philox import SHAPE, TILE, draw
 from ferret_core.projection.philox import Tag
+from ferret_core.projection.variance import truncated_normal_moments
 
 TAG = tl.constexpr(int(Tag.TRUNCATED_NORMAL))
 STEP = tl.constexpr(2.0**-24)
@@ -27,7 +25,7 @@ STEP = tl.constexpr(2.0**-24)
 @final
 class Kernel:
     def project(self, before: Tensor, after: Tensor, block: Block, K: int, seed: int, *, start: int = 0) -> Tensor:
-        rho, _ = truncated_normal(block.size)
+        rho, _ = truncated_normal_moments(block.size)
         return project(_times, before, after, block, K, seed, start, _constants(block.size)) * (1 / (rho * K))
 
     def apply_(

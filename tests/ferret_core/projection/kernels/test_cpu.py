@@ -28,7 +28,7 @@ def add_one(x):
 """
 DRAW = """
 from numpy import empty, uint32, zeros
-from ferret_core.projection.kernels.cpu._signs import draw_signs
+from ferret_core.projection.kernels.cpu._philox import draw_signs
 draw_signs(empty((4, 32), uint32), 0, uint32(0), uint32(0), zeros(2, uint32))
 """
 

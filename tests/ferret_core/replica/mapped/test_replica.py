@@ -18,7 +18,7 @@ from ferret_core.models.load import load
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.mapped.replica import MappedReplica
-from ferret_core.replica.replay import replay
+from ferret_core.replica.replica import replay
 from ferret_core.simulate import SimulationResult
 from tests.digests import digest_of
 from tests.ferret_core.replicas import SpecFactory

@@ -30,7 +30,7 @@ from ferret_core.projection.project import norms, project, root_mean_squares, sq
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.replica.replica import Replica
-from ferret_core.replica.sharded.load import load_sharded
+from ferret_core.replica.sharded import load_sharded
 from ferret_core.simulate import simulate
 
 Case = Callable[..., Any]

@@ -6,7 +6,7 @@ from torch import nn
 from transformers import LlamaForCausalLM
 
 from ferret_core.distributed.sharded_tensor import ElementRange
-from ferret_core.replica.sharded.shard import check_cover, layers_of, outline, require_plain
+from ferret_core.replica.sharded import check_cover, layers_of, outline, require_plain
 from tests.refusals import refused
 
 EXPECTED = [ElementRange(0, 6), ElementRange(6, 10)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.replica.mapped.scratch_folder import link
+from ferret_core.replica.mapped.model_files import link
 
 WITHOUT = [errno.EXDEV, errno.EOPNOTSUPP, errno.ENOSYS]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferret_core.protocol.enrolment_code import EnrolmentCode
+from ferret_core.protocol.resources.participants import EnrolmentCode
 from tests.refusals import refused
 
 SECRET = "XyargC12mqFRF9l5qsBqBsdbeCZAAbcT3AhDp3BylOE"

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core.aggregation.cosine_filter import cosine_with_others, find_outliers
+from ferret_core.aggregation.selection import cosine_with_others, find_outliers
 from ferret_core.protocol.spec import RobustSpec
 
 SPEC = RobustSpec(rule="cosine_filter")

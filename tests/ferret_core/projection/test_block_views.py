@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ferret_core.projection import launch_batching
+from ferret_core.projection import block_views
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import cut
@@ -55,7 +55,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 def test_vectors_are_gathered_up_to_a_number_of_elements(
     most: int, expected: list[list[int]], calls: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch_batching, "MOST", most)
+    monkeypatch.setattr(block_views, "MOST", most)
     before, after = weights(1), weights(2)
     sent = project(before, after, BLOCKS, basis("G"), K, seed=5)
     assert calls == expected

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from ferret_core.projection.bases import basis
+from ferret_core.projection.bases.hadamard import STRETCH, rotate, rotate_back
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.hadamard_rotation import STRETCH, rotate, rotate_back
 
 DIMENSIONS = [1, 4095, 4096, 4097, 20_000]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.aggregation.candidate import Candidate
-from ferret_core.aggregation.culprits import MAX_TRIALS, find_culprits, reject_culprits
+from ferret_core.aggregation.candidate import MAX_TRIALS, Candidate, find_culprits, reject_culprits
 from ferret_core.aggregation.selection import ContributionSummary, Selection
 from ferret_core.algorithms.configs._norms import Norms
 from tests.refusals import refused

@@ -1,1 +1,0 @@
-"""A model that several processes hold: requirements, sharding, loading and writing."""
