@@ -10,8 +10,8 @@ import typer
 from ferret_cli import options
 from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect
-from ferret_core.protocol.resources.alerts import AlertEvent
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.resources.alerts import AlertEvent
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.alerts import Alert, Delivery

@@ -288,12 +288,12 @@ def clean(
     The log of uploads, the receipts and the privacy budget stay. Without --yes it prompts for confirmation.
     """
     from ferret_cli.join_display import NEXT_STEPS
-    from ferret_sdk.participant import membership_files
+    from ferret_sdk.participant import membership
     from ferret_sdk.service.server_address import ClientSettings
 
     home = ClientSettings().home.expanduser()
     with advising(NEXT_STEPS):
-        every = membership_files.memberships(home)
+        every = membership.memberships(home)
         for id in experiment or []:
             if id not in {one.member.experiment for one in every}:
                 message = "this site does not take part in it; see ferret site status"
@@ -301,10 +301,10 @@ def clean(
         wanted = [
             one for one in every if (one.member.experiment in experiment if experiment else one.ended is not None)
         ]
-        found = list(membership_files.pieces(home, wanted))
+        found = list(membership.pieces(home, wanted))
         if base_models:
             known = {piece.path for piece in found}
-            found += [piece for piece in membership_files.base_models(home) if piece.path not in known]
+            found += [piece for piece in membership.base_models(home) if piece.path not in known]
         total = sum(piece.size for piece in found)
         if found and not json:
             rows = ((piece.what, piece.experiment, piece.participant or None, size(piece.size)) for piece in found)
@@ -312,7 +312,7 @@ def clean(
         if found and not dry_run:
             if not yes:
                 typer.confirm(f"Delete these {len(found)} things, {size(total)}?", abort=True, err=True)
-            membership_files.remove(home, found, lambda piece: None)
+            membership.remove(home, found, lambda piece: None)
     say(f"{'would delete' if dry_run else 'deleted'} {len(found)} things, {size(total)}")
     if json:
         listed = [{**piece._asdict(), "path": str(piece.path)} for piece in found]

@@ -54,7 +54,7 @@ class CandidateBuilder:
 
     def build(self, selection: Selection) -> Candidate:
         """Builds a candidate from the selected contributions; with a step guard, also measures the half step's loss."""
-        return self._build(selection, (), measure_half=self.replica.spec.server.guards_step)
+        return self._build(selection, (), measure_half=self.replica.spec.server.step_guard)
 
     def build_without(self, selection: Selection, excluded: Collection[str]) -> Candidate:
         """Builds the candidate without the ``excluded`` participants, and without the loss at half of the step."""

@@ -7,7 +7,7 @@ each update's direction with that of trusted data; here it is compared with the 
 
     Δ = Σ wᵢ Δᵢ, weights w that sum to 1;  Rᵢ = Δ − wᵢ Δᵢ, what the others send
     aᵢ = ⟨Δᵢ, Rᵢ⟩ / (‖Δᵢ‖ ‖Rᵢ‖)
-    aᵢ < agree · median(a): the contribution is rejected, the least first, at most a third of all
+    aᵢ < min_cosine_share · median(a): the contribution is rejected, the least first, at most a third of all
 
 Directions drawn at random have a cosine of 1/√d in d dimensions. If the median is not above ``CLEAR`` times that,
 nothing is rejected: the data differ too much, or the sketches are too small.
@@ -165,10 +165,10 @@ def find_outliers(spec: RobustSpec, cosines: Sequence[float], size: int) -> dict
         return {}
     least_first = sorted(range(len(cosines)), key=lambda position: cosines[position])
     return {
-        position: f"it agrees with the others by {cosines[position]:.3g}, less than robust.min_cosine_share = {spec.agree:g} "
-        f"times the round's median of {median:.3g}"
+        position: f"its cosine with the others is {cosines[position]:.3g}, less than robust.min_cosine_share = "
+        f"{spec.min_cosine_share:g} times the round's median of {median:.3g}"
         for position in least_first[: len(cosines) // 3]
-        if cosines[position] < spec.agree * median
+        if cosines[position] < spec.min_cosine_share * median
     }
 
 

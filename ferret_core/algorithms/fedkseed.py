@@ -76,8 +76,8 @@ def look_along(model: nn.Module, state: State, client: Client, local: ZerothOrde
     batches = client.shard.batches(local.batch_size, task.data_seed)
     with working_copy(model):
         done = zeroth_order_steps(model, batches, local, seeds, client.on_step)
-    columns = {"projection": FORMAT_VERSION, "seed": task.seed}
-    return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, columns=columns)
+    fields = {"projection": FORMAT_VERSION, "seed": task.seed}
+    return LocalUpdate({"slopes": client.protected(done.slopes)}, done.trained.metrics, basis_fields=fields)
 
 
 def history(K: int) -> State:

@@ -49,7 +49,9 @@ def deal(spec: ExperimentSpec) -> FederatedSplit:
     else:
         train, held_out = source.train() if names else [], source.test()
     if spec.server.needs_development_split:
-        aside = held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation_share)[1]
+        aside = (
+            held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation_share)[1]
+        )
         development = choose_development(aside, spec.server.development_examples)
         if evaluation.split == "validation":
             held_out = without_development(held_out, development)

@@ -16,7 +16,8 @@ Normalised gradient descent: every step moves the model by the same length, and 
     for every tensor l with d_l of the model's d elements:   m_l ← β m_l + g_l
                                                              w_l ← w_l − η √(d_l / d) · m_l / ‖m_l‖
 
-With ``per = "column"`` every column of a matrix, the weights of one input, is normalised instead of the whole tensor.
+With ``normalize_per = "column"`` every column of a matrix, the weights of one input, is normalised instead of the
+whole tensor.
 The root mean square of a step is η / √d in every tensor. Within a tensor the step has the gradient's direction, with
 large entries where the loss is steep: random coordinates represent it best. Between tensors it is balanced like Adam's.
 The rate is the length of a step in the units of the weights, so it means the same for a model of any size. Momentum β
@@ -52,11 +53,11 @@ class Normalized(Optimizer):
         params: Sequence[nn.Parameter],
         lr: float,
         momentum: float = 0.0,
-        per: str = "tensor",
+        normalize_per: str = "tensor",
         elements: int | None = None,
     ) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum})
-        self.per = per
+        self.normalize_per = normalize_per
         self.elements = elements or sum(parameter.numel() for parameter in params)
 
     @torch.no_grad()
@@ -74,7 +75,7 @@ class Normalized(Optimizer):
 
     def _normed(self, direction: torch.Tensor) -> int | None:
         """Returns the dimension of the norm; None for the tensor as a whole."""
-        return 0 if self.per == "column" and direction.ndim == 2 else None
+        return 0 if self.normalize_per == "column" and direction.ndim == 2 else None
 
     def _direction(self, parameter: nn.Parameter, gradient: torch.Tensor, momentum: float) -> torch.Tensor:
         """Returns m after ``gradient``."""

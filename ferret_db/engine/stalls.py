@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.resources.alerts import AlertEvent
 from ferret_core.protocol.errors import PROBLEMS
+from ferret_core.protocol.resources.alerts import AlertEvent
 from ferret_core.protocol.states import ExperimentState, RoundState
 from ferret_core.protocol.task_names import Queue
 from ferret_db import clock

@@ -11,10 +11,9 @@ from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tags_and_notes import tag_key
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY, tag_key
 from ferret_db.tables import FIRST_PROJECT, Assignment, Base, Experiment, ExperimentTag
 
 _FRESH = {"populate_existing": True}

@@ -24,8 +24,7 @@ from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import count
 from ferret_core.protocol.spec import ExperimentSpec, RobustSpec
 from ferret_core.protocol.wire import Contribution
-from ferret_core.replica.replica import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.sample import model_path
 from ferret_core.simulate import simulate
 from ferret_core.training.privacy import ReleasePolicy

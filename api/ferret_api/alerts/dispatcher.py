@@ -21,8 +21,8 @@ from fastapi.concurrency import run_in_threadpool
 from ferret_api.alerts import webhook
 from ferret_api.alerts.addresses import Allowed
 from ferret_api.context import Context
-from ferret_core.protocol.resources.alerts import AlertKind
 from ferret_core.protocol.digest import canonical_json
+from ferret_core.protocol.resources.alerts import AlertKind
 from ferret_db.engine import stalls
 from ferret_db.repositories import alerts
 from ferret_db.repositories.alerts import Claimed

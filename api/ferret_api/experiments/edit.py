@@ -14,10 +14,9 @@ from ferret_api.http.entity_tag import matches
 from ferret_api.schemas import Command
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.tags_and_notes import Priority
 from ferret_core.protocol.resources.experiments import Experiment
 from ferret_core.protocol.spec import ExperimentName
-from ferret_core.protocol.tags_and_notes import Notes, Tags
+from ferret_core.protocol.tags_and_notes import Notes, Priority, Tags
 from ferret_db.database import Database
 from ferret_db.repositories import audit, experiments, outbox
 

@@ -18,10 +18,19 @@ from ferret_api.http.errors import problems
 from ferret_api.routers.projects import Name
 from ferret_api.schemas import PREFIX, Command
 from ferret_api.settings import ApiSettings
-from ferret_core.protocol.resources.alerts import MAIL_ADDRESS, AlertEvent, AlertKind
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import ExperimentId
-from ferret_core.protocol.resources.alerts import Alert, AlertEvents, AlertList, CreatedAlert, Delivery, DeliveryState
+from ferret_core.protocol.resources.alerts import (
+    MAIL_ADDRESS,
+    Alert,
+    AlertEvent,
+    AlertEvents,
+    AlertKind,
+    AlertList,
+    CreatedAlert,
+    Delivery,
+    DeliveryState,
+)
 from ferret_core.protocol.sanitize import Line
 from ferret_db import tables
 from ferret_db.engine import alerts as engine

@@ -21,8 +21,8 @@ from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment import estimate as planning
 from ferret_core.experiment import presets
 from ferret_core.experiment.diff import compute_patch
-from ferret_core.experiment.spec_patch import revise
 from ferret_core.experiment.estimate import measured_flops
+from ferret_core.experiment.spec_patch import revise
 from ferret_core.experiment.validation import minimal_document, validate
 from ferret_core.models import architecture
 from ferret_core.models.architecture import LLAMAS, Architecture

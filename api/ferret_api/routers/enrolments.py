@@ -14,11 +14,10 @@ from ferret_api.http import trusted_hosts
 from ferret_api.http.errors import problems
 from ferret_api.schemas import PAGE, PREFIX, Command, Cursor, ExperimentId, GroupName, Limit, OfGroup
 from ferret_core.protocol.display_name import DisplayName
-from ferret_core.protocol.resources.participants import EnrolmentCode
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import PublicKey
 from ferret_core.protocol.resources.base import RevocationCount
-from ferret_core.protocol.resources.participants import Enrolled, Enrolment, EnrolmentInfo, EnrolmentPage
+from ferret_core.protocol.resources.participants import Enrolled, Enrolment, EnrolmentCode, EnrolmentInfo, EnrolmentPage
 from ferret_core.protocol.signatures import require_public_key
 from ferret_db.database import Database
 from ferret_db.repositories import audit, enrolments, experiments, participants

@@ -13,11 +13,10 @@ from ferret_api.experiments import edit, listing, service
 from ferret_api.experiments.edit import ExperimentChange
 from ferret_api.http.errors import SUBMIT, problems
 from ferret_api.schemas import PAGE, PREFIX, SPECIFICATION, Cursor, ExperimentId, IdempotencyKey, Limit
-from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY, Priority
 from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroupPage, ExperimentPage, JoinedExperiment
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.protocol.tags_and_notes import MOST_TAGS, Tag
+from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY, MOST_TAGS, Priority, Tag
 from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilter, sorts
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])

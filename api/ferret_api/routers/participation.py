@@ -14,7 +14,13 @@ from ferret_api.http.entity_tag import TAGGED, IfNoneMatch, tagged
 from ferret_api.http.errors import problems
 from ferret_api.routers import contributions
 from ferret_api.schemas import MAX_INTEGER, PAGE, PREFIX, Cursor, ExperimentId, Limit, ParticipantName
-from ferret_core.protocol.resources.rounds import ParticipantRound, ParticipantRoundPage, ParticipationMatrix, RefusedUploads, RoundCells
+from ferret_core.protocol.resources.rounds import (
+    ParticipantRound,
+    ParticipantRoundPage,
+    ParticipationMatrix,
+    RefusedUploads,
+    RoundCells,
+)
 from ferret_core.protocol.states import AssignmentState
 from ferret_db.repositories import experiments, participants, participation
 from ferret_db.repositories.contributions import Report

@@ -20,8 +20,14 @@ from ferret_api.http.errors import problems
 from ferret_api.question_channel import Conversation, conversation
 from ferret_api.schemas import MAX_INTEGER, PREFIX, Command, ExperimentId
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.playground import MOST_CHARACTERS, MOST_TOKENS, ModelSide, PlaygroundQuestion
-from ferret_core.protocol.playground import HeldOutExample, PlaygroundEvent
+from ferret_core.protocol.playground import (
+    MOST_CHARACTERS,
+    MOST_TOKENS,
+    HeldOutExample,
+    ModelSide,
+    PlaygroundEvent,
+    PlaygroundQuestion,
+)
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments
 

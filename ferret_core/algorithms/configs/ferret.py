@@ -91,7 +91,7 @@ class Config(StrictModel):
         default=LocalConfig(optimizer=OPTIMIZER), description="Local training; the default optimizer is normalized"
     )
 
-    guard: bool = Field(
+    refuse_noisy_rounds: bool = Field(
         default=True, description="Fail if the noise of the projection would exceed half of the weights"
     )
 
@@ -118,7 +118,8 @@ class Config(StrictModel):
             )
         if self.watches_steps and self.local.optimizer_in_backward:
             raise ValueError(
-                "local.optimizer_in_backward = True: allocation = 'curvature' needs whole gradients; take 'norm', or false"
+                "local.optimizer_in_backward = True: allocation = 'curvature' needs whole gradients; take 'norm', or "
+                "false"
             )
         if self.coordinates == "sparse_sign":
             self._agree_sparse()

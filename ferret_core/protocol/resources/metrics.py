@@ -71,7 +71,9 @@ class UpdateNoise(Resource):
 
     percent: float = Field(description="In percent of the size of the weights, over the whole model")
     advised_percent: float = Field(description="Highest recommended value")
-    most_percent: float = Field(description="Limit above which a round is refused, unless `algorithm.refuse_noisy_rounds` is off")
+    most_percent: float = Field(
+        description="Limit above which a round is refused, unless `algorithm.refuse_noisy_rounds` is off"
+    )
     advice: list[Line] = Field(
         description=("Alternative changes that lower the noise to the recommended value; empty if it is lower already")
     )

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core.algorithms.demo import PRECISION, cosines, transformed, transformed_back
 from ferret_core.algorithms.configs._chunks import cut
+from ferret_core.algorithms.demo import PRECISION, cosines, transformed, transformed_back
 from ferret_core.protocol.wire import Array
 
 SHAPES = ((130, 96), (97,), (64,))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferret_core.algorithms import _seed_pool
+from ferret_core.algorithms import fedkseed
 from ferret_core.algorithms._base import Weighted
 from ferret_core.client.local_round import contribute
 from ferret_core.models.digest import model_digest
@@ -35,12 +35,12 @@ def test_slopes_add_up_by_candidate_and_average_by_weight(toy_spec: SpecFactory)
     shares = [0.5, 2.0, 1.5]
     pairs = [Weighted(share, contribution) for share, contribution in zip(shares, sent, strict=True)]
     result = replica.algorithm.aggregate(replica.state, pairs)
-    draws = [_seed_pool.draw(np.ones(K, np.int64), contribution.meta.seed or 0, 20) for contribution in sent]
+    draws = [fedkseed.draw(np.ones(K, np.int64), contribution.meta.seed or 0, 20) for contribution in sent]
     expected = sum(
         share * np.bincount(drawn, weights=contribution.arrays["slopes"], minlength=K) / 4
         for share, contribution, drawn in zip(shares, sent, draws, strict=True)
     )
-    drawn = _seed_pool.drawn_in(result, K)
+    drawn = fedkseed.drawn_in(result, K)
     assert set(np.flatnonzero(drawn)) == set(np.concatenate(draws).tolist())
     assert np.allclose(result["slopes"], np.asarray(expected)[drawn], rtol=1e-6)
 
@@ -52,15 +52,15 @@ def test_directions_are_the_experiments_and_draws_the_participants(toy_spec: Spe
     assert (pool.dtype, pool.shape, len(set(pool.tolist()))) == (np.uint64, (4096,), 4096)
     assert not set(pool.tolist()) & set(other.state["candidates"].tolist())
     tasks = [client.task.seed for client in clients_of(first)]
-    assert len({tuple(_seed_pool.draw(np.ones(4096, np.int64), seed, 20).tolist()) for seed in tasks}) == 3
+    assert len({tuple(fedkseed.draw(np.ones(4096, np.int64), seed, 20).tolist()) for seed in tasks}) == 3
 
 
 def test_candidates_are_drawn_in_proportion_to_their_odds() -> None:
     odds = np.array([1, 0, 5, 2], dtype=np.int64) << 40
-    counts = Counter(_seed_pool.draw(odds, 11, 8000).tolist())
+    counts = Counter(fedkseed.draw(odds, 11, 8000).tolist())
     assert set(counts) == {0, 2, 3}
     assert [counts[k] / 1000 for k in (0, 2, 3)] == pytest.approx([1, 5, 2], abs=0.15)
-    assert _seed_pool.draw(np.ones(1, np.int64), 2**64 - 1, 3).tolist() == [0, 0, 0]
+    assert fedkseed.draw(np.ones(1, np.int64), 2**64 - 1, 3).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("field", "value"), [("seed", 5), ("seed", None), ("projection", FORMAT_VERSION + 1)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ferret_core.aggregation.aggregate import aggregate_round
-from ferret_core.algorithms import _seed_pool
+from ferret_core.algorithms import fedkseed
 from ferret_core.algorithms._base import State, Weighted
 from ferret_core.algorithms.fedkseed import odds
 from ferret_core.contribution import SealedContribution
@@ -63,7 +63,7 @@ def test_the_history_holds_what_everybody_found(toy_spec: SpecFactory) -> None:
     for _ in range(2):
         before = odds(replica.state)
         for round_ in one_round(replica):
-            drawn = _seed_pool.draw(before, round_.meta.seed or 0, 20)
+            drawn = fedkseed.draw(before, round_.meta.seed or 0, 20)
             np.add.at(magnitudes, drawn, np.minimum(np.abs(round_.contribution.arrays["slopes"]), clip))
             np.add.at(counts, drawn, 1)
     assert np.array_equal(replica.state["counts"], counts)

@@ -6,7 +6,7 @@ import torch
 
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.moments import truncated_normal
+from ferret_core.projection.variance import truncated_normal_moments
 
 
 def printed_form(d: int) -> tuple[float, float]:
@@ -21,7 +21,7 @@ def printed_form(d: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("d", [1, 2, 10, 100, 3200, 10**8, 3 * 10**9])
 def test_moments_are_those_of_the_papers_distribution(d: int) -> None:
-    rho, kappa = truncated_normal(d)
+    rho, kappa = truncated_normal_moments(d)
     exact_rho, exact_kappa = printed_form(d)
     assert rho == pytest.approx(exact_rho, rel=4.3e-4 / d**3 + 1e-14)
     assert kappa == pytest.approx(exact_kappa, rel=9.3e-3 / d**2 + 1e-14)
@@ -31,7 +31,7 @@ def test_moments_are_those_of_the_papers_distribution(d: int) -> None:
 def test_moments_are_exact_for_what_is_drawn_however_small_the_block(d: int) -> None:
     columns = torch.arange(300_000 // d)
     drawn = basis("T").entries(torch.arange(d), columns, Block(0, "w", d), len(columns), 1).double()
-    rho, kappa = truncated_normal(d)
+    rho, kappa = truncated_normal_moments(d)
     spread = math.sqrt((kappa - 1) / drawn.numel())
     assert float((drawn**2).mean()) == pytest.approx(rho, rel=4 * spread)
     assert float((drawn**4).mean()) / rho**2 == pytest.approx(kappa, rel=0.02)

@@ -15,8 +15,7 @@ from ferret_core import catalog
 from ferret_core.ledger.record import LedgerEntry
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import ServerSpec
-from ferret_core.replica.replica import replay
-from ferret_core.replica.replica import Replica
+from ferret_core.replica.replica import Replica, replay
 from ferret_core.server.optimizer import ServerOptimizer
 from ferret_core.simulate import simulate
 from tests.ferret_core.replicas import SpecFactory

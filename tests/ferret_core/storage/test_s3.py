@@ -20,9 +20,8 @@ import pytest
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, Storage, _cache, _object_locks, open_storage
-from ferret_core.storage._bucket import Bucket
+from ferret_core.storage._bucket import PERMISSIONS, WRITING, Bucket
 from ferret_core.storage._cache import RESERVE_BYTES
-from ferret_core.storage._bucket import PERMISSIONS, WRITING
 from ferret_core.system.failpoints import VARIABLE
 from tests.ferret_core.storage.conftest import Objects
 from tests.ferret_core.storage.faulty import (

@@ -15,9 +15,9 @@ from torch import nn
 from transformers import LlamaForCausalLM
 
 from ferret_core.datasets._client_data import ClientData
-from ferret_core.training.optimizer_in_backward import StochasticRounding, rounded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
+from ferret_core.training.optimizer_in_backward import StochasticRounding, rounded
 
 IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "optimizer_in_backward": True}
 PURE = {**IN_BACKWARD, "precision": "pure_bfloat16"}
