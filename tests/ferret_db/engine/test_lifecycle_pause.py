@@ -39,9 +39,8 @@ def test_leases_are_taken_back_and_the_accepted_stay(database: Database, lab: An
     for act in (lambda: lab.accept(leased), lambda: lab.reject(leased)):
         with refused("lease.lost", "is pending under fence 2"):
             act()
-    with pytest.raises(FerretError) as caught, database.begin() as s:
+    with refused("lease.lost"), database.begin() as s:
         assignments.heartbeat(s, held.id, leased.fence, 60)
-    assert caught.value.code == "lease.lost"
     with database.begin() as s:
         assert assignments.lease(s, waiting.id, 60) is None
     assert lab.events(experiment.id)[-1] == "experiment.paused"
@@ -160,9 +159,8 @@ def test_a_paused_experiment_can_be_ended(database: Database, lab: Any, experime
         lifecycle.cancel(s, experiment.id) if how == "cancel" else lifecycle.fail(s, experiment.id, error)
     assert lab.get(round_).state == RoundState.ABANDONED
     assert {row.state for row in lab.assignments(round_)} == {AssignmentState.EXPIRED}
-    with pytest.raises(FerretError) as caught:
+    with refused("experiment.conflict"):
         move(database, "resume", experiment)
-    assert caught.value.code == "experiment.conflict"
 
 
 def test_only_a_running_experiment_can_be_paused_and_only_a_paused_one_resumed(database: Database, lab: Any) -> None:

@@ -18,6 +18,7 @@ from ferret_sdk import Participant
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import egress_log
 from ferret_sdk.participant.egress_log import SentLog, carrying, verify
+from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -70,9 +71,8 @@ def test_a_change_shows(log: SentLog, change) -> None:
     note(log, b"one", b"two", b"three")
     lines = log.path.read_bytes().splitlines(keepends=True)
     log.path.write_bytes(b"".join(change(lines)))
-    with pytest.raises(FerretError) as raised:
+    with refused("audit.broken"):
         verify(log)
-    assert raised.value.code == "audit.broken"
 
 
 def test_a_cut_or_rewritten_log_shows_against_a_head_that_was_kept(log: SentLog) -> None:
@@ -103,9 +103,8 @@ def test_on_a_full_disk_nothing_is_sent_and_the_log_stays_whole(server, log: Sen
     transport = Transport(server.url, on_request=log.noting())
     transport.request("PUT", "/a", content=b"first")
     monkeypatch.setattr(egress_log, "failpoint", lambda name: _full())
-    with pytest.raises(FerretError) as raised:
+    with refused("storage.full", str(log.path)):
         transport.request("PUT", "/a", content=b"second")
-    assert (raised.value.code, str(log.path) in raised.value.detail) == ("storage.full", True)
     assert len(server.requests) == 1
     monkeypatch.undo()
     transport.request("PUT", "/a", content=b"third")

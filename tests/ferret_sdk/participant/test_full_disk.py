@@ -18,6 +18,7 @@ from ferret_sdk.http import safe_paths
 from ferret_sdk.participant import local_training
 from ferret_sdk.participant.egress_log import SentLog, verify
 from ferret_sdk.service.progress import RoundReport
+from tests.refusals import refused
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.heavy]
 
@@ -55,10 +56,8 @@ def test_a_code_is_not_spent_where_the_membership_has_no_room(api, service, toy_
     run = service.submit(toy_spec(participants={"edge": 1}))
     code = service.enrolment(run.id).code
     disk.fill()
-    with pytest.raises(FerretError) as raised:
+    with refused("storage.full", str(disk.home)):
         Participant.enrol(api.url, code, "site-a", disk.home)
-    assert raised.value.code == "storage.full"
-    assert str(disk.home) in raised.value.detail
     disk.make_room()
     assert Participant.enrol(api.url, code, "site-a", disk.home).member.experiment == run.id
     assert not list(disk.home.rglob(".room-*"))
