@@ -14,15 +14,13 @@ from torch.nn.functional import cosine_similarity
 
 from ferret_bench._base import shown
 from ferret_bench._projection import bounds, costs, grid
-from ferret_bench._projection.cell import Cell, Vectors
 from ferret_bench._projection.implementations import Contribution, Family, Naive, one_block
-from ferret_bench._projection.llama import SMALL, TOY, random_llama
+from ferret_bench._projection.llama import SMALL, TOY
 from ferret_bench._projection.projection_share import largest
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Timings, Turns, in_turns
 from ferret_bench.measure.memory import extra_bytes
 from ferret_bench.projection import Benchmark
-from ferret_core.models.parameters import trainable
 from ferret_core.projection.blocks import Block, Piece
 
 pytestmark = pytest.mark.xdist_group("projection")  # what is measured is measured once
@@ -61,11 +59,6 @@ def _brief() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def bounded() -> dict:
     return bounds.measure(SIZES, [TOY], 60, silent)
-
-
-@pytest.fixture(scope="module")
-def measured() -> dict:
-    return grid.measure(grid.Sizes((10_000, 40_000), (10, 50, 20_000), (1, 3), Turns(2, 2)), CPU, 60, silent)
 
 
 def test_the_naive_way_reconstructs_as_the_basis_t_does():
@@ -111,18 +104,6 @@ def test_the_bounds_are_the_seven(bounded):
     json.dumps(bounded, allow_nan=False)
 
 
-@pytest.mark.slow
-def test_a_ratio_is_that_of_its_two_sides(bounded):
-    behind = bounded["measured"]
-    share = behind["projection_share"]
-    assert bounded["ratios"]["projection_share"] == share["seconds"]["projection"] / share["seconds"]["local_update"]
-    assert share["model"] == "LLaMA-toy"
-    assert bounded["ratios"]["extra_memory_mb"] == max(behind["extra_memory_mb"]["peak_bytes"].values()) / 1e6
-    assert bounded["ratios"]["g_k_flat"] == max(behind["g_k_flat"]["growth"].values())
-    average = behind["g_apply10_vs_average"]["vs"]
-    assert bounded["ratios"]["g_apply10_vs_average"] == max(average["running sum"], average["one by one"])
-
-
 def test_every_way_to_average_is_fedavgs():
     weights, updates = torch.randn(600_000), [torch.randn(600_000) for _ in range(3)]
     expected = weights - torch.stack(updates).mean(0)
@@ -141,40 +122,6 @@ def test_what_memory_does_not_allow_is_said(monkeypatch):
     assert "12.0 GB" in found["measured"]["g_apply_vs_add"]["reason"]
 
 
-@pytest.mark.slow
-def test_the_grid_has_every_cell_or_a_reason(measured):
-    wanted = {
-        (way, operation, d, K, N)
-        for d, K in [(10_000, 10), (10_000, 50), (40_000, 10), (40_000, 50), (40_000, 20_000)]
-        for way in ("naive", "T", "R", "G", "H")
-        for operation, N in [("project", 1), ("apply", 1), ("apply", 3)]
-    }
-    names = ("way", "operation", "d", "K", "N")
-    cells = [tuple(cell[name] for name in names) for cell in measured["cells"] + measured["skipped"]]
-    assert sorted(cells) == sorted(wanted)
-    assert all("--max-seconds" in cell["reason"] for cell in measured["skipped"])
-    assert any(cell["way"] == "naive" and cell["K"] == 20_000 for cell in measured["skipped"])
-    assert {cell["way"] for cell in measured["cells"]} >= {"naive", "G"}
-
-
-@pytest.mark.slow
-def test_a_cell_says_what_was_measured(measured):
-    assert [copy["d"] for copy in measured["copy"]] == [10_000, 40_000]
-    for cell in measured["cells"]:
-        entries = cell["d"] * cell["K"] * cell["N"]
-        assert cell["seconds"] > 0
-        assert cell["ns_per_element"] == pytest.approx(1e9 * cell["seconds"] / cell["d"])
-        assert cell["ns_per_entry"] == pytest.approx(1e9 * cell["seconds"] / entries)
-        assert cell["gb_per_s"] == pytest.approx(cell["bytes_per_element"] * cell["d"] / cell["seconds"] / 1e9)
-        assert cell["times_copy"] > 0
-        assert cell["extra_memory_mb"] is None or cell["extra_memory_mb"] >= 0
-        assert cell["kernel"] == ("torch.nn.init.trunc_normal_" if cell["way"] == "naive" else "reference")
-    naive = [cell for cell in measured["cells"] if cell["way"] == "naive"]
-    assert {cell["speedup"] for cell in naive} == {1.0}
-    table, _ = Benchmark().tables({"grid": [measured], "gpu": NO_GPU})
-    assert [row[:1] for row in table.rows] == [[cell["way"]] for cell in measured["cells"]]
-
-
 def test_what_does_not_fit_is_skipped_with_the_reason(monkeypatch):
     monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 10**9)
     found = grid.measure(grid.Sizes((10**9,), (1000,), (1,)), CPU, 20, silent)
@@ -182,32 +129,9 @@ def test_what_does_not_fit_is_skipped_with_the_reason(monkeypatch):
     assert {cell["reason"].split(";")[0] for cell in found["skipped"]} == {"needs 12.0 GB of memory"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_the_tables_of_cost_add_up(dtype):
-    found = costs.costs(TOY, CPU, dtype, silent)
-    rows = {row["method"]: row for row in found["methods"]}
-    work = found["work_seconds"]
-    assert list(rows) == ["FedZO", "FedKSeed", "FedAvg", "Ferret, naive", "Ferret, T", "Ferret, G"]
-    assert all(seconds > 0 for seconds in work.values())
-    assert rows["FedAvg"]["local_update_s"] == 10 * work["step"]
-    assert rows["FedKSeed"]["aggregation_s"] == 4096 * work["direction"]
-    assert rows["FedZO"]["local_update_s"] == 200 * (2 * work["forward"] + 3 * work["direction"])
-    assert rows["Ferret, G"]["overall_s"] == 10 * work["step"] + work["norms"] + work["G project"] + work["G apply all"]
-    assert set(found["bounds"]) == set(found["ratios"])
-    table = Benchmark().tables({"grid": [], "gpu": {"device": "a GPU", "models": [found]}})[0]
-    assert table.title == "LLaMA-toy on a GPU"
-    assert [row[0] for row in table.rows] == list(rows)
-
-
 def test_a_model_without_room_is_left_out(monkeypatch):
     monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 10**5)
     assert "needs" in costs.costs(TOY, CPU, torch.float32, silent)["skipped"]
-
-
-@pytest.mark.parametrize("shape", [TOY, TOY._replace(tied=False)])
-def test_a_shape_knows_its_size(shape):
-    assert sum(parameter.numel() for parameter in trainable(random_llama(shape, CPU)).values()) == shape.elements
 
 
 def test_the_largest_model_is_chosen_that_fits_and_trains_in_time(monkeypatch):
@@ -248,16 +172,6 @@ def test_a_bound_holds_or_not():
     limits = {"more": Bound(">=", 25), "less": Bound("<", 1), "unknown": Bound("<=", 3)}
     found = against(limits, {"more": 25.0, "less": 1.0, "unknown": None})
     assert [bound["holds"] for bound in found.values()] == [True, False, None]
-
-
-def test_bytes_of_a_cell_are_those_that_move():
-    assert Cell(Family("G"), "apply", 100, 10, 7).bytes_per_element == 8
-    assert Cell(Naive(), "apply", 100, 10, 2).bytes_per_element == 20 * 4 * 4
-
-
-def test_vectors_differ_everywhere():
-    vectors = Vectors.random(1000, CPU)
-    assert (vectors.before != vectors.after).all()
 
 
 @pytest.mark.slow
