@@ -38,21 +38,3 @@ def test_it_waits_downloads_nothing_and_goes_on_once_it_is_approved(api, worker,
     running.join()
     assert ended == ["completed"]
     assert {found.state for found in run.contributions() if found.participant == waiting.name} == {"accepted"}
-
-
-def test_a_refusal_ends_it_with_the_reason(api, worker, service, toy_spec, toy_data, tmp_path):
-    run = service.submit(toy_spec(participants={"edge": 1}))
-    code = service.enrolment(run.id, approval=True)
-    assert code.approval
-    site = Participant.enrol(api.url, code.code, "site-a", tmp_path / "site")
-    with refused("participant.pending"):
-        site.preview(toy_data[0])
-
-    def decide(progress: Progress) -> None:
-        if progress.awaited == WaitReason.APPROVAL:
-            assert run.refuse("site-a", "no contract").state == ParticipantState.REFUSED
-
-    with refused("participant.refused", "no contract") as raised:
-        site.run(toy_data[0], on_progress=decide)
-    with refused("participant.conflict"):
-        run.approve("site-a")

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.resources.participants import NextAssignment
-from ferret_core.protocol.signatures import new_key
 from ferret_sdk.http.answers import read
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant import assignment_poll
 from ferret_sdk.participant.assignment_poll import LONGEST_HOLD, AssignmentPoll
-from ferret_sdk.participant.membership import Membership
+from tests import documents
 
 WAITING = {"awaited": "participants", "round": 0, "done": 1, "total": 2}
 IDLE = {"experiment_state": "running", "retry_after_seconds": 0.02, "assignment": None, "waiting": WAITING}
@@ -33,16 +32,7 @@ def cut_off(exchange: Any) -> None:
 
 @pytest.fixture
 def asking(server: Any) -> AssignmentPoll:
-    member = Membership(
-        url=server.url,
-        experiment="exp_0123456789abcdef",
-        participant="par_0123456789abcdef",
-        name="site-a",
-        display_name="site-a",
-        token="token",
-        code="00" * 32,
-        key=new_key(),
-    )
+    member = documents.membership(server.url, "site-a")
     return AssignmentPoll(Transport(server.url, "token"), member, lambda progress: None, None)
 
 

@@ -149,10 +149,12 @@ def test_the_bytes_on_the_wire_are_those_of_the_log(api, worker, service, toy_sp
     home = tmp_path / "site"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
     command = [sys.executable, "-m", "ferret_cli", "join", "--yes", tap.url, "--data", str(data), "--name", "clinic"]
-    environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": service.enrolment(run.id).code}
+    code = service.enrolment(run.id).code
+    environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": code}
     joined = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert joined.returncode == 0, joined.stderr
     require_the_log(home, tap)
+    assert code not in SentLog(home).path.read_text()
     uploads = [s for s in tap.requests() if s.method == "PUT"]
     accepted = [found.digest for found in run.contributions() if found.participant == "clinic"]
     assert {digest_bytes(upload.body) for upload in uploads} == set(accepted), "in whatever order of connections"
