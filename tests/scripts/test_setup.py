@@ -48,17 +48,13 @@ def test_an_older_python_is_told_which_it_needs() -> None:
     assert "set PYTHON=/path/to/python3.11" in done.stderr
 
 
-def test_a_stale_lock_is_refused(tmp_path: Path) -> None:
-    for name in [*lock.PROJECTS, *lock.SOURCES]:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(lock.ROOT / name, tmp_path / name)
-    shutil.copytree(lock.ROOT / "scripts", tmp_path / "scripts")
-    project = tmp_path / "participant/pyproject.toml"
+def test_a_stale_lock_is_refused(checkout: Path) -> None:
+    project = checkout / "participant/pyproject.toml"
     project.write_text(project.read_text().replace("httpx>=0.28,<1", "httpx>=0.29,<1"))
-    done = run(tmp_path, "-m", "scripts.setup")
+    done = run(checkout, "-m", "scripts.setup")
     assert done.returncode == 1
     assert done.stderr.startswith("make setup: stale lock: requirements-dev.txt and the pyproject.toml files disagree")
-    assert not (tmp_path / ".venv").exists()
+    assert not (checkout / ".venv").exists()
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,6 @@ def test_nor_is_one_by_a_worker_that_stops(service: Service, due: str, monkeypat
         evaluate(service.context, due)
 
 
-def test_a_measurement_that_is_wanted_is_finished(service: Service, due: str) -> None:
-    evaluate(service.context, due)
-    with service.database.read() as s:
-        assert "eval_loss" in metrics.by_round(s, due, [0])[0]
-
-
 def test_a_model_that_is_no_number_fails_the_experiment_unless_it_is_over(
     service: Service, due: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

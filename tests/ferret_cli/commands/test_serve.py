@@ -168,14 +168,6 @@ def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
 
 
 @pytest.mark.slow
-def test_a_setting_that_is_wrong_is_named_before_anything_starts(ferret, home, free_port):
-    done = ferret("serve", "--port", free_port, FERRET_LOG_LEVEL="silent")
-    assert done.returncode == 2
-    assert "FERRET_LOG_LEVEL = 'silent'" in done.stderr
-    assert not (home / "logs").exists()
-
-
-@pytest.mark.slow
 def test_the_last_lines_of_a_child_that_cannot_start_are_shown(ferret, home, free_port):
     done = ferret("serve", "--port", free_port, FERRET_MAX_UPLOAD_BYTES="few")
     assert done.returncode == 1

@@ -182,12 +182,3 @@ def test_deleting_one_leaves_the_others(database: Database, lab: Any) -> None:
     end(database, clone)
     end(database, clone, "delete")
     assert rows(database) == before
-
-
-def test_work_for_a_deleted_experiment_is_about_nothing(database: Database, lab: Any) -> None:
-    experiment = lab.start()
-    held = lab.lease(lab.assignments(lab.open(experiment))[0])
-    end(database, experiment)
-    end(database, experiment, "delete")
-    with refused("assignment.not_found"):
-        lab.accept(held)

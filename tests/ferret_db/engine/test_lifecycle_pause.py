@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ferret_core.ledger.record import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_db.database import Database
@@ -94,19 +93,6 @@ def test_resuming_calls_for_what_waits_and_keeps_the_time_to_the_deadline(
     calls = [("ferret.train", row.id) for row in waiting] + [("ferret.coordinate", experiment.id)]
     assert sorted(sent) == sorted(calls)
     assert lab.events(experiment.id)[-1] == "experiment.resumed"
-
-
-def test_an_interrupted_round_freezes_the_same_set(database: Database, lab: Any, experiment: Experiment) -> None:
-    round_ = lab.open(experiment)
-    first, second, third = lab.assignments(round_)
-    lab.deliver(first)
-    lab.lease(second)
-    move(database, "pause", experiment)
-    move(database, "resume", experiment)
-    lab.deliver(third)
-    lab.deliver(second)
-    expected = contributions_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
-    assert (lab.get(round_).state, lab.get(round_).frozen_digest) == (RoundState.FROZEN, expected)
 
 
 def test_nothing_opens_closes_or_is_called_for_meanwhile(

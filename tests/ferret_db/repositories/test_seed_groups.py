@@ -16,7 +16,6 @@ from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilte
 from ferret_db.repositories.seed_groups import Group, SeedStatistics
 from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT
-from tests.refusals import refused
 
 pytestmark = pytest.mark.about_database
 
@@ -124,11 +123,3 @@ def test_projects_share_no_group_and_members_see_their_own(database: Database, l
         projects.add_member(s, "lungs", user_id)
     (group,) = listed(member, "-eval_loss")
     assert (group.newest.id, group.metrics["eval_loss"].last) == (ids[2], SeedStatistics(1.0, None, 1))
-
-
-def test_a_cursor_of_another_order_is_refused(database: Database, searched: dict[str, str]) -> None:
-    with database.read() as s:
-        cursor = seed_groups.list_page(s, ExperimentFilter(), 1, None, "name").next_cursor
-    with refused("request.invalid", "sorted by -name") as caught, database.read() as s:
-        seed_groups.list_page(s, ExperimentFilter(), 1, cursor, "-name")
-    assert caught.value.errors[0].field == "cursor"
