@@ -13,20 +13,14 @@ from ferret_db.database import Database
 from ferret_db.repositories import experiment_list
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.tables import Experiment
+from tests.ferret_db.conftest import pages
 from tests.refusals import refused
 
 
 def walk(database: Database, limit: int) -> list[str]:
-    found: list[str] = []
-    cursor = None
-    while True:
-        with database.read() as s:
-            page = experiment_list.list_page(s, ExperimentFilter(), limit, cursor)
-        found += [row.id for row in page.items]
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
-        assert len(page.items) == limit
+    found = list(pages(database, lambda s, cursor: experiment_list.list_page(s, ExperimentFilter(), limit, cursor)))
+    assert all(len(items) == limit for items in found[:-1])
+    return [row.id for items in found for row in items]
 
 
 @pytest.mark.about_database

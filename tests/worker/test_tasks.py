@@ -169,3 +169,20 @@ def test_every_task_may_come_twice(service: Service, plain_spec: SpecFactory) ->
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
     with service.database.read() as s:
         assert len(ledger.after(s, experiment_id, 0, 100)) == 3
+
+
+def test_settings_are_chosen_on_the_validation_split_by_evaluation_and_guard_alike(
+    service: Service, toy_spec: SpecFactory, toy_data: tuple[Path, Path], tmp_path: Path
+) -> None:
+    spec = toy_spec(
+        rounds=1,
+        dataset={"name": "jsonl", "train": str(toy_data[0]), "test": str(tmp_path / "never-read.jsonl")},
+        evaluation={"split": "validation", "examples": 6, "generate": 0},
+    )
+    oracle = simulate(spec)
+    experiment_id = service.submit(spec)
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, oracle.digest)
+    with service.database.read() as s:
+        assert metrics.by_round(s, experiment_id, [1])[1]["eval_loss"] == oracle.rounds[1].metrics["eval_loss"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import signal
@@ -35,9 +36,12 @@ def test_the_documented_command_prints_one_document_of_files_and_what_they_say(f
     assert document["quick"] is True
     assert [figure["name"] for figure in document["figures"]] == list(plots(quick=True))
     for figure in document["figures"]:
-        assert image.imread(figure["png"]).shape[1] == 1280
+        picture = image.imread(figure["png"])
+        assert picture.shape[:2] == (720, 1280)
+        assert len(set(picture.reshape(-1, picture.shape[2]).sum(1))) > 20, "an empty picture"
         assert list(csv.DictReader(Path(figure["csv"]).read_text().splitlines()))
         assert figure["numbers"]
+        assert all(math.isfinite(number) for number in figure["numbers"].values())
         assert figure["png"] in done.stderr
 
 

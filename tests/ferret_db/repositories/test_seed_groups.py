@@ -16,6 +16,7 @@ from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilte
 from ferret_db.repositories.seed_groups import Group, SeedStatistics
 from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT
+from tests.ferret_db.conftest import pages
 
 pytestmark = pytest.mark.about_database
 
@@ -26,14 +27,8 @@ def listed(database: Database, sort: str = NEWEST_FIRST, **wanted: Any) -> list[
 
 
 def walk(database: Database, sort: str, limit: int = 2) -> list[str]:
-    found: list[str] = []
-    cursor = None
-    while True:
-        with database.read() as s:
-            page = seed_groups.list_page(s, ExperimentFilter(), limit, cursor, sort)
-        found += [group.key for group in page.items]
-        if (cursor := page.next_cursor) is None:
-            return found
+    found = pages(database, lambda s, cursor: seed_groups.list_page(s, ExperimentFilter(), limit, cursor, sort))
+    return [group.key for items in found for group in items]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -147,17 +148,23 @@ def test_under_a_budget_nothing_but_the_noised_vector_leaves(api, worker, join, 
     assert site.budget.left() == 0
 
 
+class Cut(BaseException):
+    """The process ends here."""
+
+
+def cut_at(point: str) -> Callable[[str], None]:
+    def failpoint(name: str) -> None:
+        if name == point:
+            raise Cut
+
+    return failpoint
+
+
 def test_the_budget_is_spent_before_the_contribution_is_kept_to_be_sent(
     api, worker, join, toy_data, monkeypatch, tmp_path
 ) -> None:
-    class Cut(BaseException): ...
-
-    def cut(name: str) -> None:
-        if name == "participant.trained":
-            raise Cut
-
     _, site = join()
-    monkeypatch.setattr(local_training, "failpoint", cut)
+    monkeypatch.setattr(local_training, "failpoint", cut_at("participant.trained"))
     with pytest.raises(Cut):
         site.run(toy_data[0])
     assert site.budget.spent().released == (ReleaseCount(noise_multiplier=8.0, count=1),)
@@ -178,15 +185,9 @@ def test_a_dry_run_spends_nothing_and_is_noised_too(api, worker, join, toy_data)
 def test_what_was_made_before_there_was_a_budget_is_not_sent(
     api, worker, join, toy_data, monkeypatch, tmp_path
 ) -> None:
-    class Cut(BaseException): ...
-
-    def cut(name: str) -> None:
-        if name == "participant.spooled":
-            raise Cut
-
     run, site = join(rounds=1)
     with monkeypatch.context() as patch:
-        patch.setattr(local_training, "failpoint", cut)
+        patch.setattr(local_training, "failpoint", cut_at("participant.spooled"))
         with pytest.raises(Cut):
             Participant(site.member, tmp_path, terms=Terms()).run(toy_data[0])
     (folder,) = tmp_path.glob("participants/*/*-upload")
