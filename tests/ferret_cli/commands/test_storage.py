@@ -28,19 +28,15 @@ ROUNDS = 3
 
 
 @pytest.fixture(scope="module")
-def spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> ExperimentSpec:
-    return ExperimentSpec.model_validate(
-        {
-            "name": "toy",
-            "rounds": ROUNDS,
-            "model": {"source": str(tiny_model_dir)},
-            "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
-            "participants": {"simulated": 2},
-            "algorithm": {"name": "topk", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}},
-            "server": {"step": "guard", "development": 4, "average": "tail", "average_from": 2},
-            "evaluation": {"examples": 4, "generate": 0, "split": "validation", "validation": 0.4},
-            "checkpoint": {"every": 2},
-        }
+def spec(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
+    return toy_spec(
+        "topk",
+        rounds=ROUNDS,
+        participants={"simulated": 2},
+        options={"local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}},
+        server={"step": "guard", "development": 4, "average": "tail", "average_from": 2},
+        evaluation={"examples": 4, "generate": 0, "split": "validation", "validation": 0.4},
+        checkpoint={"every": 2},
     )
 
 
