@@ -77,6 +77,7 @@ def joining(served, environment, data, *more: str) -> Iterator[subprocess.Popen[
 
 def said(participant: subprocess.Popen[str], words: str) -> None:
     """Waits until it has."""
+    assert participant.stderr is not None
     next(line for line in participant.stderr if words in line)
 
 
