@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferret_core.protocol.signatures import new_key
+from ferret_sdk.participant.membership import Membership
+
 Json = dict[str, Any]
 TIME = "2026-01-01T00:00:00Z"
 
@@ -101,3 +104,16 @@ def _point(number: int, value: float) -> Json:
 def receipt(digest: str, size: int, round_number: int = 1) -> Json:
     """Of an accepted contribution."""
     return {"digest": digest, "size": size, "round": round_number, "accepted": True}
+
+
+def membership(url: str = "https://ferret.test", name: str = "clinic", **changes: Any) -> Membership:
+    """What a site keeps of its enrolment."""
+    plain = {
+        "experiment": "exp_0123456789abcdef",
+        "participant": "par_0123456789abcdef",
+        "display_name": name,
+        "token": "a-secret-token",
+        "code": "0" * 64,
+        "key": new_key(),
+    }
+    return Membership(url=url, name=name, **(plain | changes))

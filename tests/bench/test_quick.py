@@ -12,7 +12,7 @@ import pytest
 
 from ferret_core.discovery import load, names
 
-ELSEWHERE = {"edge", "projection"}
+ELSEWHERE = {"edge"}
 WEB = Path(__file__).parents[2] / "web"
 
 

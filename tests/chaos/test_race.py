@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
-from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -29,20 +28,11 @@ from ferret_worker.coordinate import coordinate
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.train import train
 from ferret_worker.worker_state import WorkerState
-from tests.tiers import EITHER_DATABASE
+from tests.worker.conftest import settings as settings
 
 AGGREGATORS = 16
 FEDAVG = {"name": "fedavg", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 1, "accumulation": 1}}
 """The least that there is to compute, so that they meet at the commit."""
-
-
-@pytest.fixture(params=EITHER_DATABASE)
-def settings(request: pytest.FixtureRequest, tmp_path: Path, postgresql: Any) -> Iterator[WorkerSettings]:
-    if request.param == "sqlite":
-        yield WorkerSettings(home=tmp_path / "home")
-        return
-    with postgresql() as url:
-        yield WorkerSettings(home=tmp_path / "home", database_url=url)
 
 
 class Racers:

@@ -155,35 +155,6 @@ def test_a_name_tags_and_notes_are_edited_where_they_are_read(
     run.cancel()
 
 
-@pytest.mark.slow
-def test_eight_tabs_have_one_stream(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
-    """Browsers allow six connections to a server. It waits for a participant that never comes."""
-    run = served.service.submit(toy_spec(name="watched by many", participants={"edge": 1}))
-    page.goto(served.address)
-    expect(page.get_by_role("heading", name="Experiments")).to_be_visible(timeout=60_000)
-    browser = page.context.browser
-    assert browser is not None
-    context = browser.new_context(storage_state=page.context.storage_state())
-    streams: list[str] = []
-    context.on("request", lambda asked: streams.append(asked.url) if "/events/stream" in asked.url else None)
-    tabs = [context.new_page() for _ in range(8)]
-    for tab in tabs:
-        tab.goto(f"{served.url}/experiments/{run.id}")
-    for tab in tabs:
-        expect(tab.get_by_test_id("live-badge")).to_have_text("live", timeout=60_000)
-    assert len(streams) == 1
-    expect(tabs[0].get_by_role("button", name="Pause")).to_be_visible(timeout=60_000)
-
-    tabs.pop(0).close()
-    run.pause()
-    for tab in tabs:
-        expect(tab.get_by_test_id("paused")).to_be_visible(timeout=60_000)
-        expect(tab.get_by_test_id("live-badge")).to_have_text("live")
-    assert len(streams) == 2
-    context.close()
-    run.cancel()
-
-
 def test_two_runs_are_compared(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
     """Ticked in the list; one line, point and column each; as mean and deviation once they are grouped by seed."""
     runs = [served.service.submit(toy_spec(name=f"seed {seed}", seed=seed)) for seed in (5, 6)]
@@ -206,9 +177,3 @@ def test_two_runs_are_compared(page: Page, served: Served, toy_spec: Callable[..
     page.reload()
     expect(page.get_by_test_id("compare-run")).to_contain_text("(2 seeds)")
     assert f"ids={','.join(run.id for run in runs)}&baseline={runs[0].id}&groups=seeds" in page.url
-
-
-def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
-    page.goto(served.service.url)
-    expect(page.get_by_test_id("sign-in")).to_be_visible()
-    assert page.get_by_test_id("experiment-row").count() == 0

@@ -40,13 +40,6 @@ def test_all_operations_are_listed_and_nothing_comes_from_elsewhere(page: Page, 
 
 
 @pytest.mark.slow
-def test_a_stranger_reads_the_page_and_is_refused_by_the_api(page: Page, served: Served) -> None:
-    section = opened(page, served, "list_experiments")
-    assert answered(page, section).status == 401
-    expect(section.locator(".live-responses-table")).to_contain_text("auth.missing")
-
-
-@pytest.mark.slow
 def test_who_is_signed_in_asks_and_changes(signed_in: Page, served: Served, finished: Any) -> None:
     page = signed_in
     listed = answered(page, opened(page, served, "list_experiments"))

@@ -159,11 +159,3 @@ def test_a_clone_by_another_algorithm_keeps_the_training_and_shows_what_changed(
     assert clone.experiment.cloned_from == original.id
     assert clone.experiment.spec["algorithm"]["local"]["learning_rate"] == 0.003
     clone.cancel()
-
-
-def test_the_form_fits_a_telephone(signed_in: Page, served: Served) -> None:
-    page = signed_in
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{served.url}/new")
-    expect(field(page, "name")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -70,15 +70,18 @@ def test_an_administrator_sees_parts_queues_and_workers(signed_in: Page, served:
     assert page.url.endswith("/system?queue=playground")
 
 
-def test_hosts_are_shown_to_administrators_only(page: Page, served: Served, complaints: list[str]) -> None:
+def test_hosts_and_people_are_for_administrators_only(page: Page, served: Served, complaints: list[str]) -> None:
     complaints.append("403")
     sign_in_as(page, served, Role.RESEARCHER)
     page.get_by_test_id("account-menu").click()
     expect(page.get_by_role("link", name="Your account")).to_be_visible()
-    expect(page.get_by_role("link", name="System", exact=True)).to_have_count(0)
+    for name in ("System", "People"):
+        expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
     page.goto(f"{served.url}/system")
     expect(page.get_by_role("alert")).to_contain_text("is a researcher, and this is for a admin")
     expect(page.get_by_test_id("worker-row")).to_have_count(0)
+    page.goto(f"{served.url}/people")
+    expect(page.get_by_role("heading", name="For administrators")).to_be_visible()
 
 
 def test_what_an_experiment_takes_has_a_tab(signed_in: Page, served: Served, finished: Any) -> None:
@@ -91,17 +94,6 @@ def test_what_an_experiment_takes_has_a_tab(signed_in: Page, served: Served, fin
     expect(page.get_by_test_id("line-peak_memory_bytes")).to_have_attribute("data-points", "3")
     expect(page.get_by_role("heading", name="Workers on this experiment")).to_be_visible()
     expect(page.get_by_text("Edge participants train on their own machines")).to_be_visible()  # it has ended
-
-
-@pytest.mark.slow
-def test_a_viewer_reads_and_submits_nothing(page: Page, served: Served, finished: Any) -> None:
-    sign_in_as(page, served, Role.VIEWER)
-    page.goto(f"{served.url}/new?from={finished.id}")
-    expect(page.get_by_test_id("only-reads")).to_contain_text("Only researchers can submit")
-    expect(page.get_by_role("button", name="Submit")).to_have_count(0)
-    page.goto(f"{served.url}/experiments/{finished.id}?tab=system")
-    expect(page.get_by_test_id("phases")).to_be_visible()
-    expect(page.get_by_role("heading", name="Workers on this experiment")).to_have_count(0)
 
 
 @pytest.mark.usefixtures("no_alerts")
@@ -153,12 +145,20 @@ def test_somebody_is_told_tested_and_told_no_more(
 
 
 @pytest.mark.usefixtures("no_alerts")
-def test_a_viewer_sees_who_is_told_and_changes_nothing(
-    page: Page, served: Served, receiver: Receiver, finished: Any
+def test_a_viewer_reads_and_changes_nothing(
+    page: Page, served: Served, receiver: Receiver, finished: Any, waiting: Any
 ) -> None:
     served.service.alerts.add("default", AlertKind.WEBHOOK, receiver.url)
     sign_in_as(page, served, Role.VIEWER)
-    page.goto(f"{served.url}/experiments/{finished.id}")
+    page.goto(f"{served.url}/new?from={finished.id}")
+    expect(page.get_by_test_id("only-reads")).to_contain_text("Only researchers can submit")
+    expect(page.get_by_role("button", name="Submit")).to_have_count(0)
+    page.goto(f"{served.url}/experiments/{waiting.id}?tab=participants")
+    expect(page.get_by_test_id("participants")).to_be_visible()
+    expect(page.get_by_test_id("invitations")).to_have_count(0)
+    page.goto(f"{served.url}/experiments/{finished.id}?tab=system")
+    expect(page.get_by_test_id("phases")).to_be_visible()
+    expect(page.get_by_role("heading", name="Workers on this experiment")).to_have_count(0)
     page.get_by_role("link", name="Alerts", exact=True).click()
     expect(page.get_by_test_id("alert")).to_contain_text(receiver.url)
     assert page.url.endswith("/alerts?project=default")
@@ -216,14 +216,6 @@ def test_an_administrator_looks_after_users_and_reads_what_was_done(
     expect(page.get_by_text("No entry matches")).to_be_visible()
 
 
-def test_people_are_for_administrators_only(page: Page, served: Served) -> None:
-    sign_in_as(page, served, Role.RESEARCHER)
-    page.get_by_test_id("account-menu").click()
-    expect(page.get_by_role("link", name="People", exact=True)).to_have_count(0)
-    page.goto(f"{served.url}/people")
-    expect(page.get_by_role("heading", name="For administrators")).to_be_visible()
-
-
 def test_a_participant_is_invited_and_revoked(page: Page, served: Served, waiting: Any) -> None:
     sign_in_as(page, served, Role.RESEARCHER)
     page.goto(f"{served.url}/experiments/{waiting.id}?tab=participants")
@@ -252,10 +244,3 @@ def test_a_participant_is_invited_and_revoked(page: Page, served: Served, waitin
     page.get_by_role("dialog").get_by_role("button", name="Revoke it").click()
     expect(participant).to_contain_text("the wrong hospital")
     expect(participant.get_by_role("button", name="Revoke")).to_have_count(0)
-
-
-def test_a_viewer_invites_nobody(page: Page, served: Served, waiting: Any) -> None:
-    sign_in_as(page, served, Role.VIEWER)
-    page.goto(f"{served.url}/experiments/{waiting.id}?tab=participants")
-    expect(page.get_by_test_id("participants")).to_be_visible()
-    expect(page.get_by_test_id("invitations")).to_have_count(0)

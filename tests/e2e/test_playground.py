@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from ferret_core.protocol.spec import ExperimentSpec
-from tests import chromium
 
 pytestmark = pytest.mark.browser
 Served = Any  # tests/shared_service.py
 PATIENCE_MS = 120_000
-
-
-@pytest.fixture
-def page(need: Callable[[bool, str], None]) -> Iterator[Page]:
-    with chromium.opened(need) as page:
-        problems: list[str] = []
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        yield page
-        assert [text for text in problems if "401" not in text] == []  # 401 is how one learns that a token is needed
-
-
-def shot(page: Page, name: str) -> None:
-    """A picture for those who look at one: where FERRET_PICTURES names a folder."""
-    if folder := os.environ.get("FERRET_PICTURES"):
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 @pytest.mark.slow
@@ -54,7 +35,6 @@ def test_a_model_is_asked_beside_its_base(page: Page, served: Served, toy_spec: 
         assert card.get_attribute("aria-busy") == "false"
     expect(page.get_by_test_id("answer-tuned")).to_contain_text("Round ")
     assert "Repeat" not in page.url
-    shot(page, "playground")
 
     page.get_by_label("Temperature").fill("1.5")
     page.get_by_role("combobox", name="Model").select_option("Base model")
@@ -68,8 +48,6 @@ def test_a_model_is_asked_beside_its_base(page: Page, served: Served, toy_spec: 
     question.fill("fish " * 500)
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("shorten it", timeout=PATIENCE_MS)
-    shot(page, "playground-problem")
     page.set_viewport_size({"width": 390, "height": 844})
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    shot(page, "playground-narrow")

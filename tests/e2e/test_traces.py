@@ -89,7 +89,7 @@ def traced(
 
 
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))
-def test_a_round_is_one_trace_over_api_and_workers(traced: Traced, number: int) -> None:
+def test_a_round_is_one_trace_over_api_and_workers_and_every_span_has_its_parent(traced: Traced, number: int) -> None:
     spans = traced.of_round(number)
     about = [span for span in traced.spans if span.attributes.get("ferret.round") == number]
     assert {span.trace for span in about} == {spans[0].trace}, "nothing of the round is elsewhere"
@@ -106,11 +106,6 @@ def test_a_round_is_one_trace_over_api_and_workers(traced: Traced, number: int) 
         ("ferret-aggregate", "checkpoint"): 1,
         ("ferret-aggregate", "evaluate"): 1,
     }
-
-
-@pytest.mark.parametrize("number", range(1, ROUNDS + 1))
-def test_every_span_of_a_round_has_its_parent(traced: Traced, number: int) -> None:
-    spans = traced.of_round(number)
     names = {span.id: span.name for span in spans}
     (root,) = [span for span in spans if span.name == "round"]
     assert (root.parent, root.attributes["ferret.state"]) == ("", "committed")

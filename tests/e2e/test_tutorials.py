@@ -43,7 +43,7 @@ def test_every_command_of_a_tutorial_works(
         given = {"ID": experiment, "CODE_ID": code}
         arguments = [given.get(word, word) for word in shlex.split(shortened(command))]
         if arguments[0] == "join":
-            break  # what follows needs the work of two sites, which test_service.py lets real participants do
+            break  # what follows needs two sites: test_experiment_participants.py has one
         if arguments[0] in {"serve", "doctor"}:
             continue  # the server runs already, and doctor says what this machine lacks
         run = CliRunner().invoke(app, arguments)

@@ -10,39 +10,24 @@ from ferret_core.protocol.states import WaitReason
 from ferret_sdk.service.progress import Progress, Stage
 
 
+def test_every_stage_and_every_reason_to_wait_has_words() -> None:
+    others = {stage: join_display.words(Progress(stage, 4, 5, 10)) for stage in Stage if stage != Stage.WAIT}
+    waits = {reason: join_display.words(Progress(Stage.WAIT, 4, 1, 2, reason)) for reason in WaitReason}
+    assert len({*others.values(), *waits.values()}) == len(Stage) - 1 + len(WaitReason)
+
+
 @pytest.mark.parametrize(
     ("progress", "text"),
     [
-        (Progress(Stage.TURN), "another participant on this machine is fetching the base model; waiting for it"),
         (Progress(Stage.DOWNLOAD, 0, 3_200_000, 13_000_000), "downloading the base model: 3.2 MB of 13.0 MB"),
         (Progress(Stage.DOWNLOAD, 0, 0, 13_000_000), "downloading the base model: 13.0 MB"),
-        (Progress(Stage.WAIT, 4, awaited=WaitReason.END), "waiting for the end: the last model is being measured"),
-        (Progress(Stage.CATCH_UP, 3, 3, 12), "catching up: round 3 of 12"),
         (Progress(Stage.TRAIN, 4, 5, 10), "round 4: training, step 5 of 10"),
         (Progress(Stage.TRAIN, 4, 5), "round 4: training"),
-        (Progress(Stage.TRAIN, 4, 0, 10), "round 4: training"),
         (Progress(Stage.UPLOAD, 4, 0, 8800), "round 4: sending 8.8 kB"),
-        (Progress(Stage.UPLOAD, 4, 3_200_000, 13_000_000), "round 4: sending 3.2 MB of 13.0 MB"),
-        (Progress(Stage.OUTAGE, done=0.1), "the server does not answer; retrying"),
         (Progress(Stage.OUTAGE, done=95.2), "the server does not answer, for 95 s now; retrying"),
-        (
-            Progress(Stage.WAIT, awaited=WaitReason.APPROVAL),
-            "waiting to be approved by whoever runs the experiment; it then goes on by itself",
-        ),
-        (
-            Progress(Stage.WAIT, 0, 1, 2, WaitReason.PARTICIPANTS),
-            "waiting for other participants: 1 of 2 have joined",
-        ),
-        (
-            Progress(Stage.WAIT, 4, 1, 2, WaitReason.CONTRIBUTIONS),
-            "round 4: waiting for other participants: 1 of 2 have contributed",
-        ),
-        (Progress(Stage.WAIT, 4, awaited=WaitReason.MODEL), "round 4: waiting for the new model"),
-        (Progress(Stage.WAIT, 5, awaited=WaitReason.ROUND), "waiting for round 5"),
-        (Progress(Stage.WAIT, 4, awaited=WaitReason.RESUMPTION), "the experiment is paused; waiting until it goes on"),
     ],
 )
-def test_progress_in_words(progress: Progress, text: str) -> None:
+def test_figures_are_told_where_there_are_any(progress: Progress, text: str) -> None:
     assert join_display.words(progress) == text
 
 

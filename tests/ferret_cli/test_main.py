@@ -10,7 +10,6 @@ import pytest
 
 from ferret_cli.main import main
 from ferret_core import __version__
-from ferret_core.protocol.errors import NEXT_STEPS, PROBLEMS
 
 
 def test_help_is_quick_and_loads_nothing_heavy(ferret):
@@ -95,10 +94,6 @@ def test_a_traceback_only_for_debugging(ferret, options):
     asked = "--debug" in options
     assert ("Traceback" in ferret(*options, "missing.toml").stderr) is asked
     assert "Traceback" in ferret("submit", "missing.toml", FERRET_DEBUG="1").stderr
-
-
-def test_every_next_step_belongs_to_a_code():
-    assert set(NEXT_STEPS) <= set(PROBLEMS)
 
 
 def test_without_the_server_packages_the_command_to_install_is_named(tmp_path, environment):

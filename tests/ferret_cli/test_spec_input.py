@@ -82,30 +82,12 @@ def test_the_last_set_wins_and_keeps_the_rest_of_the_table(spec_file):
     assert "train" in spec.dataset.options
 
 
-def test_environment_variables_are_put_in(spec_file, monkeypatch):
-    monkeypatch.setenv("BASE", "tiny")
-    assert spec_input.load(spec_file, ["name='${BASE}-${BASE}'"]).name == "tiny-tiny"
-
-
 def test_a_variable_that_a_change_replaces_need_not_be_set(spec_file):
     spec_file.write_text(spec_file.read_text().replace('"train.jsonl"', '"${NOT_SET_ANYWHERE}"'))
     spec = spec_input.load(spec_file, ["dataset.train=/data/mine.jsonl"])
     assert spec.dataset.options["train"] == "/data/mine.jsonl"
     spec = spec_input.load(spec_file, ["dataset={name='gsm8k', revision='abc'}"])
     assert spec.dataset.options == {"revision": "abc"}
-
-
-def test_all_variables_that_are_not_set_are_named_at_once(spec_file):
-    text = spec_file.read_text().replace('"train.jsonl"', '"${NOT_SET}/${NOT_SET_EITHER}"')
-    spec_file.write_text(text.replace('"model"', '"${NOT_SET}"'))
-    with pytest.raises(FerretError) as raised:
-        spec_input.load(spec_file)
-    assert {error.field: error.value for error in raised.value.errors} == {
-        "model.source": "${NOT_SET}",
-        "dataset.train": "${NOT_SET}/${NOT_SET_EITHER}",
-    }
-    assert "NOT_SET and NOT_SET_EITHER" in raised.value.errors[1].message
-    assert "--set dataset.train=" in raised.value.errors[1].message
 
 
 def test_another_algorithm_drops_the_options_it_does_not_have_and_says_which(spec_file, capsys):
@@ -130,28 +112,8 @@ def test_the_option_names_every_preset(spec_file):
     assert all(preset.name in option.help for preset in PRESETS)
 
 
-def test_a_preset_that_there_is_none_of_is_told_with_those_there_are(spec_file):
-    with refused("catalog.not_found", "choose one of paper, fast, private"):
-        spec_input.load(spec_file, preset="quick")
-
-
 def test_unset_takes_a_value_back_to_its_default(spec_file):
     assert spec_input.load(spec_file, unset=["rounds"]).rounds == 12
-
-
-@pytest.mark.parametrize(
-    ("assignment", "words"),
-    [
-        ("rouns=3", "rouns = 3: is unknown; did you mean rounds?"),
-        ("evaluation.evry=1", "evaluation.evry = 1: is unknown; did you mean every?"),
-        ("participants={edge=0}", "there are no participants: set simulated or edge to at least 1"),
-    ],
-)
-def test_a_wrong_value_is_told_in_plain_words(spec_file, assignment, words):
-    with pytest.raises(FerretError) as raised:
-        spec_input.load(spec_file, [assignment], ["participants.simulated"] if "edge" in assignment else [])
-    assert raised.value.detail.endswith(words)
-    assert "Value error" not in raised.value.detail
 
 
 @pytest.mark.parametrize(
@@ -177,12 +139,6 @@ def test_what_is_taken_away_is_null():
     }
     with refused("spec.invalid", "--unset", "'a..b'"):
         spec_input.removed(["a..b"])
-
-
-def test_wrong_values_are_named_one_by_one(spec_file):
-    with pytest.raises(FerretError) as raised:
-        spec_input.load(spec_file, ["rounds=0", "evaluation.evry=1"])
-    assert {error.field: error.value for error in raised.value.errors} == {"rounds": 0, "evaluation.evry": 1}
 
 
 def test_a_search_space_is_told_apart(spec_file):

@@ -27,6 +27,7 @@ from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.engine.checkpoints import ArtifactFile
+from ferret_db.pagination import Page
 from ferret_db.repositories import assignments as assignment_rows
 from ferret_db.repositories import events as event_rows
 from ferret_db.repositories import outbox
@@ -259,3 +260,14 @@ class Lab:
 @pytest.fixture
 def lab(database: Database) -> Lab:
     return Lab(database)
+
+
+def pages(database: Database, read: Callable[[Session, str | None], Page[Any]]) -> Iterator[list[Any]]:
+    """The items of every page that ``read(session, cursor)`` gives, each in a transaction."""
+    cursor = None
+    while True:
+        with database.read() as s:
+            page = read(s, cursor)
+        yield page.items
+        if (cursor := page.next_cursor) is None:
+            return

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from scripts import lock
 
 
 @pytest.fixture
@@ -29,3 +32,13 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
     return make
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what the lock is made of."""
+    for name in [*lock.PROJECTS, *lock.SOURCES]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(lock.ROOT / name, tmp_path / name)
+    shutil.copytree(lock.ROOT / "scripts", tmp_path / "scripts")
+    return tmp_path

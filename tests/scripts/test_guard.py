@@ -23,7 +23,6 @@ def test_every_folder_with_sources_is_looked_at() -> None:
     seen = {path.relative_to(guard.ROOT).parts[0] for path in guard.sources()}
     ours = {path.parts[-2] for path in guard.ROOT.glob("*/__init__.py")} | {"api", "worker", "bench"}
     assert ours - {"tests"} <= seen
-    assert len(guard.sources()) > 300
 
 
 @pytest.mark.parametrize(

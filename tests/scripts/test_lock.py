@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -15,16 +14,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from scripts import lock
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A copy of what the lock is made of."""
-    for name in [*lock.PROJECTS, *lock.SOURCES]:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(lock.ROOT / name, tmp_path / name)
-    shutil.copytree(lock.ROOT / "scripts", tmp_path / "scripts")
-    return tmp_path
 
 
 def test_the_committed_lock_is_fresh() -> None:

@@ -42,10 +42,10 @@ from ferret_db.repositories import artifacts, assignments, contributions, events
 from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories import stored_files as reference_rows
 from ferret_db.repositories.stored_files import StoredFileRef
-from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.participant import Participant
 from ferret_worker import coordinate
 from ferret_worker.settings import WorkerSettings
+from tests import documents
 
 coordinate.OPENED_AT_ONCE = 1  # a round of two is opened in steps, as one of thousands is  # pyrefly: ignore[bad-assignment]
 CLINIC = "clinic"
@@ -150,16 +150,8 @@ def _with_a_participant(service: Service, request: Request) -> None:
             target=Server(create_app(settings, context), context).run, args=([listener],), daemon=True
         )
         serving.start()
-        member = Membership(
-            url=url,
-            experiment=request["experiment"],
-            participant=request["participant"],
-            name=CLINIC,
-            display_name=CLINIC,
-            token=request["token"],
-            code="0" * 64,
-            key=request["key"],
-        )
+        given = {name: request[name] for name in ("experiment", "participant", "token", "key")}
+        member = documents.membership(url, CLINIC, **given)
         taking_part = threading.Thread(
             target=Participant(member, service.settings.home).run, args=(Path(request["examples"]),), daemon=True
         )

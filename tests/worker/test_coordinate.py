@@ -79,16 +79,6 @@ def test_an_experiment_that_was_paused_mid_round_ends_with_the_same_model(
     assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
 
 
-def test_an_extended_experiment_ends_with_the_model_of_all_rounds_at_once(
-    service: Service, plain_spec: SpecFactory
-) -> None:
-    experiment_id = service.submit(plain_spec(rounds=2))
-    service.run()
-    move(service, lifecycle.extend, experiment_id, 2)
-    service.run()
-    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(plain_spec(rounds=4)).digest)
-
-
 def test_a_task_for_a_deleted_experiment_is_left_alone(service: Service, plain_spec: SpecFactory) -> None:
     experiment_id = service.submit(plain_spec())
     service.run(until=lambda message: message.task == TaskName.TRAIN)

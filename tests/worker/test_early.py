@@ -116,13 +116,3 @@ def test_the_last_and_the_best_model_are_written_out(service: Service, toy_spec:
     with service.database.read() as s:
         kept = artifacts.rounds_of(s, experiment_id)
     assert {0, experiment.round, experiment.stopped["best"]["round"]} == {*kept}
-
-
-@usually_on("sqlite")
-def test_a_metric_that_the_data_do_not_give_fails_the_experiment(service: Service, toy_spec: SpecFactory) -> None:
-    experiment_id = service.submit(toy_spec(stopping={"metric": "exact_match", "patience": 1}))
-    service.run()
-    experiment = service.experiment(experiment_id)
-    assert experiment.state == ExperimentState.FAILED
-    assert experiment.error is not None
-    assert "was not measured for the base model" in experiment.error["detail"]

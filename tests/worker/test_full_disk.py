@@ -5,9 +5,7 @@ The disk is a real one, of a few megabytes in memory; or the kernel's limit on t
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,40 +25,21 @@ from ferret_db.engine import file_integrity
 from ferret_db.repositories import ledger, rounds, stored_files, task_runs
 from ferret_db.tables import Round
 from ferret_worker.settings import WorkerSettings
+from tests import small_disk
+from tests.small_disk import SmallDisk
 
 Service = Any  # tests/worker/conftest.py
 MEBIBYTE = 1 << 20
 
 
-class Disk:
-    """A file system of 64 MiB that can be filled up to what shall be left."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._filler = path / "filler"
-
-    def fill(self, left: int) -> None:
-        found = os.statvfs(self.path)
-        with self._filler.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, found.f_bavail * found.f_frsize - left))
-
-    def make_room(self) -> None:
-        self._filler.unlink()
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk.mounted(tmp_path / "disk", 64) as disk:
+        yield disk
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small disk")
-    yield Disk(folder)
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@pytest.fixture
-def settings(settings: WorkerSettings, disk: Disk) -> WorkerSettings:
+def settings(settings: WorkerSettings, disk: SmallDisk) -> WorkerSettings:
     """Everything lies on the small disk: the storage and, with SQLite, the database."""
     changes: dict[str, Any] = {"home": disk.path, "storage_url": f"file://{disk.path}/storage"}
     if settings.database_url.startswith("sqlite"):
@@ -119,7 +98,7 @@ def assert_finishes(service: Service, experiment_id: str, spec: ExperimentSpec) 
 
 @pytest.mark.parametrize("left", [16 * MEBIBYTE, 0])
 def test_a_round_stays_frozen_while_the_disk_is_full(
-    service: Service, spec: ExperimentSpec, disk: Disk, monkeypatch: pytest.MonkeyPatch, left: int
+    service: Service, spec: ExperimentSpec, disk: SmallDisk, monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
     """With some room left the write is refused before it begins; with none at all it fails in the middle."""
     if not left:
@@ -149,7 +128,7 @@ def test_a_round_stays_frozen_while_the_disk_is_full(
         *(pytest.param(task, marks=pytest.mark.slow) for task in (TaskName.COORDINATE, TaskName.EVALUATE)),
     ],
 )
-def test_no_task_fails_for_a_full_disk(service: Service, spec: ExperimentSpec, disk: Disk, task: TaskName) -> None:
+def test_no_task_fails_for_a_full_disk(service: Service, spec: ExperimentSpec, disk: SmallDisk, task: TaskName) -> None:
     experiment_id = service.submit(spec)
     run_up_to(service, task, 0 if task == TaskName.COORDINATE else 1)
     disk.fill(left=16 * MEBIBYTE)

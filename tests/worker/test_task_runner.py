@@ -14,17 +14,12 @@ from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import AssignmentState, ExperimentState
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.simulate import simulate
-from ferret_db.engine import lifecycle
-from ferret_db.repositories import assignments, events, metrics, rounds, task_runs
+from ferret_db.repositories import assignments, metrics
 from ferret_db.tables import TaskRun, Worker
 from ferret_worker import task_runner as performing
 
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
-
-
-class Killed(BaseException):
-    """What no task catches, as none survives SIGKILL."""
 
 
 @pytest.fixture
@@ -74,107 +69,6 @@ def test_a_bug_is_tried_three_times_and_told(
     assert "KeyError: 'w'" in error["detail"]
 
 
-def test_a_task_that_kills_its_workers_is_dead_and_the_rest_goes_on(
-    service: Service, plain_spec: SpecFactory, replace: Any
-) -> None:
-    """One client's training kills three workers; the others' contributions make the rounds."""
-    train = performing.TASKS[TaskName.TRAIN]
-
-    def poisoned(context: Any, assignment_id: str) -> None:
-        with context.database.read() as s:
-            participant = assignments.get(s, assignment_id).participant
-        if participant == "client-002":
-            raise Killed
-        train(context, assignment_id)
-
-    replace(TaskName.TRAIN, poisoned)
-    experiment_id = service.submit(plain_spec(rounds=1, round={"quorum": 0.5}))
-    killed = 0
-    while service.messages:
-        try:
-            service.step()
-        except Killed:
-            killed += 1
-            service.presence = service.new_presence()
-            service.lose_worker()
-    assert killed == 3
-    experiment = service.experiment(experiment_id)
-    assert (experiment.state, experiment.round) == (ExperimentState.COMPLETED, 1)
-    with service.database.read() as s:
-        found = {round_.participant: round_ for round_ in assignments.of_round(s, rounds.latest(s, experiment_id).id)}
-    assert found["client-002"].state == AssignmentState.REJECTED
-    assert found["client-002"].error["code"] == "task.given_up"
-    assert [item.state for item in found.values()].count(AssignmentState.ACCEPTED) == 2
-
-
-def test_a_poison_evaluation_is_left_out_and_the_run_completes(
-    service: Service, plain_spec: SpecFactory, replace: Any
-) -> None:
-    evaluate = performing.TASKS[TaskName.EVALUATE]
-
-    def poisoned(context: Any, subject: str) -> None:
-        if subject.startswith("rnd_"):
-            raise Killed
-        evaluate(context, subject)
-
-    replace(TaskName.EVALUATE, poisoned)
-    spec = plain_spec(rounds=1)
-    experiment_id = service.submit(spec)
-    while service.messages:
-        try:
-            service.step()
-        except Killed:
-            service.presence = service.new_presence()
-            service.lose_worker()
-    experiment = service.experiment(experiment_id)
-    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
-    with service.database.read() as s:
-        assert "evaluation.failed" in [event.type for event in events.after(s, experiment_id, 0, 100)]
-        assert "eval_loss" not in metrics.by_round(s, experiment_id, [1])[1]
-
-
-def test_a_full_disk_keeps_the_round_and_is_told_until_there_is_room(
-    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = plain_spec(rounds=2)
-    experiment_id = service.submit(spec)
-    service.run(until=lambda message: message.task == TaskName.AGGREGATE)
-    service.run(until=lambda message: service.messages[0].task == TaskName.AGGREGATE)
-    frozen = service.messages.popleft().argument
-    with monkeypatch.context() as full:
-        full.setattr(service.context.storage, "put_bytes", raising(FerretError("storage.full", "no room left")))
-        for _ in range(5):
-            service.perform(TaskName.AGGREGATE, frozen)
-    with service.database.read() as s:
-        assert rounds.get(s, frozen).state == "frozen"
-        (run,) = task_runs.failing(s, experiment_id)
-    assert (run.task, run.attempts, run.error["code"]) == (TaskName.AGGREGATE, 0, "storage.full")
-    assert service.experiment(experiment_id).state == ExperimentState.RUNNING
-    service.perform(TaskName.AGGREGATE, frozen)
-    service.run()
-    experiment = service.experiment(experiment_id)
-    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
-    assert runs(service) == []
-
-
-def test_a_full_disk_costs_a_client_its_training_and_not_its_part(
-    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = plain_spec(rounds=1)
-    experiment_id = service.submit(spec)
-    service.run(until=lambda message: service.messages[0].task == TaskName.TRAIN)
-    with monkeypatch.context() as full:
-        full.setattr(service.context.storage, "put_pieces", raising(FerretError("storage.full", "no room left")))
-        held = service.step().argument
-    with service.database.read() as s:
-        assert assignments.get(s, held).state == AssignmentState.LEASED
-    service.lose_lease(held)
-    service.perform(TaskName.TRAIN, held)
-    service.run()
-    experiment = service.experiment(experiment_id)
-    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
-
-
 def test_a_worker_that_stops_gives_its_training_back_at_the_next_step(
     service: Service, plain_spec: SpecFactory
 ) -> None:
@@ -213,15 +107,6 @@ def test_work_that_was_taken_away_is_no_strike(service: Service, plain_spec: Spe
         replace(TaskName.COORDINATE, raising(FerretError(code, "too late")))
         service.perform(TaskName.COORDINATE, experiment_id)
         assert runs(service) == []
-
-
-def test_a_message_about_nothing_is_dropped(service: Service, plain_spec: SpecFactory) -> None:
-    experiment_id = service.submit(plain_spec())
-    with service.database.begin() as s:
-        lifecycle.cancel(s, experiment_id)
-        lifecycle.delete(s, experiment_id)
-    service.run()
-    assert runs(service) == []
 
 
 def test_what_a_task_logs_carries_what_it_is_about(service: Service, plain_spec: SpecFactory, replace: Any) -> None:

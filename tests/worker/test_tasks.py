@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from ferret_core.protocol.task_names import TaskName
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import simulate
 from ferret_core.storage import FileKind, blob_location
-from ferret_db.engine import lifecycle
 from ferret_db.repositories import artifacts, assignments, contributions, ledger, metric_series, metrics, rounds
 from tests.worker.conftest import usually_on
 
@@ -110,35 +108,6 @@ def test_what_is_wrong_with_model_data_or_budget_fails_the_experiment_and_names_
     assert str(experiment.error["errors"][0]["value"]) in experiment.error["detail"]
 
 
-def test_a_truncated_line_names_the_file_and_the_line(
-    service: Service, plain_spec: SpecFactory, tmp_path: Path
-) -> None:
-    row = json.dumps({"instruction": "Repeat.", "input": "sun", "output": "sun"})
-    (tmp_path / "cut.jsonl").write_text(f"{row}\n{row}\n{row[:20]}")
-    experiment_id = service.submit(plain_spec(dataset={"name": "jsonl", "train": str(tmp_path / "cut.jsonl")}))
-    service.run()
-    error = service.experiment(experiment_id).error
-    assert error["code"] == "dataset.invalid"
-    assert "cut.jsonl" in error["detail"]
-    assert "3" in error["detail"]
-
-
-def test_a_loss_that_is_no_number_rejects_the_contribution_and_misses_the_quorum(
-    service: Service, toy_spec: SpecFactory
-) -> None:
-    local = {"learning_rate": 1e12, "optimizer": "sgd", "steps": 8}
-    experiment_id = service.submit(toy_spec(options={"local": local}))
-    service.run()
-    experiment = service.experiment(experiment_id)
-    assert (experiment.state, experiment.error["code"]) == (ExperimentState.FAILED, "quorum.missed")
-    with service.database.read() as s:
-        reports = assignments.of_round(s, rounds.latest(s, experiment_id).id)
-        assert contributions.of_round(s, reports[0].round_id) == []
-    assert {item.state for item in reports} == {AssignmentState.REJECTED}
-    assert {item.error["code"] for item in reports} == {"training.non_finite"}
-    assert experiment.digest == experiment.base_digest
-
-
 def test_one_clients_infinite_loss_is_recorded_and_the_round_goes_on(
     service: Service, one_bad_client: ExperimentSpec
 ) -> None:
@@ -175,21 +144,6 @@ def test_every_rounds_cost_stands_with_its_metrics(service: Service, plain_spec:
     )
 
 
-def test_cancelling_in_the_middle_of_a_round_leaves_the_last_committed_model(
-    service: Service, plain_spec: SpecFactory
-) -> None:
-    experiment_id = service.submit(plain_spec(rounds=5))
-    service.run(until=lambda message: message.task == TaskName.AGGREGATE)
-    service.run(until=lambda message: message.task == TaskName.TRAIN)
-    before = service.experiment(experiment_id)
-    with service.database.begin() as s:
-        lifecycle.cancel(s, experiment_id)
-    service.run()
-    after = service.experiment(experiment_id)
-    assert after.state == ExperimentState.CANCELLED
-    assert (after.round, after.digest) == (1, before.digest)
-
-
 def test_a_rotten_contribution_is_noticed_and_made_again(service: Service, plain_spec: SpecFactory) -> None:
     experiment_id = service.submit(spec := plain_spec())
     while service.messages[0].task != TaskName.AGGREGATE:
@@ -215,3 +169,20 @@ def test_every_task_may_come_twice(service: Service, plain_spec: SpecFactory) ->
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
     with service.database.read() as s:
         assert len(ledger.after(s, experiment_id, 0, 100)) == 3
+
+
+def test_settings_are_chosen_on_the_validation_split_by_evaluation_and_guard_alike(
+    service: Service, toy_spec: SpecFactory, toy_data: tuple[Path, Path], tmp_path: Path
+) -> None:
+    spec = toy_spec(
+        rounds=1,
+        dataset={"name": "jsonl", "train": str(toy_data[0]), "test": str(tmp_path / "never-read.jsonl")},
+        evaluation={"split": "validation", "examples": 6, "generate_examples": 0},
+    )
+    oracle = simulate(spec)
+    experiment_id = service.submit(spec)
+    service.run()
+    experiment = service.experiment(experiment_id)
+    assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, oracle.digest)
+    with service.database.read() as s:
+        assert metrics.by_round(s, experiment_id, [1])[1]["eval_loss"] == oracle.rounds[1].metrics["eval_loss"]

@@ -22,14 +22,6 @@ def test_one_document_on_stdout_and_progress_on_stderr(ferret):
     assert "ns per element" in done.stderr
 
 
-@pytest.mark.slow
-def test_a_table_for_people(ferret):
-    done = ferret("bench", "projection", "--quick", "--max-seconds", "1", **SMALL)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("cpu: ")
-    assert "ns/element" in done.stdout
-
-
 def test_an_unknown_benchmark_is_wrong_usage_that_names_those_there_are(ferret_in_process):
     done = ferret_in_process("bench", "sing")
     assert done.returncode == 2

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.api.conftest import ADMIN
-from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import serve as serve
 from tests.api.receiver import Receiver, is_signed
-
-Cli = Callable[..., Any]
+from tests.ferret_cli.commands.conftest import Cli
 
 
 @pytest.fixture
-def cli(serve: Any, make_settings: Any, ferret_in_process: Any) -> Cli:
-    live = serve(make_settings(alert_networks="127.0.0.0/8", alert_seconds=0.05))
-    return lambda *arguments: ferret_in_process(*arguments, FERRET_URL=live.url, FERRET_TOKEN=ADMIN)
+def settings() -> dict[str, Any]:
+    return {"alert_networks": "127.0.0.0/8", "alert_seconds": 0.05}
 
 
 @pytest.fixture

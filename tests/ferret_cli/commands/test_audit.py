@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,13 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import ADMIN
-from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import serve as serve
 
 Audit = Callable[..., Any]
 
 
 @pytest.fixture
-def live(serve: Any, make_settings: Any) -> Iterator[Any]:
+def live(live: Any) -> Any:
     """A server with five entries in its log."""
-    live = serve(make_settings())
     for _ in range(5):
         live.admin.post("/api/v1/session", json={"token": ADMIN}).raise_for_status()
     return live
@@ -56,29 +53,11 @@ def test_entries_are_listed(audit: Audit) -> None:
     assert json.loads(audit("list", "--actor", "nobody", "--json").stdout) == {"items": []}
 
 
-@pytest.mark.parametrize(
-    ("statements", "said"),
-    [
-        (["UPDATE audit SET actor = 'nobody' WHERE number = 3"], "3: was changed"),
-        (["UPDATE audit SET detail = '{}' WHERE number = 3"], "3: was changed"),
-        (["DELETE FROM audit WHERE number = 3"], "3: is missing"),
-        (["DELETE FROM audit WHERE number = 5"], "5: is missing"),
-        (["DELETE FROM audit"], "1: is missing"),
-        (
-            [
-                "UPDATE audit SET number = 99 WHERE number = 2",
-                "UPDATE audit SET number = 2 WHERE number = 3",
-                "UPDATE audit SET number = 3 WHERE number = 99",
-            ],
-            "2: was changed",
-        ),
-    ],
-)
-def test_what_was_changed_removed_or_moved_is_found(live: Any, audit: Audit, statements: list[str], said: str) -> None:
-    change(live, *statements)
+def test_what_was_changed_is_found(live: Any, audit: Audit) -> None:
+    change(live, "UPDATE audit SET actor = 'nobody' WHERE number = 3")
     found = audit("verify")
     assert found.returncode == 1
-    assert said in found.stderr
+    assert "3: was changed" in found.stderr
 
 
 def test_a_log_that_was_cut_and_its_head_with_it_shows_against_a_head_kept_elsewhere(live: Any, audit: Audit) -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import shutil
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.experiments import Artifact
 from ferret_core.protocol.spec import ModelSpec
 from ferret_core.sample import model_path
+from tests import documents
 
 QUESTION, INPUT = "Repeat the sentence.", "Anna has a red kite."
 Ferret = Callable[..., Any]
@@ -111,19 +111,7 @@ class Exporting:
     def checkpoint(self, round: int | None) -> list[Artifact]:
         if round not in (None, 2, 4):
             raise FerretError("artifact.not_found", "there are checkpoints of rounds 2, 4")
-        return [
-            Artifact(
-                id="art_0123456789abcdef",
-                kind="checkpoint",
-                round=round or 4,
-                best=False,
-                name="x",
-                size=1,
-                digest="0" * 64,
-                created_at=datetime.now(UTC),
-                href="/",
-            )
-        ]
+        return [Artifact.model_validate(documents.artifact(round=round or 4))]
 
     def export(self, folder: Path, round: int) -> Path:
         folder.mkdir()

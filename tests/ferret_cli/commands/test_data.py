@@ -73,13 +73,6 @@ def refused(code: str, spec: Path, *assignments: str, **options: Any) -> FerretE
     return caught.value
 
 
-def test_an_impossible_partition_is_told_what_to_set(spec: Path) -> None:
-    spec.write_text(spec.read_text().replace('"dirichlet", alpha = 0.5', '"natural"'))
-    error = refused("partition.invalid", spec)
-    assert error.errors[0].field == "participants.simulated"
-    assert "set it to 3" in error.detail
-
-
 def test_a_broken_line_is_named_and_nothing_is_drawn(spec: Path, tmp_path: Path) -> None:
     with (tmp_path / "train.jsonl").open("a") as file:
         file.write('{"instruction": "Say 21.", "outp')
@@ -91,13 +84,3 @@ def test_a_broken_line_is_named_and_nothing_is_drawn(spec: Path, tmp_path: Path)
 def test_real_participants_hold_nothing_to_show(spec: Path) -> None:
     error = refused("spec.invalid", spec, "participants.simulated=0", "participants.edge=2")
     assert "real participants bring their own data" in error.detail
-
-
-def test_a_wrong_option_of_the_partition_is_named(spec: Path) -> None:
-    error = refused("spec.invalid", spec, "partition.alpha=-1")
-    assert [(wrong.field, wrong.value) for wrong in error.errors] == [("partition.alpha", -1)]
-
-
-def test_a_model_that_is_not_there_is_named(spec: Path, tmp_path: Path) -> None:
-    error = refused("model.invalid", spec, f"model.source={tmp_path}", tokens=True)
-    assert (error.errors[0].field, error.errors[0].value) == ("model.source", str(tmp_path))

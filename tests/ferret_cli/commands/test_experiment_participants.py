@@ -7,6 +7,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -65,17 +67,27 @@ def test_a_participant_joins_by_command(cli, served, toy_file, toy_data, tmp_pat
     assert "next: run the same command with the address that you were given" in elsewhere.stderr
 
 
+@contextmanager
+def joining(served, environment, data, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A participant at work, as its owner starts it."""
+    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", served.service.url, "--data", str(data), *more]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as participant:
+        yield participant
+
+
+def said(participant: subprocess.Popen[str], words: str) -> None:
+    """Waits until it has."""
+    assert participant.stderr is not None
+    next(line for line in participant.stderr if words in line)
+
+
 @pytest.mark.slow
 def test_a_participant_that_is_stopped_keeps_its_place(cli, served, toy_file, toy_data, participant_environment):
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
-    code = document(cli("experiment", "enrol", id, "--json"))["code"]
-    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", served.service.url, "--data", str(toy_data[0])]
+    environment = participant_environment(document(cli("experiment", "enrol", id, "--json"))["code"])
     for _ in range(2):
-        with subprocess.Popen(
-            command, env=participant_environment(code), stderr=subprocess.PIPE, text=True
-        ) as participant:
-            assert participant.stderr is not None
-            next(line for line in participant.stderr if "1 of 2 have joined" in line)
+        with joining(served, environment, toy_data[0]) as participant:
+            said(participant, "1 of 2 have joined")
             participant.send_signal(signal.SIGINT)
             assert "Your place is kept" in participant.stderr.read()
         assert participant.returncode == 130
@@ -83,48 +95,26 @@ def test_a_participant_that_is_stopped_keeps_its_place(cli, served, toy_file, to
 
 
 @pytest.mark.slow
-def test_a_participant_is_removed_by_command(cli, served, toy_file, toy_data, participant_environment):
+def test_a_participant_is_approved_and_removed_by_command(cli, served, toy_file, toy_data, participant_environment):
     id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
-    code = document(cli("experiment", "enrol", id, "--json"))["code"]
-    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", served.service.url, "--name", "clinic"]
-    environment = participant_environment(code)
-    with subprocess.Popen(
-        [*command, "--data", str(toy_data[0])], env=environment, stderr=subprocess.PIPE, text=True
-    ) as participant:
-        assert participant.stderr is not None
-        next(line for line in participant.stderr if "1 of 2 have joined" in line)
-        assert "active" in cli("experiment", "participants", id).stdout
+    environment = participant_environment(document(cli("experiment", "enrol", id, "--approve", "--json"))["code"])
+    assert re.search("open +– +needed", cli("experiment", "codes", id).stdout)
+    with joining(served, environment, toy_data[0], "--name", "clinic") as participant:
+        said(participant, "waiting to be approved")
+        assert re.search("clinic +clinic +pending", cli("experiment", "participants", id).stdout)
+        assert "clinic takes part" in cli("experiment", "approve", id, "clinic").stderr
+        said(participant, "1 of 2 have joined")
+        assert re.search("clinic +clinic +active", cli("experiment", "participants", id).stdout)
+        refused = cli("experiment", "refuse", id, "clinic", "--reason", "too late")
+        assert (refused.returncode, "is active" in refused.stderr) == (5, True)
         revoked = cli("experiment", "revoke", id, "clinic", "--reason", "left the study")
         assert "goes on without it" in revoked.stderr
         told = participant.stderr.read()
     assert participant.returncode == 4
     assert "The participant was removed from the experiment" in told
     assert "left the study" in told
-    listed = cli("experiment", "participants", id).stdout
-    assert re.search(r"clinic +revoked .* left the study", listed)
+    assert re.search(r"clinic +revoked .* left the study", cli("experiment", "participants", id).stdout)
     assert cli("experiment", "revoke", id, "nobody").returncode == 3
-    cli("experiment", "cancel", id)
-
-
-@pytest.mark.slow
-def test_a_participant_is_approved_by_command(cli, served, toy_file, toy_data, participant_environment):
-    id = cli("submit", toy_file, "--set", "participants={edge=2}").stdout.strip()
-    code = document(cli("experiment", "enrol", id, "--approve", "--json"))["code"]
-    assert re.search("open +– +needed", cli("experiment", "codes", id).stdout)
-    command = [sys.executable, "-m", "ferret_cli", "join", "--yes", served.service.url, "--name", "clinic"]
-    environment = participant_environment(code)
-    with subprocess.Popen(
-        [*command, "--data", str(toy_data[0])], env=environment, stderr=subprocess.PIPE, text=True
-    ) as participant:
-        assert participant.stderr is not None
-        next(line for line in participant.stderr if "waiting to be approved" in line)
-        assert re.search("clinic +clinic +pending", cli("experiment", "participants", id).stdout)
-        assert "clinic takes part" in cli("experiment", "approve", id, "clinic").stderr
-        next(line for line in participant.stderr if "1 of 2 have joined" in line)
-        refused = cli("experiment", "refuse", id, "clinic", "--reason", "too late")
-        assert (refused.returncode, "is active" in refused.stderr) == (5, True)
-        participant.send_signal(signal.SIGINT)
-        participant.stderr.read()
     cli("experiment", "cancel", id)
 
 

@@ -167,25 +167,6 @@ def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
     assert not (home / "server.json").exists()
 
 
-@pytest.mark.slow
-def test_a_setting_that_is_wrong_is_named_before_anything_starts(ferret, home, free_port):
-    done = ferret("serve", "--port", free_port, FERRET_LOG_LEVEL="silent")
-    assert done.returncode == 2
-    assert "FERRET_LOG_LEVEL = 'silent'" in done.stderr
-    assert not (home / "logs").exists()
-
-
-@pytest.mark.slow
-def test_the_last_lines_of_a_child_that_cannot_start_are_shown(ferret, home, free_port):
-    done = ferret("serve", "--port", free_port, FERRET_MAX_UPLOAD_BYTES="few")
-    assert done.returncode == 1
-    assert "api ended with exit code" in done.stderr
-    assert "FERRET_MAX_UPLOAD_BYTES" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not listens(free_port)
-    assert not (home / "server.json").exists()
-
-
 def test_a_host_that_is_not_this_machines(ferret, free_port):
     done = ferret("serve", "--host", "192.0.2.1", "--port", free_port)
     assert done.returncode == 2

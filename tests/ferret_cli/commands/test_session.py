@@ -7,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import serve as serve
 from tests.api.people import PASSWORD
-from tests.ferret_cli.commands.at_server import Cli
-from tests.ferret_cli.commands.at_server import cli as cli
-from tests.ferret_cli.commands.at_server import live as live
-from tests.ferret_cli.commands.at_server import password_file as password_file
+from tests.ferret_cli.commands.conftest import Cli
 
 
 @pytest.mark.slow

@@ -35,15 +35,3 @@ def test_a_team_simulates_and_its_first_process_speaks(toy_spec: Callable[..., E
     assert (done.returncode, done.stdout) == (0, f"{simulate(spec).digest}\n"), done.stderr
     assert done.stderr.count("1/1") == 1
     assert {"ferret.json", "model.safetensors", "README.md"} <= {path.name for path in (tmp_path / "out").iterdir()}
-
-
-@pytest.mark.heavy
-@pytest.mark.slow
-def test_what_a_team_cannot_train_is_said_with_the_field(
-    toy_spec: Callable[..., ExperimentSpec], tmp_path: Path
-) -> None:
-    file = tmp_path / "spec.json"
-    file.write_text(toy_spec("fedit", rounds=1).model_dump_json())
-    done = run(str(file))
-    assert done.returncode != 0
-    assert "algorithm.name = 'fedit': tunes adapters, which a team does not hold in shards" in done.stderr

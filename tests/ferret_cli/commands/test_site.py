@@ -10,13 +10,13 @@ import pytest
 
 from ferret_cli.options import field_names
 from ferret_cli.os_service import KINDS, place
-from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.egress_log import SentLog, carrying
-from ferret_sdk.participant.membership import Membership, note_end
+from ferret_sdk.participant.membership import note_end
 from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.usage_counter import Usage
+from tests import documents
 from tests.refusals import refused
 
 ENDED, GOES_ON = "exp_00000000000000aa", "exp_00000000000000bb"
@@ -30,16 +30,7 @@ JOIN = ("https://ferret.example.org", "--data", "records.jsonl")
 def site(home: Path) -> Path:
     """A home with one membership that has ended and one that goes on."""
     for experiment, participant in ((ENDED, "par_00000000000000aa"), (GOES_ON, "par_00000000000000bb")):
-        member = Membership(
-            url="https://ferret.test",
-            experiment=experiment,
-            participant=participant,
-            name="clinic",
-            display_name="clinic",
-            token="secret-token",
-            code="0" * 64,
-            key=new_key(),
-        )
+        member = documents.membership(experiment=experiment, participant=participant)
         membership.save(home, member)
         places = ParticipantPaths(home, experiment, participant)
         places.base.mkdir()
@@ -204,14 +195,14 @@ def test_status_tells_memberships_disk_terms_and_budget(site: Path, ferret_in_pr
     assert ["base", "model", ENDED, "–", "3.0", "kB", str(site / "participants" / ENDED / "base")] in rows
     assert "mon tue wed thu fri 07:00-19:00" in shown.stderr
     assert "ε = 0.00 of 8 is spent at δ = 1e-06" in shown.stderr
-    assert "secret-token" not in shown.stdout + shown.stderr
+    assert "a-secret-token" not in shown.stdout + shown.stderr
     document = json.loads(ferret_in_process("site", "status", "--json").stdout)
     assert [(one["experiment"], one["ended"]) for one in document["memberships"]] == [
         (ENDED, "completed"),
         (GOES_ON, None),
     ]
     assert document["privacy"]["contributions_left"] > 10
-    assert "secret-token" not in json.dumps(document)
+    assert "a-secret-token" not in json.dumps(document)
 
 
 def test_clean_deletes_what_has_ended_after_asking(site: Path, ferret_in_process, monkeypatch) -> None:

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.engine import task_attempts
 from ferret_db.repositories import workers
-from tests.api.conftest import ADMIN
-from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import serve as serve
+from tests.ferret_cli.commands.conftest import Cli
 
 
-@pytest.fixture
-def live(serve: Any, make_settings: Any) -> Any:
-    return serve(make_settings())
-
-
-@pytest.fixture
-def cli(live: Any, ferret_in_process: Any) -> Callable[..., Any]:
-    def run(*arguments: str) -> Any:
-        return ferret_in_process(*arguments, FERRET_URL=live.url, FERRET_TOKEN=ADMIN)
-
-    return run
-
-
-def test_it_tells_of_parts_queues_and_workers_and_fails_where_a_part_is_missing(
-    live: Any, cli: Callable[..., Any]
-) -> None:
+def test_it_tells_of_parts_queues_and_workers_and_fails_where_a_part_is_missing(live: Any, cli: Cli) -> None:
     experiment_id = live.site.running()
     (assignment_id,) = live.site.open_round(experiment_id, simulated=["client-001"])
     with live.site.database.begin() as s:

@@ -28,19 +28,15 @@ ROUNDS = 3
 
 
 @pytest.fixture(scope="module")
-def spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> ExperimentSpec:
-    return ExperimentSpec.model_validate(
-        {
-            "name": "toy",
-            "rounds": ROUNDS,
-            "model": {"source": str(tiny_model_dir)},
-            "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
-            "participants": {"simulated": 2},
-            "algorithm": {"name": "topk", "local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}},
-            "server": {"step_guard": True, "development_examples": 4, "average": "tail", "average_from": 2},
-            "evaluation": {"examples": 4, "generate_examples": 0, "split": "validation", "validation_share": 0.4},
-            "checkpoint": {"every": 2},
-        }
+def spec(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
+    return toy_spec(
+        "topk",
+        rounds=ROUNDS,
+        participants={"simulated": 2},
+        options={"local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}},
+        server={"step_guard": True, "development_examples": 4, "average": "tail", "average_from": 2},
+        evaluation={"examples": 4, "generate_examples": 0, "split": "validation", "validation_share": 0.4},
+        checkpoint={"every": 2},
     )
 
 
@@ -85,12 +81,7 @@ def stored(home: Path) -> list[Path]:
 def test_a_restored_home_goes_on_to_the_same_model(
     ferret_in_process: Ferret, spec: ExperimentSpec, tmp_path: Path, broker: None, start_served: Callable[..., Any]
 ) -> None:
-    quick = {
-        "FERRET_DATA_ROOTS": "/",
-        "FERRET_THREADS": "1",
-        "FERRET_RECONCILE_SECONDS": "0.5",
-        "FERRET_LEASE_SECONDS": "2",
-    }
+    quick = {"FERRET_DATA_ROOTS": "/", "FERRET_THREADS": "1", "FERRET_RECONCILE_SECONDS": "0.5", "FERRET_LEASE_SECONDS": "2"}
     first = start_served(tmp_path / "home", **quick)
     try:
         experiment = service_in(first).submit(spec)

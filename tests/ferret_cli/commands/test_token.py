@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import serve as serve
-from tests.ferret_cli.commands.at_server import Cli
-from tests.ferret_cli.commands.at_server import cli as cli
-from tests.ferret_cli.commands.at_server import live as live
-from tests.ferret_cli.commands.at_server import password_file as password_file
+from tests.ferret_cli.commands.conftest import Cli
 
 
 def test_a_token_is_made_used_listed_and_revoked(cli: Cli) -> None:

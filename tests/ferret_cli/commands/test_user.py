@@ -6,13 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import serve as serve
 from tests.api.people import PASSWORD
-from tests.ferret_cli.commands.at_server import Cli
-from tests.ferret_cli.commands.at_server import cli as cli
-from tests.ferret_cli.commands.at_server import live as live
-from tests.ferret_cli.commands.at_server import password_file as password_file
+from tests.ferret_cli.commands.conftest import Cli
 
 
 def test_a_user_is_made_changed_shut_out_and_let_in_again(live: Any, cli: Cli, password_file: str) -> None:

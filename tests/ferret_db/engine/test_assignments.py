@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -11,13 +10,13 @@ import pytest
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
+from ferret_core.protocol.states import AssignmentState, ParticipantKind
 from ferret_core.rounds.cost import LocalCost
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.acceptance import ContributionOffer, accept
 from ferret_db.repositories import assignments as assignment_rows
-from ferret_db.repositories import contributions, events, participants, rejections
+from ferret_db.repositories import events, participants, rejections
 from ferret_db.tables import Assignment
 from tests.refusals import refused
 
@@ -42,17 +41,6 @@ def test_a_lease_is_ours_for_its_seconds(database: Database, lab: Any, assignmen
     assert lease(database, assignment) is None
 
 
-@pytest.mark.about_database
-def test_threads_lease_every_assignment_once(database: Database, lab: Any) -> None:
-    waiting = lab.assignments(lab.open(lab.start(), participants=50))
-
-    def grab(thread: int) -> list[str]:
-        return [row.id for row in waiting if lease(database, row) is not None]
-
-    leased = Counter(row for rows in lab.race(grab) for row in rows)
-    assert leased == Counter({row.id: 1 for row in waiting})
-
-
 def test_a_lease_that_ran_out_is_taken_over(database: Database, lab: Any, assignment: Assignment) -> None:
     old = lab.lease(assignment, seconds=-1)
     new = lab.lease(assignment)
@@ -60,9 +48,8 @@ def test_a_lease_that_ran_out_is_taken_over(database: Database, lab: Any, assign
     for late in (lambda: lab.accept(old), lambda: lab.reject(old)):
         with refused("lease.lost", "fence 1 does not hold"):
             late()
-    with pytest.raises(FerretError) as caught, database.begin() as s:
+    with refused("lease.lost"), database.begin() as s:
         assignments.heartbeat(s, old.id, old.fence, 60)
-    assert caught.value.code == "lease.lost"
     assert lab.accept(new).participant == assignment.participant
 
 
@@ -91,9 +78,8 @@ def test_work_that_is_given_back_waits_for_another_at_once(
     assert sent == [("ferret.train", assignment.id)]
     new = lab.lease(assignment)
     assert (new.fence, new.attempt) == (2, 2)
-    with pytest.raises(FerretError) as caught, database.begin() as s:
+    with refused("lease.lost"), database.begin() as s:
         assignments.give_back(s, old.id, old.fence)
-    assert caught.value.code == "lease.lost"
     assert lab.get(assignment).state == AssignmentState.LEASED
 
 
@@ -127,15 +113,6 @@ def test_heartbeats_prolong_the_lease(database: Database, lab: Any, assignment: 
     assert lab.get(assignment).lease_until == until
 
 
-def test_a_heartbeat_hears_of_the_cancellation(database: Database, lab: Any, assignment: Assignment) -> None:
-    leased = lab.lease(assignment)
-    with database.begin() as s:
-        lifecycle.cancel(s, leased.experiment_id)
-    with refused("lease.lost", "expired"), database.begin() as s:
-        assignments.heartbeat(s, leased.id, leased.fence, 60)
-    assert lease(database, assignment) is None
-
-
 def test_an_unknown_assignment_is_not_found(database: Database) -> None:
     with refused("assignment.not_found", "asg_none"), database.begin() as s:
         assignments.heartbeat(s, "asg_none", 1, 60)
@@ -151,26 +128,6 @@ def test_accepting_stores_the_contribution(database: Database, lab: Any, assignm
         last = events.after(s, assignment.experiment_id, 0, 100)[-1]
     assert (last.type, last.round) == ("contribution.accepted", 1)
     assert last.data == {"participant": "client-0", "kind": "simulated", "digest": "c1" * 32, "size": 50}
-
-
-def test_the_same_contribution_again_is_the_stored_one(database: Database, lab: Any, assignment: Assignment) -> None:
-    leased = lab.lease(assignment)
-    first = lab.accept(leased, digest="c1" * 32)
-    again = lab.accept(leased, digest="c1" * 32)
-    assert again.id == first.id
-    with database.read() as s:
-        assert len(contributions.of_round(s, assignment.round_id)) == 1
-    with refused("contribution.duplicate", "already delivered"):
-        lab.accept(leased, digest="c2" * 32)
-
-
-def test_the_same_contribution_again_is_welcome_after_the_commit(lab: Any) -> None:
-    round_ = lab.open(lab.start(), participants=1)
-    leased = lab.lease(lab.assignments(round_)[0])
-    first = lab.accept(leased)
-    assert lab.commit(round_)
-    assert lab.accept(leased).id == first.id
-    assert lab.get(round_).bytes_up == 50
 
 
 def test_the_same_key_with_another_contribution_is_a_conflict(database: Database, lab: Any) -> None:
@@ -192,9 +149,8 @@ def test_the_same_key_with_another_contribution_is_a_conflict(database: Database
     for late in (lambda: deliver(leased, "c2", "key"), lambda: deliver(following, "c3", "key")):
         with refused("idempotency.conflict", "was used with c1 for round 1"):
             late()
-    with pytest.raises(FerretError) as caught:
+    with refused("contribution.duplicate"):
         deliver(leased, "c2", "another")
-    assert caught.value.code == "contribution.duplicate"
     assert deliver(following, "c3", "another").round == 2
 
 
@@ -212,18 +168,8 @@ def test_a_contribution_from_another_model_is_refused(lab: Any, assignment: Assi
 
 
 def test_nothing_is_accepted_without_a_lease(lab: Any, assignment: Assignment) -> None:
-    with pytest.raises(FerretError) as caught:
+    with refused("lease.lost"):
         lab.accept(assignment)
-    assert caught.value.code == "lease.lost"
-
-
-def test_a_late_contribution_hears_that_the_round_is_closed(lab: Any) -> None:
-    round_ = lab.open(lab.start(round={"quorum": 0.3}), deadline=-1)
-    prompt, late, _ = [lab.lease(row) for row in lab.assignments(round_)]
-    lab.accept(prompt)
-    assert lab.get(round_).state == RoundState.FROZEN
-    with refused("round.closed", "round 1, attempt 1, is frozen"):
-        lab.accept(late)
 
 
 def test_a_closed_round_names_the_current_one(database: Database, lab: Any) -> None:
@@ -240,12 +186,6 @@ def test_a_closed_round_names_the_current_one(database: Database, lab: Any) -> N
     with refused("round.closed", "there will be no more rounds") as caught:
         lab.accept(late)
     assert caught.value.members == {"current_round": None}
-
-
-def test_another_base_model_means_resync(lab: Any, assignment: Assignment) -> None:
-    with refused("contribution.wrong_base", "resync") as caught:
-        lab.accept(lab.lease(assignment), base_digest="ff" * 32)
-    assert (caught.value.code, caught.value.problem.status) == ("contribution.wrong_base", 409)
 
 
 def test_refused_uploads_are_counted_by_reason_and_move_nothing(

@@ -166,9 +166,8 @@ def test_deleting_leaves_no_row_and_touches_no_other_experiment(
     assert everywhere.keys() == {table.name for table in Base.metadata.sorted_tables} - apart
     end(database, completed, "delete")
     assert rows(database) == {}
-    with pytest.raises(FerretError) as caught:
+    with refused("experiment.not_found"):
         end(database, completed, "delete")
-    assert caught.value.code == "experiment.not_found"
 
 
 def test_deleting_one_leaves_the_others(database: Database, lab: Any) -> None:
@@ -183,13 +182,3 @@ def test_deleting_one_leaves_the_others(database: Database, lab: Any) -> None:
     end(database, clone)
     end(database, clone, "delete")
     assert rows(database) == before
-
-
-def test_work_for_a_deleted_experiment_is_about_nothing(database: Database, lab: Any) -> None:
-    experiment = lab.start()
-    held = lab.lease(lab.assignments(lab.open(experiment))[0])
-    end(database, experiment)
-    end(database, experiment, "delete")
-    with pytest.raises(FerretError) as caught:
-        lab.accept(held)
-    assert caught.value.code == "assignment.not_found"

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ferret_core.ledger.record import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
 from ferret_db.database import Database
@@ -39,9 +38,8 @@ def test_leases_are_taken_back_and_the_accepted_stay(database: Database, lab: An
     for act in (lambda: lab.accept(leased), lambda: lab.reject(leased)):
         with refused("lease.lost", "is pending under fence 2"):
             act()
-    with pytest.raises(FerretError) as caught, database.begin() as s:
+    with refused("lease.lost"), database.begin() as s:
         assignments.heartbeat(s, held.id, leased.fence, 60)
-    assert caught.value.code == "lease.lost"
     with database.begin() as s:
         assert assignments.lease(s, waiting.id, 60) is None
     assert lab.events(experiment.id)[-1] == "experiment.paused"
@@ -97,19 +95,6 @@ def test_resuming_calls_for_what_waits_and_keeps_the_time_to_the_deadline(
     assert lab.events(experiment.id)[-1] == "experiment.resumed"
 
 
-def test_an_interrupted_round_freezes_the_same_set(database: Database, lab: Any, experiment: Experiment) -> None:
-    round_ = lab.open(experiment)
-    first, second, third = lab.assignments(round_)
-    lab.deliver(first)
-    lab.lease(second)
-    move(database, "pause", experiment)
-    move(database, "resume", experiment)
-    lab.deliver(third)
-    lab.deliver(second)
-    expected = contributions_digest([(f"client-{i}", f"client-{i}:1") for i in range(3)])
-    assert (lab.get(round_).state, lab.get(round_).contributions_digest) == (RoundState.FROZEN, expected)
-
-
 def test_nothing_opens_closes_or_is_called_for_meanwhile(
     database: Database, lab: Any, experiment: Experiment, sent: list[Any]
 ) -> None:
@@ -160,9 +145,8 @@ def test_a_paused_experiment_can_be_ended(database: Database, lab: Any, experime
         lifecycle.cancel(s, experiment.id) if how == "cancel" else lifecycle.fail(s, experiment.id, error)
     assert lab.get(round_).state == RoundState.ABANDONED
     assert {row.state for row in lab.assignments(round_)} == {AssignmentState.EXPIRED}
-    with pytest.raises(FerretError) as caught:
+    with refused("experiment.conflict"):
         move(database, "resume", experiment)
-    assert caught.value.code == "experiment.conflict"
 
 
 def test_only_a_running_experiment_can_be_paused_and_only_a_paused_one_resumed(database: Database, lab: Any) -> None:

@@ -15,6 +15,7 @@ from ferret_db.repositories import experiment_list, experiments, metrics, projec
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT, Experiment
+from tests.ferret_db.conftest import pages
 from tests.refusals import refused
 
 pytestmark = pytest.mark.about_database
@@ -63,14 +64,8 @@ def test_spans_of_time_that_touch_share_nothing(database: Database, lab: Any) ->
 
 
 def walk(database: Database, sort: str, limit: int = 2) -> list[str]:
-    found: list[str] = []
-    cursor = None
-    while True:
-        with database.read() as s:
-            page = experiment_list.list_page(s, ExperimentFilter(), limit, cursor, sort)
-        found += [row.name for row in page.items]
-        if (cursor := page.next_cursor) is None:
-            return found
+    found = pages(database, lambda s, cursor: experiment_list.list_page(s, ExperimentFilter(), limit, cursor, sort))
+    return [row.name for items in found for row in items]
 
 
 @pytest.fixture

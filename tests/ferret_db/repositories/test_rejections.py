@@ -11,6 +11,7 @@ from ferret_db.database import Database
 from ferret_db.engine import assignments
 from ferret_db.repositories import rejections
 from ferret_db.tables import Experiment
+from tests.ferret_db.conftest import pages
 
 pytestmark = pytest.mark.about_database
 
@@ -36,13 +37,8 @@ def experiment(database: Database, lab: Any) -> Experiment:
 
 
 def test_pages_go_through_rounds_and_participants(database: Database, experiment: Experiment) -> None:
-    found, cursor = [], None
-    while True:
-        with database.read() as s:
-            page = rejections.list_page(s, experiment.id, 5, cursor)
-        found += [(row.round, row.participant, row.code) for row in page.items]
-        if (cursor := page.next_cursor) is None:
-            break
+    listed = pages(database, lambda s, cursor: rejections.list_page(s, experiment.id, 5, cursor))
+    found = [(row.round, row.participant, row.code) for items in listed for row in items]
     codes = ("contribution.malformed", "lease.lost")
     assert found == [(number, f"client-{i}", code) for number in (1, 2) for i in range(3) for code in codes]
 

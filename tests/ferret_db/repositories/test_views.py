@@ -15,6 +15,7 @@ from ferret_db.repositories import artifacts, contributions, events, gauges, led
 from ferret_db.repositories.metrics import MetricSummary
 from ferret_db.repositories.rounds import TrafficTotals
 from ferret_db.tables import Experiment
+from tests.ferret_db.conftest import pages
 from tests.refusals import refused
 
 pytestmark = pytest.mark.about_database
@@ -77,14 +78,8 @@ def test_assignments_show_with_and_without_contribution(database: Database, expe
 
 
 def test_contributions_page_through_all_rounds(database: Database, experiment: Experiment) -> None:
-    found: list[tuple[int, str]] = []
-    cursor = None
-    while True:
-        with database.read() as s:
-            page = contributions.list_page(s, experiment.id, 2, cursor)
-        found += [(row.assignment.round, row.assignment.participant) for row in page.items]
-        if (cursor := page.next_cursor) is None:
-            break
+    listed = pages(database, lambda s, cursor: contributions.list_page(s, experiment.id, 2, cursor))
+    found = [(row.assignment.round, row.assignment.participant) for items in listed for row in items]
     assert found == [(number, f"client-{i}") for number in (1, 2, 3) for i in range(3)]
 
 

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ParticipantState, WaitReason
 from ferret_sdk import Participant
 from ferret_sdk.service.progress import Progress, Stage
@@ -30,9 +29,8 @@ def test_it_waits_downloads_nothing_and_goes_on_once_it_is_approved(api, worker,
     assert {(each.stage, each.awaited) for each in told} == {(Stage.WAIT, WaitReason.APPROVAL)}
     assert not list(run.rounds())
     assert not list(home.rglob("*.safetensors"))
-    with pytest.raises(FerretError) as raised:
+    with refused("participant.in_use"):
         site.preview(toy_data[0])
-    assert raised.value.code == "participant.in_use"
 
     (waiting,) = run.participants()
     assert waiting.state == ParticipantState.PENDING
@@ -40,23 +38,3 @@ def test_it_waits_downloads_nothing_and_goes_on_once_it_is_approved(api, worker,
     running.join()
     assert ended == ["completed"]
     assert {found.state for found in run.contributions() if found.participant == waiting.name} == {"accepted"}
-
-
-def test_a_refusal_ends_it_with_the_reason(api, worker, service, toy_spec, toy_data, tmp_path):
-    run = service.submit(toy_spec(participants={"edge": 1}))
-    code = service.enrolment(run.id, approval=True)
-    assert code.approval
-    site = Participant.enrol(api.url, code.code, "site-a", tmp_path / "site")
-    with pytest.raises(FerretError) as raised:
-        site.preview(toy_data[0])
-    assert raised.value.code == "participant.pending"
-
-    def decide(progress: Progress) -> None:
-        if progress.awaited == WaitReason.APPROVAL:
-            assert run.refuse("site-a", "no contract").state == ParticipantState.REFUSED
-
-    with refused("participant.refused", "no contract") as raised:
-        site.run(toy_data[0], on_progress=decide)
-    with pytest.raises(FerretError) as raised:
-        run.approve("site-a")
-    assert raised.value.code == "participant.conflict"

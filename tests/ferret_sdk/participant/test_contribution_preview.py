@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Contribution
 from ferret_sdk import Participant
 from ferret_sdk.http.transport import Answer, Transport
+from tests.refusals import refused
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -68,14 +68,12 @@ def test_the_terms_hold_for_it_too(api, worker, service, toy_spec, toy_data, tmp
     site = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path)
     while run.refresh().experiment.digest is None:
         pass
-    with pytest.raises(FerretError) as raised:
+    with refused("terms.refused"):
         site.preview(toy_data[0])
-    assert raised.value.code == "terms.refused"
 
 
 def test_before_there_is_a_model_it_says_so(api, service, toy_spec, toy_data, tmp_path) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
     site = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path)
-    with pytest.raises(FerretError) as raised:
+    with refused("experiment.conflict", "no model yet"):
         site.preview(toy_data[0])
-    assert (raised.value.code, "no model yet" in raised.value.detail) == ("experiment.conflict", True)

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
-from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import REPORTED, ContributionMeta
 from ferret_sdk import Participant
 from ferret_sdk.participant.egress_log import SentLog, verify
 from ferret_sdk.participant.site_terms import Terms
+from tests.refusals import refused
 
 pytestmark = [pytest.mark.timeout(150), pytest.mark.heavy]
 
@@ -149,10 +149,12 @@ def test_the_bytes_on_the_wire_are_those_of_the_log(api, worker, service, toy_sp
     home = tmp_path / "site"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
     command = [sys.executable, "-m", "ferret_cli", "join", "--yes", tap.url, "--data", str(data), "--name", "clinic"]
-    environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": service.enrolment(run.id).code}
+    code = service.enrolment(run.id).code
+    environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": code}
     joined = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert joined.returncode == 0, joined.stderr
     require_the_log(home, tap)
+    assert code not in SentLog(home).path.read_text()
     uploads = [s for s in tap.requests() if s.method == "PUT"]
     accepted = [found.digest for found in run.contributions() if found.participant == "clinic"]
     assert {digest_bytes(upload.body) for upload in uploads} == set(accepted), "in whatever order of connections"
@@ -194,9 +196,8 @@ def test_so_are_those_of_a_refusal(api, worker, service, toy_spec, tap, data, tm
     run = service.submit(toy_spec(participants={"edge": 1}))
     terms = Terms.model_validate({"limits": {"steps": 1}})
     site = Participant.enrol(tap.url, service.enrolment(run.id).code, "clinic", tmp_path / "site", terms=terms)
-    with pytest.raises(FerretError) as raised:
+    with refused("terms.refused"):
         site.run(data)
-    assert raised.value.code == "terms.refused"
     require_the_log(tmp_path / "site", tap)
     assert [s.method for s in tap.requests() if s.target.endswith("/failure")] == ["POST"]
 

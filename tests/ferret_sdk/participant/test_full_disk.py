@@ -1,12 +1,7 @@
-"""A full disk at a site: a message that names the file, and nothing lost once there is room.
-
-The disk is a real one, of a few megabytes in memory.
-"""
+"""A full disk at a site: a message that names the file, and nothing lost once there is room."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,59 +13,45 @@ from ferret_sdk.http import safe_paths
 from ferret_sdk.participant import local_training
 from ferret_sdk.participant.egress_log import SentLog, verify
 from ferret_sdk.service.progress import RoundReport
+from tests import small_disk
+from tests.refusals import refused
+from tests.small_disk import SmallDisk
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.heavy]
 
 
-class Disk:
-    """A file system of 16 MiB that can be filled."""
-
-    def __init__(self, path: Path) -> None:
-        self.home = path / "home"
-        self._path = path
-        self._filler = path / "filler"
-
-    def fill(self) -> None:
-        found = os.statvfs(self._path)
-        with self._filler.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize)
-
-    def make_room(self) -> None:
-        self._filler.unlink(missing_ok=True)
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallDisk]:
+    monkeypatch.setattr(safe_paths, "DISK_MARGIN", 0)
+    with small_disk.mounted(tmp_path / "disk", 16) as disk:
+        yield disk
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small disk")
-    monkeypatch.setattr(safe_paths, "DISK_MARGIN", 0)
-    yield Disk(folder)
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+def home(disk: SmallDisk) -> Path:
+    return disk.path / "home"
 
 
-def test_a_code_is_not_spent_where_the_membership_has_no_room(api, service, toy_spec, disk: Disk) -> None:
+def test_a_code_is_not_spent_where_the_membership_has_no_room(
+    api, service, toy_spec, disk: SmallDisk, home: Path
+) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
     code = service.enrolment(run.id).code
     disk.fill()
-    with pytest.raises(FerretError) as raised:
-        Participant.enrol(api.url, code, "site-a", disk.home)
-    assert raised.value.code == "storage.full"
-    assert str(disk.home) in raised.value.detail
+    with refused("storage.full", str(home)):
+        Participant.enrol(api.url, code, "site-a", home)
     disk.make_room()
-    assert Participant.enrol(api.url, code, "site-a", disk.home).member.experiment == run.id
-    assert not list(disk.home.rglob(".room-*"))
+    assert Participant.enrol(api.url, code, "site-a", home).member.experiment == run.id
+    assert not list(home.rglob(".room-*"))
 
 
 @pytest.mark.parametrize("moment", ["download", "participant.trained"])
 def test_it_goes_on_once_there_is_room(
-    api, worker, service, toy_spec, toy_data, disk: Disk, monkeypatch, moment: str
+    api, worker, service, toy_spec, toy_data, disk: SmallDisk, home: Path, monkeypatch, moment: str
 ) -> None:
     run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1}, rounds=3))
     code = service.enrolment(run.id).code
-    site = Participant.enrol(api.url, code, "site-a", disk.home)
+    site = Participant.enrol(api.url, code, "site-a", home)
     told: list[FerretError] = []
     filled: list[bool] = []
 
@@ -93,13 +74,13 @@ def test_it_goes_on_once_there_is_room(
         except FerretError as error:
             told.append(error)
             disk.make_room()
-            site = Participant.enrol(api.url, code, "site-a", disk.home)
+            site = Participant.enrol(api.url, code, "site-a", home)
     assert state == "completed"
     assert {error.code for error in told} == {"storage.full"}
     assert all("free some space" in error.detail for error in told)
-    assert verify(SentLog(disk.home)).number > 5
+    assert verify(SentLog(home)).number > 5
     accepted = {
         found.round for found in run.contributions() if (found.participant, found.state) == ("site-a", "accepted")
     }
     assert 3 in accepted
-    assert not list(disk.home.rglob(".tmp-*"))
+    assert not list(home.rglob(".tmp-*"))

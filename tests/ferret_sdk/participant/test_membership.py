@@ -8,24 +8,14 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.digest import digest_bytes
-from ferret_core.protocol.signatures import new_key
 from ferret_sdk.participant import membership
-from ferret_sdk.participant.membership import Membership
+from tests import documents
 
 URL = "https://ferret.test"
 
 
 def test_a_membership_that_others_can_read_is_closed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    member = Membership(
-        url=URL,
-        experiment="exp_0123456789abcdef",
-        participant="par_0123456789abcdef",
-        name="clinic",
-        display_name="clinic",
-        token="a-secret-token",
-        code=digest_bytes(b"code"),
-        key=new_key(),
-    )
+    member = documents.membership(URL, code=digest_bytes(b"code"))
     path = membership.save(tmp_path, member)
     assert membership.find(tmp_path, URL, "code") == member
     assert caplog.messages == []

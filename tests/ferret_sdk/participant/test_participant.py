@@ -17,7 +17,8 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_sdk import Participant
 from ferret_sdk.http import retry
-from ferret_sdk.http.transport import Answer, Transport, read_model
+from ferret_sdk.http.answers import read
+from ferret_sdk.http.transport import Answer, Transport
 from ferret_sdk.participant import receipts, uploader
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.receipts import outcomes
@@ -81,14 +82,6 @@ def test_a_name_in_any_script_is_read_by_people_and_stands_in_no_path(api, worke
     assert all(str(path).isascii() for path in home.rglob("*"))
 
 
-def test_what_is_no_name_spends_no_code(api, submit, home):
-    _, code = submit()
-    with refused("request.invalid", "U+202E at 1") as raised:
-        Participant.enrol(api.url, code, "\u202eniffek", home)
-    assert (raised.value.code, raised.value.errors[0].field) == ("request.invalid", "name")
-    assert Participant.enrol(api.url, code, "Kneipp", home).member.display_name == "Kneipp"
-
-
 def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker, submit, examples, home):
     run, code = submit(rounds=3)
     assert Participant.enrol(api.url, code, "site-a", home).run(examples) == "completed"
@@ -96,7 +89,7 @@ def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker
     digests = {request.round: request.contribution for request in sent if request.contribution}
     found = outcomes(home)
     for item in run.ledger():
-        record = read_model(LedgerRecord, item.record)
+        record = read(LedgerRecord, item.record)
         outcome = found[digests[record.round]]
         assert outcome.state == "in the round"
         assert receipts.read(outcome.receipt).hash == item.hash
@@ -104,32 +97,6 @@ def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker
         assert receipts.read(outcome.receipt).header.size == 2
     assert [request.url for request in sent if "receipts" in request.url] == []
     assert len([request for request in sent if "/ledger" in request.url]) == 3  # before rounds 2 and 3, after the last
-
-
-def test_rows_of_its_own_names_train_the_same_model_as_the_file(api, worker, submit, examples, home):
-    digests: list[str | None] = []
-    rows = [json.loads(line) for line in examples.read_text().splitlines()]
-    renamed = ({"question": row["instruction"], "input": row["input"], "answer": row["output"]} for row in rows)
-    for data, fields in ((examples, None), (renamed, {"instruction": "question", "output": "answer"})):
-        run, code = submit(simulated=0, rounds=1)
-        assert Participant.enrol(api.url, code, "site-a", home).run(data, fields=fields) == "completed"
-        digests.append(run.refresh().experiment.digest)
-    assert digests[0] == digests[1]
-
-
-def test_a_place_is_taken_by_one_process_at_a_time(api, worker, submit, examples, home):
-    _, code = submit(simulated=0, rounds=1)
-    site = Participant.enrol(api.url, code, "site-a", home)
-    errors: list[FerretError] = []
-
-    def again(progress: Progress) -> None:
-        if progress.stage == Stage.TRAIN and not errors:
-            with refused("participant.in_use") as raised:
-                Participant.enrol(api.url, code, "site-a", home).run(examples)
-            errors.append(raised.value)
-
-    assert site.run(examples, on_progress=again) == "completed"
-    assert len(errors) == 1
 
 
 def test_two_participants_of_one_home_share_its_base_model(api, worker, service, toy_spec, examples, home, monkeypatch):
@@ -226,27 +193,6 @@ def test_its_own_examples_are_prompted_as_the_experiment_says(api, worker, submi
     assert len(set(losses)) == 3
 
 
-def test_a_participant_that_is_started_again_goes_on(api, worker, submit, examples, home):
-    """The base model is not downloaded twice, the rounds missed are caught up with by the ledger."""
-    _, code = submit(rounds=4)
-    first = Participant.enrol(api.url, code, "site-a", home)
-
-    class Killed(Exception): ...
-
-    def after_two(report: RoundReport) -> None:
-        if report.round == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        first.run(examples, on_round=after_two)
-    (weights,) = home.glob("participants/*/base/model.safetensors")
-    written = weights.stat().st_mtime_ns
-    state, reports = take_part(Participant.enrol(api.url, code, "ignored", home), examples)
-    assert state == "completed"
-    assert [report.round for report in reports] == [3, 4]
-    assert weights.stat().st_mtime_ns == written
-
-
 def test_what_it_keeps_between_rounds_survives_a_restart(api, worker, submit, examples, home):
     """Top-K's error memory: with it lost, or taken from a wrong round, the final model would be another."""
     topk = {"name": "topk", "local": {"learning_rate": 1e-2, "steps": 2, "batch_size": 4, "accumulation": 1}}
@@ -257,14 +203,20 @@ def test_what_it_keeps_between_rounds_survives_a_restart(api, worker, submit, ex
         if report.round == 2:
             raise Killed
 
-    digests = []
+    def written(run: Run) -> int:
+        return (home / "participants" / run.id / "base" / "model.safetensors").stat().st_mtime_ns
+
+    digests, before = [], 0
     for killed in (False, True):
         run, code = submit(simulated=0, rounds=4, algorithm=topk)
         if killed:
             with pytest.raises(Killed):
                 Participant.enrol(api.url, code, "site-a", home).run(examples, on_round=after_two)
-        state, _ = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
+            before = written(run)
+        state, reports = take_part(Participant.enrol(api.url, code, "site-a", home), examples)
         assert state == "completed"
+        assert [report.round for report in reports] == ([3, 4] if killed else [1, 2, 3, 4])
+        assert not killed or written(run) == before, "the base model is not downloaded twice"
         digests.append(run.refresh().experiment.digest)
     assert digests[0] == digests[1]
     assert len(list(home.glob("participants/*/*-memory/*.safetensors"))) > 0
@@ -453,53 +405,6 @@ def test_a_revoked_participant_ends_and_the_experiment_goes_on(api, worker, subm
     assert accepted == [1]
 
 
-def test_its_contributions_are_signed_in_the_ledger(api, worker, submit, examples, home):
-    run, code = submit(rounds=2)
-    site = Participant.enrol(api.url, code, "site-a", home)
-    assert site.run(examples) == "completed"
-    records = [read_model(LedgerRecord, item.record) for item in run.ledger()]
-    (registered,) = run.participants()
-    for record in records:
-        (signature,) = record.signatures
-        assert (signature.participant, signature.public_key) == ("site-a", registered.public_key)
-    assert site.member.key not in {None, registered.public_key}
-    kept = site.keep_model(home / "tuned")  # which walks the ledger, and checks each
-    assert kept.digest == run.refresh().experiment.digest
-
-
-def test_the_token_is_private_and_a_code_works_once(api, submit, home, tmp_path):
-    run, code = submit()
-    Participant.enrol(api.url, code, "site-a", home)
-    (kept,) = (home / "participants" / run.id).glob("*.json")
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert code not in kept.read_text()
-    assert json.loads(kept.read_text())["name"] == "site-a"
-    with pytest.raises(FerretError) as raised:
-        Participant.enrol(api.url, code, "site-b", tmp_path / "other")
-    assert raised.value.code == "enrolment.used"
-
-
-def test_a_code_of_another_server_is_told_from_a_wrong_one(api, submit, home):
-    _, code = submit()
-    secret = code.partition(".")[2]
-    for shown, problem in ((f"0000.{secret[::-1]}", "enrolment.other_server"), (secret[::-1], "enrolment.invalid")):
-        with pytest.raises(FerretError) as raised:
-            Participant.enrol(api.url, shown, "site-a", home)
-        assert raised.value.code == problem
-        assert ("instance 0000…" in raised.value.detail) is (problem == "enrolment.other_server")
-    assert Participant.enrol(api.url, code, "site-a", home).member.name == "site-a"
-
-
-def test_bad_data_are_refused_before_the_server_is_asked(api, submit, home, tmp_path):
-    _, code = submit()
-    data = tmp_path / "data.jsonl"
-    data.write_text('{"instruction": "a", "output": "b"}\n{"instruction": "a", "outp')
-    site = Participant.enrol(api.url, code, "site-a", home)
-    with refused("dataset.invalid", "line 2") as raised:
-        site.run(data)
-    assert str(data) in raised.value.detail
-
-
 def test_what_goes_wrong_here_is_told_to_the_server(api, worker, submit, examples, home):
     broken = {"local": {"learning_rate": 1e30, "steps": 4, "batch_size": 4}}
     run, code = submit(of="ferret", options=broken, round={"attempts": 1})
@@ -544,19 +449,6 @@ def test_cancelling_stops_the_work(api, worker, submit, examples, home):
     canceller.join()
     assert state == "cancelled"
     assert [report.error and report.error.code for report in reports] == ["lease.lost"]
-
-
-def test_an_outage_is_waited_out(api, worker, submit, examples, home, monkeypatch):
-    monkeypatch.setattr(retry, "FIRST_OUTAGE_PAUSE", 0.2)
-    _, code = submit(rounds=2)
-    site = Participant.enrol(api.url, code, "site-a", home)
-
-    def restart(report: RoundReport) -> None:
-        if report.round == 1:
-            api.stop()
-            threading.Timer(2, api.start).start()
-
-    assert site.run(examples, on_round=restart) == "completed"
 
 
 def test_an_outage_is_given_up_after_as_long_as_was_asked(api, submit, examples, home):

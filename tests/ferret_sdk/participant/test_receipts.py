@@ -12,10 +12,10 @@ from ferret_core.ledger.record import LedgerRecord, Signature
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.signatures import Signed, new_key, public_key, sign
 from ferret_sdk.participant import receipts
-from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.receipts import Receipts
 from ferret_sdk.participant.spool import Upload
+from tests import documents
 from tests.refusals import refused
 
 EXPERIMENT, PARTICIPANT, ASSIGNMENT = "exp_0123456789abcdef", "par_0123456789abcdef", "asg_0123456789abcdef"
@@ -28,16 +28,7 @@ class Site:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.folder = ParticipantPaths(home, EXPERIMENT, PARTICIPANT).receipts
-        self.member = Membership(
-            url="https://ferret.test",
-            experiment=EXPERIMENT,
-            participant=PARTICIPANT,
-            name="clinic",
-            display_name="clinic",
-            token="t",
-            code="0" * 64,
-            key=SECRET,
-        )
+        self.member = documents.membership(key=SECRET)
         self.asked: list[int] = []
         self.receipts = self.again()
 
@@ -179,9 +170,8 @@ def test_damaged_files_are_told(site: Site, caplog: Any) -> None:
     site.receipts.follow(record(1, "clinic"))
     path = site.folder / "round-1.json"
     path.write_text(path.read_text().replace(SENT, OTHER))
-    with pytest.raises(FerretError) as caught:
+    with refused("receipt.invalid"):
         receipts.outcomes(site.home)
-    assert caught.value.code == "receipt.invalid"
     for content in (None, "{}"):
         path.unlink(missing_ok=True)
         if content:

@@ -10,7 +10,7 @@ import torch
 from ferret_core.experiment.federated_data import deal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
-from ferret_sdk import Participant, Site, tasks
+from ferret_sdk import Participant, Site
 from ferret_sdk.service.run import Run
 from tests.refusals import refused
 
@@ -83,22 +83,6 @@ def test_an_algorithm_that_cannot_take_it_is_refused_before_the_download(enrolle
     assert not list((tmp_path / "participant").glob("**/*.safetensors"))
 
 
-def test_an_error_of_its_own_code_ends_the_run_and_its_words_stay_here(enrolled, rows):
-    broken = Site()
-
-    @broken.train
-    def train(model: Any, examples: Any, context: Any) -> None:
-        raise KeyError("a patient's name")
-
-    run, participant = enrolled(round={"attempts": 1})
-    with pytest.raises(KeyError, match="patient"):
-        participant.run(rows, site=broken)
-    (mine,) = run.contributions()
-    assert mine.error is not None
-    assert "KeyError" in mine.error.detail
-    assert "patient" not in str(mine.error)
-
-
 def test_what_has_to_end_the_training_ends_the_sites_own_too(enrolled, rows, monkeypatch, site):
     """Each step of its loop asks whether the lease is still held."""
     _, participant = enrolled(rounds=1)
@@ -116,13 +100,3 @@ def test_what_has_to_end_the_training_ends_the_sites_own_too(enrolled, rows, mon
     reports: list[Any] = []
     assert participant.run(rows, reports.append, site=site) == "completed"
     assert [report.error and report.error.code for report in reports] == ["lease.lost", None]
-
-
-def test_a_loop_over_tasks_gives_the_model_of_the_function(enrolled, toy_spec, rows, site):
-    run, participant = enrolled()
-    for task in tasks(lambda own: participant.run(rows, site=own)):
-        task.submit(site.trains(task.model, task.examples, task.context))
-    alone = Site()
-    alone.train(site.trains)
-    expected = simulate(toy_spec("ferret", rounds=2, participants={"simulated": 1}), site=alone)
-    assert run.refresh().experiment.digest == expected.digest

@@ -42,10 +42,6 @@ def upload() -> Upload:
     )
 
 
-def test_nothing_waits_at_first(tmp_path: Path) -> None:
-    assert Spool(tmp_path / "upload").waiting() is None
-
-
 def test_an_upload_waits_whole_and_under_its_key_until_it_is_cleared(tmp_path: Path, upload: Upload) -> None:
     Spool(tmp_path / "upload").keep(upload, (BLOB[:3], BLOB[3:]))
     again = Spool(tmp_path / "upload")

@@ -127,13 +127,6 @@ def test_wait_raises_the_experiments_own_error(server, experiment):
         Service(server.url).experiment(experiment["id"]).wait()
 
 
-def test_wait_raises_when_it_was_cancelled(server, experiment):
-    server.answer = lambda exchange: exchange.json({**experiment, "state": "cancelled"})
-    with refused("experiment.conflict", "cancelled") as raised:
-        Service(server.url).experiment(experiment["id"]).wait()
-    assert raised.value.problem.exit == 5
-
-
 def test_wait_ends_in_time(server, experiment):
     server.answer = lambda exchange: exchange.json(experiment)
     with refused("experiment.timeout", "round 1"):
@@ -217,9 +210,8 @@ class TestExport:
     def test_a_name_that_leads_out_of_the_folder_is_refused(self, run, server, tmp_path):
         evil = [{**artifacts(0)[0], "name": "../evil"}]
         server.answer = lambda exchange: exchange.json(documents.page(*evil))
-        with pytest.raises(FerretError) as raised:
+        with refused("server.unexpected"):
             run.export(tmp_path / "out")
-        assert raised.value.code == "server.unexpected"
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "cancel", "archive", "unarchive"])

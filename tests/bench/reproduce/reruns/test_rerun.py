@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,16 +75,6 @@ def written(run, study, folder):
     return write_all("frontier", study, collect(*run), folder, "ferret paper figure frontier --model '<model>'")
 
 
-def test_the_page_shows_picture_tables_set_up_and_command(written):
-    text = written["page"].read_text()
-    assert re.findall(r"!\[.*\]\((.*)\)", text) == [written["png"].name]
-    assert "| Algorithm | Model | Rouge-L, % | Evaluation loss | Sent per round | Runs |" in text
-    assert "iid split over 2 clients, all of them in a round; 2 rounds; loss on 4 held-out examples" in text
-    assert "```console\nferret paper figure frontier --model '<model>'\n```" in text
-    assert "`fedavg, " in text
-    assert "failed" not in text
-
-
 @pytest.mark.slow
 def test_the_picture_and_the_tables_can_be_read(written):
     picture = image.imread(written["png"])
@@ -98,21 +86,6 @@ def test_the_picture_and_the_tables_can_be_read(written):
     assert float(rows[0]["bytes_up_mean"]) < float(rows[1]["bytes_up_mean"]) / 10
     rounds = list(csv.DictReader(written["rounds"].read_text().splitlines()))
     assert len(rounds) == 4 * 3
-
-
-def test_a_table_has_no_picture(run, study, tmp_path):
-    files = write_all("ni_dolly", replace(study, panels=()), collect(*run), tmp_path, "ferret paper table ni_dolly")
-    assert {path.name for path in tmp_path.iterdir()} == {"ni_dolly.csv", "ni_dolly-rounds.csv", "ni_dolly.md"}
-    assert set(files.values()) == set(tmp_path.iterdir())
-    assert "![" not in files["page"].read_text()
-
-
-def test_the_page_says_what_failed_and_what_is_missing(toy_grid, study, ended, tmp_path):
-    found, store = toy_grid(), Store(tmp_path)
-    store.add(ended(found.cells[0], [], {"code": "training.non_finite", "detail": "loss | is\nno number"}))
-    page = write_all("frontier", study, collect(found, store), tmp_path, "ferret paper figure frontier")["page"]
-    assert "> 3 of 4 runs have not ended yet. 1 of 4 runs failed; their errors are below." in page.read_text()
-    assert f"| {found.cells[0].title} | loss \\| is no number |" in page.read_text()
 
 
 def test_a_record_says_where_it_ran(run):

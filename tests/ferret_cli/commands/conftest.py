@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.conftest import ADMIN
+from tests.api.conftest import ADMIN, Live
 from tests.api.conftest import make_settings as make_settings
-from tests.api.conftest import serve as serve
 from tests.api.people import PASSWORD
 
 Cli = Callable[..., Any]
 
 
 @pytest.fixture
-def live(serve: Any, make_settings: Any) -> Any:
-    return serve(make_settings())
+def settings() -> dict[str, Any]:
+    """Of the server, where a test has its own."""
+    return {}
+
+
+@pytest.fixture
+def live(make_settings: Any, settings: dict[str, Any]) -> Iterator[Live]:
+    live = Live(make_settings(**settings))
+    yield live
+    live.stop()
 
 
 @pytest.fixture
