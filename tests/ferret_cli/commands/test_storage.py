@@ -81,7 +81,12 @@ def stored(home: Path) -> list[Path]:
 def test_a_restored_home_goes_on_to_the_same_model(
     ferret_in_process: Ferret, spec: ExperimentSpec, tmp_path: Path, broker: None, start_served: Callable[..., Any]
 ) -> None:
-    quick = {"FERRET_DATA_ROOTS": "/", "FERRET_THREADS": "1", "FERRET_RECONCILE_SECONDS": "0.5", "FERRET_LEASE_SECONDS": "2"}
+    quick = {
+        "FERRET_DATA_ROOTS": "/",
+        "FERRET_THREADS": "1",
+        "FERRET_RECONCILE_SECONDS": "0.5",
+        "FERRET_LEASE_SECONDS": "2",
+    }
     first = start_served(tmp_path / "home", **quick)
     try:
         experiment = service_in(first).submit(spec)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from ferret_core.protocol.resources.participants import NextAssignment
-from ferret_sdk.http.answers import read
-from ferret_sdk.http.transport import Transport
+from ferret_sdk.http.transport import Transport, read_model
 from ferret_sdk.participant import assignment_poll
 from ferret_sdk.participant.assignment_poll import LONGEST_HOLD, AssignmentPoll
 from tests import documents
@@ -46,14 +45,14 @@ def test_a_known_answer_is_asked_for_again_by_its_tag_and_held(server: Any, aski
     again = asking.ask()
     assert sent(server, "if-none-match") == [None, TAG]
     assert sent(server, "prefer") == [f"wait={LONGEST_HOLD}"] * 2
-    assert first == read(NextAssignment, IDLE)
+    assert first == read_model(NextAssignment, IDLE)
     assert again == first.model_copy(update={"retry_after_seconds": 7.0})
 
 
 def test_a_server_that_knows_no_tags_is_asked_as_ever(server: Any, asking: AssignmentPoll) -> None:
     server.script(lambda exchange: exchange.json(IDLE))
     for _ in range(3):
-        assert asking.ask().waiting == read(NextAssignment, IDLE).waiting
+        assert asking.ask().waiting == read_model(NextAssignment, IDLE).waiting
     assert sent(server, "if-none-match") == [None] * 3
 
 
@@ -68,7 +67,7 @@ def test_a_tag_that_is_none_is_not_sent_back(server: Any, asking: AssignmentPoll
 def test_a_proxy_that_ends_silent_connections_gets_shorter_questions(server: Any, asking: AssignmentPoll) -> None:
     server.script(idle, cut_off, idle, unchanged, unchanged)
     for _ in range(4):
-        assert asking.ask().waiting == read(NextAssignment, IDLE).waiting
+        assert asking.ask().waiting == read_model(NextAssignment, IDLE).waiting
     assert sent(server, "if-none-match") == [None, TAG, None, TAG, TAG]
     half = LONGEST_HOLD // 2
     assert sent(server, "prefer")[3:] == [f"wait={half}", f"wait={half + 1}"], "longer again, while it goes well"

@@ -17,8 +17,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_sdk import Participant
 from ferret_sdk.http import retry
-from ferret_sdk.http.answers import read
-from ferret_sdk.http.transport import Answer, Transport
+from ferret_sdk.http.transport import Answer, Transport, read_model
 from ferret_sdk.participant import receipts, uploader
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.receipts import outcomes
@@ -89,7 +88,7 @@ def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker
     digests = {request.round: request.contribution for request in sent if request.contribution}
     found = outcomes(home)
     for item in run.ledger():
-        record = read(LedgerRecord, item.record)
+        record = read_model(LedgerRecord, item.record)
         outcome = found[digests[record.round]]
         assert outcome.state == "in the round"
         assert receipts.read(outcome.receipt).hash == item.hash
