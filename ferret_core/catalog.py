@@ -23,11 +23,11 @@ from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PluginChoice
 from ferret_core.rounds import sampling
 
 if TYPE_CHECKING:
-    from ferret_core.algorithms._base import FederatedAlgorithm
-    from ferret_core.algorithms.configs._base import FederatedConfig, Preset
+    from ferret_core.algorithms.base import FederatedAlgorithm
     from ferret_core.algorithms.configs._traits import Traits
-    from ferret_core.datasets._base import FederatedDataset
-    from ferret_core.datasets.partitions._base import FederatedPartition
+    from ferret_core.algorithms.configs.base import FederatedConfig, Preset
+    from ferret_core.datasets.base import FederatedDataset
+    from ferret_core.datasets.partitions.base import FederatedPartition
 
 Kind = Literal["algorithms", "datasets", "partitions", "models", "experiments"]
 

@@ -23,7 +23,7 @@ from ferret_core.protocol.wire import (
 )
 
 if TYPE_CHECKING:
-    from ferret_core.algorithms._base import Client, LocalUpdate
+    from ferret_core.algorithms.base import Client, LocalUpdate
 
 
 class SealedContribution(NamedTuple):

@@ -1,6 +1,6 @@
 """The only plug-in mechanism: a package's files are its entries, named like the files.
 
-``_base.py`` holds the interface. Any other file without a leading underscore holds one final class; the package's
+``base.py`` holds the interface. Any other file without a leading underscore holds one final class; the package's
 interface fixes the name of the class (``Algorithm``, ``Dataset``, ...). Nothing is registered anywhere.
 """
 
@@ -19,6 +19,7 @@ from types import ModuleType
 
 from ferret_core.protocol.errors import FerretError
 
+INTERFACE = "base"
 _PARSING = Lock()
 """In Python 3.11 parsing fails in a thread while another parses: https://github.com/python/cpython/issues/106905."""
 
@@ -26,7 +27,8 @@ _PARSING = Lock()
 def names(package: str) -> list[str]:
     """Returns the sorted names of the entries of ``package``, without importing them."""
     path = importlib.import_module(package).__path__
-    return sorted(info.name for info in pkgutil.iter_modules(path) if not (info.ispkg or info.name.startswith("_")))
+    files = (info.name for info in pkgutil.iter_modules(path) if not info.ispkg)
+    return sorted(name for name in files if name != INTERFACE and not name.startswith("_"))
 
 
 @cache

@@ -16,7 +16,7 @@ from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.aggregation.loss_guard import LossGuard
 from ferret_core.aggregation.projection_noise import check_base, of_base
 from ferret_core.aggregation.statistics.schema import UpdateStatistics
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms.base import Client
 from ferret_core.client.hooks import Site
 from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.client.state import ClientState, StateFolder

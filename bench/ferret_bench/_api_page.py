@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ferret_bench import _markdown
-from ferret_bench._base import Table
 from ferret_bench.api import Benchmark
+from ferret_bench.base import Table
 
 IDLE = 0.5
 """Maximum load over the minute before the run."""

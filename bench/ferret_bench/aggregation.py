@@ -35,8 +35,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from ferret_bench import _base
-from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench import base
+from ferret_bench.base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.background import sampled
 from ferret_bench.measure.bound import Bound, against
@@ -112,7 +112,7 @@ class Turn(NamedTuple):
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench aggregation``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:

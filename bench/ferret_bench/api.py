@@ -36,12 +36,12 @@ from statistics import linear_regression
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench import _base
+from ferret_bench import base
 from ferret_bench._api.load import slow_connections
 from ferret_bench._api.participants import Cohort, enrol, turning
 from ferret_bench._api.service import Service, serving
-from ferret_bench._base import Asked, Document, Say, Table
 from ferret_bench._control import databases
+from ferret_bench.base import Asked, Document, Say, Table
 from ferret_bench.measure import bound
 from ferret_bench.measure.background import sampled
 from ferret_bench.measure.bound import Bound, against
@@ -75,7 +75,7 @@ QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, case_seconds=
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench api``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple, final
 
 import torch
 
-from ferret_bench import _base
-from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench import base
 from ferret_bench._control import databases, rounds, stack
 from ferret_bench._control.workload import Workload
+from ferret_bench.base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_core.protocol.spec import ExperimentSpec
@@ -51,7 +51,7 @@ QUICK = Size(clients=300, rounds=3)
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench clients``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:

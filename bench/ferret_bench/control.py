@@ -23,9 +23,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-from ferret_bench import _base
-from ferret_bench._base import Asked, Document, Say, Table
+from ferret_bench import base
 from ferret_bench._control import databases, rounds, wide
+from ferret_bench.base import Asked, Document, Say, Table
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 
@@ -46,7 +46,7 @@ QUICK = Size(clients=2, rounds=3, assignments=10)
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench control``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:

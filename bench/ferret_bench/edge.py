@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from ferret_bench import _base
-from ferret_bench._base import Asked, Document, Say, Table
+from ferret_bench import base
 from ferret_bench._edge import links, scenarios
 from ferret_bench._edge.testbed import Deadline, inhabited
+from ferret_bench.base import Asked, Document, Say, Table
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 
@@ -50,7 +50,7 @@ COLUMNS = (
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench edge``; with ``--bounds`` the direct way alone."""
 
     def measure(self, say: Say, asked: Asked) -> Document:

@@ -26,8 +26,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench import _base
-from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench import base
+from ferret_bench.base import Asked, Document, Say, Table, shown
 from ferret_bench.measure.statistics import interval
 from ferret_cli import demo
 from ferret_core import catalog
@@ -65,7 +65,7 @@ class Points(NamedTuple):
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench noise [FILE]``: measures the demo's experiment by default."""
 
     def __init__(self, experiment: ExperimentSpec | None = None) -> None:

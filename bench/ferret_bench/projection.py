@@ -22,11 +22,11 @@ from typing import Any, final
 
 import torch
 
-from ferret_bench import _base
-from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench import base
 from ferret_bench._projection import bounds as bounded
 from ferret_bench._projection import grid
 from ferret_bench._projection.llama import SMALL
+from ferret_bench.base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.clock import Turns
 
@@ -59,7 +59,7 @@ TRAINING_SHARE = 0.5
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench projection``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple, final
 import torch
 from torch import nn
 
-from ferret_bench import _base
-from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench import base
 from ferret_bench._projection.llama import THREE_BILLION, TOY, Shape, random_batches, random_llama
+from ferret_bench.base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Turns, in_turns
@@ -136,7 +136,7 @@ MEMORY_SHARE = 0.6
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench training``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:

@@ -22,9 +22,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
-from ferret_bench import _base
+from ferret_bench import base
 from ferret_bench._api.service import alone
-from ferret_bench._base import Asked, Document, Say, Table, shown
+from ferret_bench.base import Asked, Document, Say, Table, shown
 from ferret_bench.measure import bound
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.statistics import spread
@@ -56,7 +56,7 @@ QUICK = Sizes(visits=2, rounds=20, redraws=3, lines=(4, 2000), cells=(100, 20), 
 
 
 @final
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     """``ferret bench web``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._client_data import ClientData
+from ferret_core.datasets.base import Example
 from ferret_core.experiment.federated_data import FederatedSplit
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec, PromptSpec

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
-from ferret_core.algorithms.configs._base import LowRank
+from ferret_core.algorithms.base import Client, LocalUpdate, State
+from ferret_core.algorithms.configs.base import LowRank
 from ferret_core.models.load import context_of
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.protocol.errors import FerretError

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.distributed.sharded_tensor import everywhere, is_shard, like, local
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.models.shapes import Shapes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ferret_core.algorithms._base import State
+from ferret_core.algorithms.base import State
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.wire import Array, Arrays
 

@@ -34,8 +34,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import AveragedUpdates, average_of, dense_update, rounding_of
+from ferret_core.algorithms.base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.diloco import Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, sizes

@@ -34,9 +34,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
 from ferret_core.algorithms._sparsify import with_error
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.drive import CHUNK, Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count

@@ -33,9 +33,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, rounding_of
 from ferret_core.algorithms._gram_schmidt import orthonormal
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.fed_sb import WEIGHT, Config, Matrix
 from ferret_core.models.parameters import shapes, trainable, working_copy
 from ferret_core.models.shapes import Shapes, count

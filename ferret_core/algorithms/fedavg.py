@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.algorithms.base import Client, LocalUpdate, State
 from ferret_core.algorithms.configs.fedavg import Config
 
 

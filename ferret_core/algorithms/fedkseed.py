@@ -38,8 +38,8 @@ from typing import NamedTuple
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import rounding_of
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.fedkseed import Config
 from ferret_core.models.parameters import working_copy
 from ferret_core.projection import FORMAT_VERSION

@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.algorithms.base import Client, LocalUpdate, State
 from ferret_core.algorithms.configs.fedprox import Config
 from ferret_core.models.parameters import trainable
 

@@ -29,8 +29,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import rounding_of
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.ferret import Config, whole
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.projection import FORMAT_VERSION, quantize

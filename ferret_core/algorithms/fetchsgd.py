@@ -31,9 +31,9 @@ from collections.abc import Iterable
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average, dense_update
 from ferret_core.algorithms._sparsify import largest, scattered
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.fetchsgd import Config
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import count

@@ -34,8 +34,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.hiso import Config
 from ferret_core.models.parameters import shapes, trainable, working_copy
 from ferret_core.models.shapes import count

@@ -35,10 +35,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import AveragedUpdates, apply_dense, average, dense_update
 from ferret_core.algorithms._gram_schmidt import orthonormal
 from ferret_core.algorithms._sparsify import with_error
+from ferret_core.algorithms.base import Client, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.powersgd import OTHER, Config, Matrix, Side, matrices, sent_in
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes

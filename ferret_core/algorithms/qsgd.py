@@ -29,8 +29,8 @@ from functools import partial
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.qsgd import Config, pack_levels
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count

@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, average, dense_update, rounding_of
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.scaffold import SENT, Config
 from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import Shapes

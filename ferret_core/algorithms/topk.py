@@ -27,9 +27,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
 from ferret_core.algorithms._sparsify import largest, scattered, with_error
+from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs._elias_fano import pack_indices, unpack_indices
 from ferret_core.algorithms.configs.topk import Config
 from ferret_core.models.parameters import shapes

@@ -29,7 +29,7 @@ from ferret_core.protocol.spec import PluginChoice
 if TYPE_CHECKING:
     from torch import nn
 
-    from ferret_core.datasets._base import Example
+    from ferret_core.datasets.base import Example
     from ferret_core.training.custom_training import TrainingContext
 
     Function = Callable[[nn.Module, Sequence[Example], TrainingContext], float | None]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms.base import Client
 from ferret_core.contribution import SealedContribution, seal
 from ferret_core.distributed.sharded_tensor import is_sharded
 from ferret_core.models.parameters import trainable

@@ -19,7 +19,7 @@ from ferret_core.client.hooks import Site
 if TYPE_CHECKING:
     from torch import nn
 
-    from ferret_core.datasets._base import Example
+    from ferret_core.datasets.base import Example
     from ferret_core.training.custom_training import TrainingContext
 
 

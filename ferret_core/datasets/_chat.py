@@ -15,8 +15,8 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._template_process import SECONDS, TOO_LONG
+from ferret_core.datasets.base import Example
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.protocol.errors import FerretError, cut
 
 MOST_NAMES = 12

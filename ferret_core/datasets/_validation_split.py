@@ -3,7 +3,7 @@ the development examples, which the server uses to decide about a round before i
 
 The validation split follows from the dataset and the share alone, not from the experiment's seed: all trials of a
 search are compared on the same examples. If the test examples are a random part of the data, so is the validation
-split. If they are of labels that are not in the training data (:class:`~ferret_core.datasets._base.HoldsOutLabels`), it
+split. If they are of labels that are not in the training data (:class:`~ferret_core.datasets.base.HoldsOutLabels`), it
 takes whole labels too, because settings that suit the training labels may not suit others.
 
 Development examples are used neither for training nor for results: they are removed from the clients' training data
@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from ferret_core.datasets._base import Example, FederatedDataset, HoldsOutLabels
+from ferret_core.datasets.base import Example, FederatedDataset, HoldsOutLabels
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 

@@ -22,9 +22,9 @@ from fractions import Fraction
 import numpy as np
 from pydantic import Field
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._json import read_lines, read_list
 from ferret_core.datasets._record import Record, invalid
+from ferret_core.datasets.base import Example
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel

@@ -18,9 +18,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._hub import OPTION, download
 from ferret_core.datasets._json import read_lines
+from ferret_core.datasets.base import Example
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel

@@ -12,9 +12,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._hub import read_parquet
 from ferret_core.datasets._json import read_lines
+from ferret_core.datasets.base import Example
 from ferret_core.protocol import limits
 from ferret_core.protocol.spec import StrictModel
 

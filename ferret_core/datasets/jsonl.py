@@ -13,10 +13,10 @@ from itertools import islice
 
 from pydantic import Field
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._json import read_lines
 from ferret_core.datasets._record import Names, examples_of, invalid
 from ferret_core.datasets._validation_split import rank
+from ferret_core.datasets.base import Example
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel

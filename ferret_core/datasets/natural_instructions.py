@@ -39,10 +39,10 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._hub import OPTION, download_all
 from ferret_core.datasets._json import opened, read_lines, read_object, require_allowed
 from ferret_core.datasets._record import Record, invalid
+from ferret_core.datasets.base import Example
 from ferret_core.protocol import limits
 from ferret_core.protocol.digest import derive_seed, digest_json
 from ferret_core.protocol.errors import FerretError

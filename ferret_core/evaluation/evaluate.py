@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
+from ferret_core.datasets.base import Example
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.rouge import rouge_l, rouge_l_paper
 from ferret_core.models.load import context_of

@@ -10,7 +10,7 @@ from typing import Protocol, final
 import torch
 from torch import Tensor
 
-from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.bases.base import Basis
 from ferret_core.projection.block_views import (
     STRETCH,
     Parameters,
@@ -24,7 +24,7 @@ from ferret_core.projection.block_views import (
     pieces,
 )
 from ferret_core.projection.blocks import Block, HeldRange, within
-from ferret_core.projection.kernels._base import ReconstructionTerm, UpdateInput
+from ferret_core.projection.kernels.base import ReconstructionTerm, UpdateInput
 from ferret_core.projection.project import Projected
 from ferret_core.projection.sharded import any_shard, local_views
 from ferret_core.projection.stochastic_rounding import stochastic

@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn.utils import get_total_norm
 
 from ferret_core.projection.bases import basis as family
-from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.bases.base import Basis
 from ferret_core.projection.blocks import Block, Piece
 from ferret_core.projection.kernels import kernel
-from ferret_core.projection.kernels._base import Batched, Kernel, ProjectionInput, UpdateInput
+from ferret_core.projection.kernels.base import Batched, Kernel, ProjectionInput, UpdateInput
 from ferret_core.protocol.errors import FerretError
 
 STRETCH = 1 << 22

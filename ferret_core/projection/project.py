@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ferret_core.models.parameters import chunks
-from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.bases.base import Basis
 from ferret_core.projection.block_views import (
     Parameters,
     check_below,
@@ -27,7 +27,7 @@ from ferret_core.projection.block_views import (
 )
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import squared_norm
-from ferret_core.projection.kernels._base import ProjectionInput
+from ferret_core.projection.kernels.base import ProjectionInput
 from ferret_core.projection.sharded import Work, any_shard, map_pieces
 
 Sent = tuple[Block, int]

@@ -48,8 +48,8 @@ def _prompting(folder: Path, template: Template) -> Prompting:
 def _example(template: Template) -> str:
     if template == "chat":
         return ""
-    from ferret_core.datasets._base import Example
     from ferret_core.datasets._prompt import prompt_of
+    from ferret_core.datasets.base import Example
 
     return prompt_of(Example("Say the opposite. a slow white swan", "", ""), template)
 

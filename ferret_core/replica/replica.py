@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ferret_core import catalog, compatibility
-from ferret_core.algorithms._base import NOTHING, FederatedAlgorithm, SharedCoordinates, State, Weighted
+from ferret_core.algorithms.base import NOTHING, FederatedAlgorithm, SharedCoordinates, State, Weighted
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.contribution import SealedContribution
 from ferret_core.datasets._tokenize import longest

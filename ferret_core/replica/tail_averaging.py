@@ -18,7 +18,7 @@ from typing import Self
 import torch
 from torch import nn
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.distributed.sharded_tensor import local
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.models.parameters import trainable

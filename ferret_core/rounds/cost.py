@@ -26,7 +26,7 @@ from ferret_core.protocol.wire import Array, Arrays, Contribution
 if TYPE_CHECKING:
     import torch
 
-    from ferret_core.algorithms._base import LocalUpdate
+    from ferret_core.algorithms.base import LocalUpdate
 
 PROCESS = Path("/proc/self")
 SIGNS = frozenset({"coordinates", "signs"})

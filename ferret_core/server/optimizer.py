@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._base import FederatedAlgorithm, State
+from ferret_core.algorithms.base import FederatedAlgorithm, State
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis

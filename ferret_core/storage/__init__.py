@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from ferret_core import discovery
-from ferret_core.storage._base import FileKind, ObjectStore, Storage, StoredFile, blob_location
+from ferret_core.storage.base import FileKind, ObjectStore, Storage, StoredFile, blob_location
 
 __all__ = ["FileKind", "ObjectStore", "Storage", "StoredFile", "blob_location", "open_storage"]
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._base import ListedFile, ObjectStore
+from ferret_core.storage.base import ListedFile, ObjectStore
 
 PERMISSIONS = {
     "AbortMultipartUpload": "s3:AbortMultipartUpload",

@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 from ferret_core.protocol.digest import CHUNK_BYTES, digest_stream
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._base import corrupt
+from ferret_core.storage.base import corrupt
 from ferret_core.system.atomic_files import disk_full_as_error
 
 logger = logging.getLogger(__name__)

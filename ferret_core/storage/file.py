@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from ferret_core.protocol.buffers import Pieces, mapped, size_of
 from ferret_core.protocol.digest import digest_bytes, digest_file, digest_stream
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._base import FileKind, ListedFile, ObjectStore, StoredFile, blob_location, corrupt, taken
+from ferret_core.storage.base import FileKind, ListedFile, ObjectStore, StoredFile, blob_location, corrupt, taken
 from ferret_core.system.atomic_files import (
     atomic_write,
     create_durably,

@@ -18,11 +18,11 @@ from typing import BinaryIO
 from ferret_core.protocol.buffers import Pieces, mapped
 from ferret_core.protocol.digest import digest_bytes, digest_file, digest_stream
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._base import FileKind, ListedFile, ObjectStore, StoredFile, blob_location, corrupt, taken
 from ferret_core.storage._bucket import BUFFER_BYTES, Bucket, Reader
 from ferret_core.storage._cache import Cache, chunks
 from ferret_core.storage._multipart import Source, abort, begin, parts_of, send, unfinished
 from ferret_core.storage._object_locks import ObjectLocks
+from ferret_core.storage.base import FileKind, ListedFile, ObjectStore, StoredFile, blob_location, corrupt, taken
 from ferret_core.system.failpoints import failpoint
 
 READ_BYTES = 1 << 20

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal, get_args
 
-from ferret_sdk.exporters._base import Destination, reported
+from ferret_sdk.exporters.base import Destination, reported
 from ferret_sdk.service.measured_rounds import MeasuredRound, measured_rounds
 from ferret_sdk.service.run import Run
 

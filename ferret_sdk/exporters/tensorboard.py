@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ferret_core.protocol.states import ExperimentState
-from ferret_sdk.exporters._base import finite, flat, required
+from ferret_sdk.exporters.base import finite, flat, required
 from ferret_sdk.service.measured_rounds import MeasuredRound
 from ferret_sdk.service.run import Run
 

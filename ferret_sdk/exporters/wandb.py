@@ -9,7 +9,7 @@ from typing import Any
 
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.system.atomic_files import write_durably
-from ferret_sdk.exporters._base import finite, flat, required
+from ferret_sdk.exporters.base import finite, flat, required
 from ferret_sdk.service.measured_rounds import MeasuredRound
 from ferret_sdk.service.run import Run
 

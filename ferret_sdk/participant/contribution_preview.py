@@ -21,10 +21,10 @@ from ferret_sdk.participant.uploader import address_of, headers_of
 from ferret_sdk.service.progress import Progress, Stage, Watcher
 
 if TYPE_CHECKING:
-    from ferret_core.algorithms._base import Client
+    from ferret_core.algorithms.base import Client
     from ferret_core.client.hooks import Site
     from ferret_core.contribution import SealedContribution
-    from ferret_core.datasets._base import Example
+    from ferret_core.datasets.base import Example
     from ferret_core.replica.replica import Replica
 
 LONGEST_VALUE = 60
@@ -103,7 +103,7 @@ class PreviewBuilder:
         return sampling.round_tasks(replica.spec, self._member.experiment, round_number, names, replica.digest)[0]
 
     def _client(self, replica: Replica, task: RoundTask, examples: list[Example], watcher: Watcher) -> Client:
-        from ferret_core.algorithms._base import Client
+        from ferret_core.algorithms.base import Client
         from ferret_core.datasets._tokenize import shard_of
         from ferret_core.training.custom_training import CustomTraining
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
-    from ferret_core.datasets._base import Example
     from ferret_core.datasets._record import Record
+    from ferret_core.datasets.base import Example
 
 Examples = Path | str | Iterable[Mapping[str, Any]]
 """The path of a JSON Lines file, plain or ``.gz``, or rows: a list of dicts, a generator, a Hugging Face dataset."""

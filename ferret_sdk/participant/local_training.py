@@ -16,8 +16,8 @@ from ferret_sdk.service.progress import Progress, Stage, Watcher
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Site
-    from ferret_core.datasets._base import Example
     from ferret_core.datasets._client_data import ClientData
+    from ferret_core.datasets.base import Example
     from ferret_core.replica.replica import Replica
     from ferret_core.training.custom_training import CustomTraining
 import threading
@@ -104,7 +104,7 @@ class LocalTraining:
 
         The terms, the ledger and the base model are checked completely before the first example is used.
         """
-        from ferret_core.algorithms._base import Client
+        from ferret_core.algorithms.base import Client
         from ferret_core.client.local_round import contribute
 
         with self._follower.at(lease.task) as replica:

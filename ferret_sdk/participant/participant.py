@@ -42,7 +42,7 @@ from ferret_sdk.service.progress import RoundReport, Totals, Watcher, log_outage
 from ferret_sdk.service.server_address import ClientSettings, split
 
 if TYPE_CHECKING:
-    from ferret_core.datasets._base import Example
+    from ferret_core.datasets.base import Example
     from ferret_core.replica.checkpoint import Manifest
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from ferret_bench._base import shown
 from ferret_bench._projection import bounds, grid
 from ferret_bench._projection.bounds import largest
 from ferret_bench._projection.implementations import Cell, Contribution, Family, Naive, Vectors, one_block
 from ferret_bench._projection.llama import SMALL, TOY, random_llama
+from ferret_bench.base import shown
 from ferret_bench.gpu.parts import bounds as costs
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Timings, Turns, in_turns

@@ -15,7 +15,7 @@ import torch
 
 from ferret_core import catalog, discovery
 from ferret_core.aggregation.aggregate import aggregate_round
-from ferret_core.algorithms._base import Client, DecodableUpdate
+from ferret_core.algorithms.base import Client, DecodableUpdate
 from ferret_core.client.local_round import contribute
 from ferret_core.contribution import SealedContribution, open_contribution
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ferret_core import discovery
-from ferret_core.projection.bases import _base, basis, letters
-from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.bases import base, basis, letters
+from ferret_core.projection.bases.base import Basis
 from ferret_core.projection.blocks import Block
 from tests.refusals import refused
 
@@ -32,8 +32,8 @@ HUGE = 2**33 + 5
 
 
 def toy() -> Basis:
-    _, _, code = (inspect.getdoc(_base) or "").partition("held whole::\n")
-    names: dict[str, Any] = {"math": math, "np": np, "torch": torch, "Moments": _base.Moments}
+    _, _, code = (inspect.getdoc(base) or "").partition("held whole::\n")
+    names: dict[str, Any] = {"math": math, "np": np, "torch": torch, "Moments": base.Moments}
     exec(textwrap.dedent(code), names)
     return names["Basis"]()
 

@@ -19,8 +19,8 @@ from triton.runtime.interpreter import InterpretedFunction
 
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels import _base, named
-from ferret_core.projection.kernels._base import Batched, ProjectionInput, ReconstructionTerm, UpdateInput
+from ferret_core.projection.kernels import base, named
+from ferret_core.projection.kernels.base import Batched, ProjectionInput, ReconstructionTerm, UpdateInput
 
 KERNELS = ["cpu", "gpu"]
 TILE = 4096
@@ -46,8 +46,8 @@ class Case(NamedTuple):
     """A kernel of one family, where its vectors lie, and the reference to compare it with."""
 
     letter: str
-    kernel: _base.Kernel
-    reference: _base.Kernel
+    kernel: base.Kernel
+    reference: base.Kernel
     device: torch.device
 
     def terms(self, d: int, counts: Sequence[int]) -> list[ReconstructionTerm]:

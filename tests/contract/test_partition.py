@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ferret_core import catalog, discovery
-from ferret_core.datasets.partitions._base import FederatedPartition
+from ferret_core.datasets.partitions.base import FederatedPartition
 from ferret_core.protocol.spec import PluginChoice
 from tests.refusals import refused
 

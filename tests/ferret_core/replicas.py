@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core import catalog
-from ferret_core.algorithms._base import Client, State, Weighted
+from ferret_core.algorithms.base import Client, State, Weighted
 from ferret_core.client.local_round import contribute
 from ferret_core.contribution import SealedContribution
 from ferret_core.experiment.federated_data import FederatedData

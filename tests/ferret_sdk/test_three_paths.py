@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ferret_core.algorithms import fedavg
-from ferret_core.algorithms._base import Client, LocalUpdate
+from ferret_core.algorithms.base import Client, LocalUpdate
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.wire import Array

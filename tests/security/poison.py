@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms.base import Client
 from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.contribution import open_contribution
 from ferret_core.protocol.errors import FerretError

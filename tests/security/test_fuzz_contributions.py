@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ferret_bench._control.workload import Workload
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms.base import Client
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.contribution import open_contribution

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms.base import Client
 from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.distributed.barrier import together
 from ferret_core.distributed.process_group import ProcessGroup, as_first

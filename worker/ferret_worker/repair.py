@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms.base import Client
 from ferret_core.client.local_round import contribute
 from ferret_core.client.state import encode_state
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ferret_core.algorithms.configs._base import ContributionSize
+from ferret_core.algorithms.configs.base import ContributionSize
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
 from ferret_db import tables

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ferret_bench._base import Say
 from ferret_bench._control import databases
 from ferret_bench._control.stack import Stack, serving
 from ferret_bench._control.workload import Workload
+from ferret_bench.base import Say
 from ferret_bench.measure.statistics import spread
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec

@@ -8,10 +8,10 @@ import time
 from statistics import median
 from typing import Any
 
-from ferret_bench._base import Say
 from ferret_bench._edge.relay import Bytes
 from ferret_bench._edge.site_process import Site
 from ferret_bench._edge.testbed import LOOK_SECONDS, Deadline, World, await_round
+from ferret_bench.base import Say
 
 ROUNDS = 10
 KILLED_AFTER = "participant.spooled:3"

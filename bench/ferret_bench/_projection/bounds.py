@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ferret_bench._base import Say
 from ferret_bench._projection.implementations import WEIGHT_BYTES, Cell, Family, Naive, Vectors, Way
 from ferret_bench._projection.llama import Shape, random_batches, random_llama, seconds_per_step
+from ferret_bench.base import Say
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Action, Timings, Turns, in_turns
 from ferret_bench.measure.memory import extra_bytes, short_of

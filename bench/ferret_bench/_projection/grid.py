@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ferret_bench._base import Say
 from ferret_bench._projection.implementations import WEIGHT_BYTES, Cell, Vectors, Way, ways
+from ferret_bench.base import Say
 from ferret_bench.measure.clock import Action, Turns, in_turns
 from ferret_bench.measure.memory import extra_bytes, short_of
 

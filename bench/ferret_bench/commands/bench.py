@@ -14,7 +14,7 @@ from ferret_cli import options
 from ferret_core.discovery import load, names
 
 if TYPE_CHECKING:
-    from ferret_bench._base import Benchmark
+    from ferret_bench.base import Benchmark
 
 PACKAGE = "ferret_bench"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ferret_bench._base import shown
+from ferret_bench.base import shown
 from ferret_bench.gpu.runner import PARTS, file_of, part
 from ferret_core.protocol.formatting import size
 

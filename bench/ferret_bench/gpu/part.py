@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from ferret_bench._base import Table
 from ferret_bench._machine import machine
+from ferret_bench.base import Table
 from ferret_core.sample import tasks
 from ferret_core.system.device import chosen_device
 

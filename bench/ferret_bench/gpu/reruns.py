@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ferret_bench._base import Table
+from ferret_bench.base import Table
 from ferret_bench.gpu.part import Done, Found
 from ferret_bench.reproduce.reruns import grid, settings
 from ferret_bench.reproduce.reruns.in_process import simulated

@@ -32,7 +32,7 @@ from ferret_core.aggregation.statistics.schema import (
     shortened,
     sums,
 )
-from ferret_core.algorithms._base import DecodableUpdate, State
+from ferret_core.algorithms.base import DecodableUpdate, State
 from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection import project

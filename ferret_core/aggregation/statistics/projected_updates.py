@@ -28,7 +28,7 @@ from ferret_core.projection.apply import reconstruct_into
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinate_encoding import Kind, decode
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.variance import relative_noise, square_of
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Contribution

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._base import BITS, ContributionSize, size_of
+from ferret_core.algorithms.configs.base import BITS, ContributionSize, size_of
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.errors import FerretError

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ferret_core.algorithms.configs._base import BITS, check_bits
+from ferret_core.algorithms.configs.base import BITS, check_bits
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.wire import Array, Arrays, malformed
 

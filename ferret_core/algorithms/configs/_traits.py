@@ -60,10 +60,10 @@ class Traits(NamedTuple):
     ``dense``: the round's update is one fp32 number for each tuned parameter.
 
     ``comparable``: all participants' numbers stand for the same directions, so that their median means something; its
-    ``Algorithm`` is then :class:`ferret_core.algorithms._base.SharedCoordinates`. ``comparable_with`` is the setting
+    ``Algorithm`` is then :class:`ferret_core.algorithms.base.SharedCoordinates`. ``comparable_with`` is the setting
     under which they would, if there is one.
 
-    ``decodable``: its ``Algorithm`` is :class:`ferret_core.algorithms._base.DecodableUpdate`.
+    ``decodable``: its ``Algorithm`` is :class:`ferret_core.algorithms.base.DecodableUpdate`.
 
     ``shardable``: a team of processes can run it on a model in shards.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferret_core.algorithms.configs._base import LowRank
+from ferret_core.algorithms.configs.base import LowRank
 
 
 class Config(LowRank):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._base import (
+from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs._traits import Traits
+from ferret_core.algorithms.configs.base import (
     ContributionSize,
     check_layouts,
     check_metadata,
@@ -12,8 +14,6 @@ from ferret_core.algorithms.configs._base import (
     slope_norms,
     slopes,
 )
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.limits import MAX_SEQUENCES, MAX_STEPS

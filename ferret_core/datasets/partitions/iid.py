@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ferret_core.datasets.partitions._base import need_examples
+from ferret_core.datasets.partitions.base import need_examples
 from ferret_core.protocol.spec import StrictModel
 
 

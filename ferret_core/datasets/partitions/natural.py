@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferret_core.datasets.partitions._base import by_label, unsuitable
+from ferret_core.datasets.partitions.base import by_label, unsuitable
 from ferret_core.protocol.spec import StrictModel
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from ferret_core.datasets.partitions._base import by_label, unsuitable
+from ferret_core.datasets.partitions.base import by_label, unsuitable
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_LABELS
 from ferret_core.protocol.spec import StrictModel

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from ferret_core.datasets.partitions._base import by_label, need_examples
+from ferret_core.datasets.partitions.base import by_label, need_examples
 from ferret_core.protocol.limits import MAX_EXAMPLES
 from ferret_core.protocol.spec import StrictModel
 

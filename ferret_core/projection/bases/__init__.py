@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from ferret_core.discovery import load, names
-from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.bases.base import Basis
 from ferret_core.protocol.errors import FerretError
 
 

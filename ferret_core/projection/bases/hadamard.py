@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ferret_core.projection.bases._base import Moments
+from ferret_core.projection.bases.base import Moments
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.philox import MINUS, Tag, draw, sign_bits, sign_bits_at, uniform_below
 

@@ -7,7 +7,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from ferret_core.projection.bases._base import Moments
+from ferret_core.projection.bases.base import Moments
 from ferret_core.projection.blocks import Block
 
 

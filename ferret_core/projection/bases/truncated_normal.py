@@ -13,7 +13,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from ferret_core.projection.bases._base import Moments
+from ferret_core.projection.bases.base import Moments
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import lanes, pairwise
 from ferret_core.projection.philox import Tag, draw

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.bases.base import Basis
 from ferret_core.projection.kernels import reference
-from ferret_core.projection.kernels._base import Kernel
+from ferret_core.projection.kernels.base import Kernel
 from ferret_core.protocol.errors import FerretError
 
 SETTING = "FERRET_KERNEL"

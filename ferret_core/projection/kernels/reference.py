@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ferret_core.projection.bases._base import Basis
+from ferret_core.projection.bases.base import Basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.deterministic_sum import PairwiseSum, lanes
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.philox import TILE
 from ferret_core.projection.stochastic_rounding import stochastic
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ferret_core.algorithms._base import State
+from ferret_core.algorithms.base import State
 from ferret_core.models.safetensors_map import Array
 from ferret_core.projection.apply import moved_to
 from ferret_core.projection.blocks import HeldRange, cut

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_bench._base import Table
+from ferret_bench.base import Table
 from ferret_bench.gpu import page, runner
 from ferret_bench.gpu.part import Done, Found, Setup, Step
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from ferret_core.algorithms import _base
-from ferret_core.algorithms._base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
+from ferret_core.algorithms import base
+from ferret_core.algorithms.base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
 from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.protocol.wire import Array, Arrays, Contribution
@@ -67,7 +67,7 @@ class Lab:
         self.task = TASK
         self.on_step: Callable[[int], None] | None = None
         self._train: Callable[..., None] = lambda model, **_: None
-        monkeypatch.setattr(_base, "train", self._called)
+        monkeypatch.setattr(base, "train", self._called)
 
     def _called(self, model: nn.Module, batches: Any, config: Any, on_step: Any, **others: Any) -> LocalMetrics:
         self._train(model, config=config, on_step=on_step, **others)

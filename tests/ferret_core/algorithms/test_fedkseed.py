@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ferret_core.algorithms import fedkseed
-from ferret_core.algorithms._base import Weighted
+from ferret_core.algorithms.base import Weighted
 from ferret_core.client.local_round import contribute
 from ferret_core.models.digest import model_digest
 from ferret_core.projection import FORMAT_VERSION

@@ -11,7 +11,7 @@ from transformers import LlamaForCausalLM
 
 from ferret_core import catalog
 from ferret_core.algorithms import fedprox
-from ferret_core.algorithms._base import Weighted
+from ferret_core.algorithms.base import Weighted
 from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.parameters import trainable
 from ferret_core.simulate import simulate

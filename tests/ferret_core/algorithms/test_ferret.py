@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ferret_core.algorithms import _base, ferret
-from ferret_core.algorithms._base import Client, Weighted
+from ferret_core.algorithms import base, ferret
+from ferret_core.algorithms.base import Client, Weighted
 from ferret_core.datasets._client_data import ClientData, Encoded
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
@@ -98,7 +98,7 @@ def moved_by_a_pattern(
 def test_three_rounds_give_the_same_bits_everywhere(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     """A changed digest means that updates, or a recorded ledger, are no longer what they were."""
     monkeypatch.setenv("FERRET_KERNEL", "reference")
-    monkeypatch.setattr(_base, "train", moved_by_a_pattern)
+    monkeypatch.setattr(base, "train", moved_by_a_pattern)
     model = Weights(getattr(torch, dtype))
     algorithm = ferret.Algorithm(ferret.Config(bytes_per_round=400, whole_up_to=7, allocation="optimal"))
     state = algorithm.init_state(model, 0)

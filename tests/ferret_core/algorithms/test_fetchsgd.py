@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core.algorithms._base import Weighted
+from ferret_core.algorithms.base import Weighted
 from ferret_core.projection.kernels.cpu.count_sketch import estimates, sketch
 from ferret_core.projection.philox import Tag
 from ferret_core.projection.philox import draw as words_of

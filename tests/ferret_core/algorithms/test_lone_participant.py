@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ferret_core.algorithms import _base, fedkseed, hiso
+from ferret_core.algorithms import base, fedkseed, hiso
 from tests.ferret_core.replicas import SpecFactory, flat, move, replica_of, sent_by
 
 LOCAL = {"learning_rate": 1e-3, "steps": 6, "batch_size": 2, "epsilon": 1e-3, "perturbations": 3}
@@ -20,7 +20,7 @@ LOCAL = {"learning_rate": 1e-3, "steps": 6, "batch_size": 2, "epsilon": 1e-3, "p
     ("name", "module", "options", "off"),
     [
         ("fedkseed", fedkseed, {"K": 9}, 1e-5),
-        ("fedzo", _base, {}, 1e-7),
+        ("fedzo", base, {}, 1e-7),
         ("hiso", hiso, {"smoothing": 0.0}, 1e-5),
         ("hiso", hiso, {"smoothing": 0.05}, 1e-5),
     ],

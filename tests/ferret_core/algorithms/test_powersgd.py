@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ferret_core.algorithms import powersgd
-from ferret_core.algorithms._base import Weighted
+from ferret_core.algorithms.base import Weighted
 from ferret_core.protocol.wire import Array
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ferret_core.aggregation.aggregate import aggregate_round
 from ferret_core.algorithms import fedkseed
-from ferret_core.algorithms._base import State, Weighted
+from ferret_core.algorithms.base import State, Weighted
 from ferret_core.algorithms.fedkseed import odds
 from ferret_core.contribution import SealedContribution
 from ferret_core.protocol.wire import Array

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from ferret_core.algorithms._sparsify import largest
-from ferret_core.algorithms.configs._base import size_of
 from ferret_core.algorithms.configs._elias_fano import index_layouts, pack_indices, unpack_indices
+from ferret_core.algorithms.configs.base import size_of
 from ferret_core.protocol.wire import Array, Contribution
 
 D = 3 * 40 + 17

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ferret_core import catalog
-from ferret_core.algorithms._base import Client
+from ferret_core.algorithms.base import Client
 from ferret_core.client.hooks import Site
 from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.experiment.federated_data import FederatedData

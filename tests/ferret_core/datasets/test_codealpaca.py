@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.datasets.codealpaca import Config, Dataset
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused

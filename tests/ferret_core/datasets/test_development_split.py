@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._validation_split import choose_development, require_development_apart, without_development
+from ferret_core.datasets.base import Example
 from tests.refusals import refused
 
 

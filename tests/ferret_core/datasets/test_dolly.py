@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.datasets.dolly import Config, Dataset
 from tests.ferret_core.datasets.hub_reader import read
 from tests.refusals import refused

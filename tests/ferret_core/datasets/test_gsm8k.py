@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 from pydantic import ValidationError
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.datasets.gsm8k import Config, Dataset
 from tests.ferret_core.datasets.hub_reader import read
 from tests.refusals import refused

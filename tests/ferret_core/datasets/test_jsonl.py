@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.datasets.jsonl import Config, Dataset
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused

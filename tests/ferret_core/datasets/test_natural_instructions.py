@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.datasets.natural_instructions import Config, Dataset
 from ferret_core.protocol.errors import FerretError
 from tests.ferret_core.datasets.hub_reader import read

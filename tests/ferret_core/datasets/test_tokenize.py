@@ -10,9 +10,9 @@ from tokenizers.pre_tokenizers import Whitespace
 from transformers import PreTrainedTokenizerFast
 
 from ferret_core.datasets import _tokenize
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._prompt import prompt_of
 from ferret_core.datasets._tokenize import encode_prompts, pad_id, shard_of
+from ferret_core.datasets.base import Example
 from tests.refusals import refused
 
 BEGIN, END = 0, 1

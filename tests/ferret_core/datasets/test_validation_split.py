@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ferret_core.datasets import dolly, natural_instructions
-from ferret_core.datasets._base import Example
 from ferret_core.datasets._validation_split import without_validation
+from ferret_core.datasets.base import Example
 from tests.refusals import refused
 
 

@@ -13,7 +13,7 @@ from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import cut
 from ferret_core.projection.kernels import named
-from ferret_core.projection.kernels._base import ProjectionInput, UpdateInput
+from ferret_core.projection.kernels.base import ProjectionInput, UpdateInput
 from ferret_core.projection.kernels.gpu.signed_buckets import Kernel
 from ferret_core.projection.project import Projected, project
 from tests.refusals import refused

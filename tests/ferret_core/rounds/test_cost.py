@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from ferret_core.algorithms._base import LocalUpdate
+from ferret_core.algorithms.base import LocalUpdate
 from ferret_core.protocol.wire import Arrays
 from ferret_core.rounds.cost import LocalCost, measured, numbers_in, numbers_sent, round_cost
 from tests.ferret_core.replicas import contribution

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.datasets.jsonl import Config, Dataset
 from ferret_core.sample.tasks import TASKS, row, write
 

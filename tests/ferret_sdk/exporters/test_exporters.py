@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from ferret_sdk.exporters import TOOLS, Tool, export_metrics
-from ferret_sdk.exporters._base import flat
+from ferret_sdk.exporters.base import flat
 from ferret_sdk.service.run import Run
 from tests.refusals import refused
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.protocol.errors import FerretError
 from ferret_sdk.participant import local_examples
 from ferret_sdk.participant.local_examples import read_examples

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import torch
 
-from ferret_core.datasets._base import Example
+from ferret_core.datasets.base import Example
 from ferret_core.evaluation.streaming_generation import SamplingOptions, answer, question_ids
 from ferret_core.experiment.federated_data import deal
 from ferret_core.protocol.errors import FerretError

@@ -16,7 +16,6 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from ferret_bench._base import Say, Table
 from ferret_bench._projection.implementations import Contribution, Family, Naive, Way
 from ferret_bench._projection.llama import (
     SEVEN_BILLION,
@@ -27,6 +26,7 @@ from ferret_bench._projection.llama import (
     random_llama,
     seconds_per_step,
 )
+from ferret_bench.base import Say, Table
 from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_bench.measure.bound import HOLDS, Bound, against
 from ferret_bench.measure.clock import Action, Turns, in_turns

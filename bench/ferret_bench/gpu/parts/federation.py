@@ -12,7 +12,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, final
 
-from ferret_bench._base import Table
+from ferret_bench.base import Table
 from ferret_bench.gpu.part import GSM8K, Done, Found, Setup, Step
 from ferret_bench.reproduce.reruns.shapes import model_of
 from ferret_cli.output import say

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import final
 
-from ferret_bench._base import Table
+from ferret_bench.base import Table
 from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_bench.gpu.reruns import Asked, rerun, table
 from ferret_bench.reproduce.pretrain import instructions, pretrain

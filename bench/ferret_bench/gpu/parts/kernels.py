@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
-from ferret_bench._base import Table
+from ferret_bench.base import Table
 from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_cli.requirements_check import require_modules
 from ferret_core.models.digest import model_digest
@@ -22,7 +22,7 @@ from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.block_views import STRETCH
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
-from ferret_core.projection.kernels._base import Kernel, ReconstructionTerm
+from ferret_core.projection.kernels.base import Kernel, ReconstructionTerm
 
 CONTRACT = "tests/contract/test_kernel.py"
 ONE_TEST = "uncover and gpu-G-6"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import final
 
-from ferret_bench._base import Table
+from ferret_bench.base import Table
 from ferret_bench.gpu.part import Done, Found, Setup, Step
 from ferret_bench.gpu.reruns import Asked, rerun, table
 from ferret_bench.reproduce.reruns.quantity import PEAK_DEVICE, PEAK_MEMORY

@@ -16,7 +16,7 @@ from numpy import float32, int32, uint16, uint32
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
 from ferret_core.projection.philox import TILE, Tag

@@ -11,7 +11,7 @@ from numpy import float32, uint32
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import FOURS, MINUS, ROWS, add_fours, draw_signs, fold, keys, stream
 from ferret_core.projection.kernels.cpu._threads import APPLIED, share_out, stretches_of_tiles, summed

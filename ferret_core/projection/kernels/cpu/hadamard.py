@@ -12,7 +12,7 @@ from numpy import float32, int64, uint32, uint64
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import ROWS, draw_signs, keys, philox, put_signs, stream
 from ferret_core.projection.kernels.cpu._threads import share_out, stretches_of_tiles

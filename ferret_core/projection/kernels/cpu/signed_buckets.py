@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import MINUS, ROWS, draw_signs, fold, keys, philox, signed, stream
 from ferret_core.projection.kernels.cpu._threads import ranges, share_out, tiles_of

@@ -12,7 +12,7 @@ from numpy import float32, int32, uint32
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._philox import keys, philox, stream
 from ferret_core.projection.kernels.cpu._threads import APPLIED, share_out, stretches_of_tiles, summed

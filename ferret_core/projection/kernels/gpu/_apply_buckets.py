@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from ferret_core.projection.bases.signed_buckets import Layout
-from ferret_core.projection.kernels._base import UpdateInput
+from ferret_core.projection.kernels.base import UpdateInput
 from ferret_core.projection.kernels.gpu._jit import Value, jit
 from ferret_core.projection.kernels.gpu._launch import (
     FIELDS,

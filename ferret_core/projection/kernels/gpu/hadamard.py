@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._jit import Value, jit
 from ferret_core.projection.kernels.gpu._launch import launch, nth, signed, subtract, tiles
 from ferret_core.projection.kernels.gpu._philox import MINUS, SHAPE, SIGNS, TILE, draw_below, flip, sign_bits

@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu._jit import Value
 from ferret_core.projection.kernels.gpu._launch import nth, subtract
 from ferret_core.projection.kernels.gpu._tiles import load, place, store

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ferret_core.projection.bases.signed_buckets import Layout
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.kernels._base import ProjectionInput, ReconstructionTerm, UpdateInput
+from ferret_core.projection.kernels.base import ProjectionInput, ReconstructionTerm, UpdateInput
 from ferret_core.projection.kernels.gpu._apply_buckets import apply_all_
 from ferret_core.projection.kernels.gpu._jit import Value
 from ferret_core.projection.kernels.gpu._launch import (

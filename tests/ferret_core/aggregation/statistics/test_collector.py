@@ -11,8 +11,8 @@ import torch
 
 from ferret_core import catalog
 from ferret_core.aggregation.statistics.schema import UpdateStatistics, blocks_of
-from ferret_core.algorithms._base import Client, LocalUpdate
 from ferret_core.algorithms._dense import dense_update
+from ferret_core.algorithms.base import Client, LocalUpdate
 from ferret_core.client.local_round import LocalRound, contribute
 from ferret_core.contribution import seal
 from ferret_core.models.parameters import trainable, working_copy

@@ -16,7 +16,7 @@ import torch
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named, reference
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.cpu import norm
 from ferret_core.projection.kernels.cpu._jit import compiled
 from ferret_core.projection.kernels.cpu._threads import ranges, share_out, stretches_of_tiles, tiles_of

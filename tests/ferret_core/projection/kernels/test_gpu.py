@@ -14,7 +14,7 @@ from ferret_core.projection.bases import basis
 from ferret_core.projection.bases.hadamard import Sample
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named, reference, squared_norm
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 # The interpreter accepts what a compiler refuses, so everything is compiled as well, for a GPU that need not be there.
@@ -29,7 +29,7 @@ from triton.runtime.jit import JITFunction
 from ferret_core.projection.bases import basis, letters
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.kernels import named
-from ferret_core.projection.kernels._base import ReconstructionTerm
+from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.kernels.gpu import norm as on_gpu
 
 

@@ -1,6 +1,6 @@
 """The interface of a benchmark: a file with one final class ``Benchmark``. A complete toy::
 
-class Benchmark(_base.Benchmark):
+class Benchmark(base.Benchmark):
     def measure(self, say, asked):
         say("adding")
         return {"sum_seconds": seconds(lambda: sum(range(1000)), torch.device("cpu"))}
