@@ -24,8 +24,8 @@ from ferret_core.rounds import sampling
 
 if TYPE_CHECKING:
     from ferret_core.algorithms.base import FederatedAlgorithm
-    from ferret_core.algorithms.configs._traits import Traits
     from ferret_core.algorithms.configs.base import FederatedConfig, Preset
+    from ferret_core.algorithms.configs.traits import Traits
     from ferret_core.datasets.base import FederatedDataset
     from ferret_core.datasets.partitions.base import FederatedPartition
 

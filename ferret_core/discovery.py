@@ -1,7 +1,8 @@
 """The only plug-in mechanism: a package's files are its entries, named like the files.
 
-``base.py`` holds the interface. Any other file without a leading underscore holds one final class; the package's
-interface fixes the name of the class (``Algorithm``, ``Dataset``, ...). Nothing is registered anywhere.
+``base.py`` holds the interface, in some packages with ``norms.py`` and ``traits.py``. Any other file without a leading
+underscore holds one final class; the package's interface fixes the name of the class (``Algorithm``, ``Dataset``, ...).
+Nothing is registered anywhere.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from types import ModuleType
 
 from ferret_core.protocol.errors import FerretError
 
-INTERFACE = "base"
+INTERFACES = frozenset({"base", "norms", "traits"})
 _PARSING = Lock()
 """In Python 3.11 parsing fails in a thread while another parses: https://github.com/python/cpython/issues/106905."""
 
@@ -28,7 +29,7 @@ def names(package: str) -> list[str]:
     """Returns the sorted names of the entries of ``package``, without importing them."""
     path = importlib.import_module(package).__path__
     files = (info.name for info in pkgutil.iter_modules(path) if not info.ispkg)
-    return sorted(name for name in files if name != INTERFACE and not name.startswith("_"))
+    return sorted(name for name in files if name not in INTERFACES and not name.startswith("_"))
 
 
 @cache

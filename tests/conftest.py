@@ -35,8 +35,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.util import LRUCache
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-from ferret_core.datasets._prompt import prompt_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.prompt import prompt_of
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.storage import ObjectStore
 from ferret_db import migrate

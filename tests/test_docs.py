@@ -22,8 +22,8 @@ from ferret_cli.simulation_output import facts
 from ferret_cli.tune import plan
 from ferret_cli.tune.settings import USUAL_TRIALS, Settings
 from ferret_core import catalog
-from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.metrics import METRICS, metric
 from ferret_core.protocol.spec import ExperimentSpec

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ferret_core.datasets._client_data import ClientData
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.experiment.federated_data import FederatedSplit
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ModelSpec, PromptSpec
@@ -67,7 +67,7 @@ def tokenised_by(spec: ModelSpec, prompt: PromptSpec) -> Callable[[Sequence[Exam
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    from ferret_core.datasets._tokenize import longest, shard_of
+    from ferret_core.datasets.tokenization.tokenize import longest, shard_of
     from ferret_core.models.load import context_of
 
     options: dict[str, Any] = {"revision": spec.revision, "trust_remote_code": False}

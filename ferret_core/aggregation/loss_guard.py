@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from torch import nn
 
-from ferret_core.datasets._client_data import ClientData
-from ferret_core.datasets._tokenize import shard_of
+from ferret_core.datasets.tokenization.client_data import ClientData
+from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.evaluation.evaluate import total_loss
 from ferret_core.protocol.errors import FerretError
 

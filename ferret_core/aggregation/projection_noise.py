@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Projecting
+from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.traits import Projecting
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import FerretError

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from ferret_core.aggregation.statistics.collector import StatisticsCollector
-from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs.norms import Norms
 from ferret_core.contribution import SealedContribution
 from ferret_core.models.parameters import weights_norm
 from ferret_core.protocol.errors import FerretError

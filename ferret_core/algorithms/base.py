@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import nn
 
-from ferret_core.datasets._client_data import ClientData
+from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.models.parameters import working_copy
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.digest import derive_seed

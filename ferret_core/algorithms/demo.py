@@ -47,8 +47,8 @@ from ferret_core.algorithms.configs._chunks import (
     unpack_positions,
 )
 from ferret_core.algorithms.configs._elias_fano import pack_indices, unpack_indices
-from ferret_core.algorithms.configs._norms import norm
 from ferret_core.algorithms.configs.demo import Config
+from ferret_core.algorithms.configs.norms import norm
 from ferret_core.models.parameters import shapes
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.wire import Array, Arrays, Contribution

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.tokenize import encode_prompts, longest, shard_of
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.rouge import rouge_l, rouge_l_paper
 from ferret_core.models.load import context_of
@@ -34,7 +34,7 @@ from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
 
-from ferret_core.datasets._client_data import Batch, ClientData
+from ferret_core.datasets.tokenization.client_data import Batch, ClientData
 from ferret_core.models.parameters import inference
 from ferret_core.training.loss import response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches

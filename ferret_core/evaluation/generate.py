@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ferret_core.datasets._tokenize import end_of_text, pad_id
+from ferret_core.datasets.tokenization.tokenize import end_of_text, pad_id
 from ferret_core.models.parameters import inference
 from ferret_core.training.loss import device_of
 from ferret_core.training.micro_batches import MicroBatches

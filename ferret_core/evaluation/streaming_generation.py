@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
-from ferret_core.datasets._chat import chat_ids, rendered_ids
-from ferret_core.datasets._chat_template import fitting, is_of_training, messages_of
-from ferret_core.datasets._tokenize import end_of_text, pad_id
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.chat import chat_ids, rendered_ids
+from ferret_core.datasets.tokenization.chat_template import fitting, is_of_training, messages_of
+from ferret_core.datasets.tokenization.tokenize import end_of_text, pad_id
 from ferret_core.evaluation.generate import generation_inputs, plain_settings, transformers_model
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.models.parameters import inference

@@ -23,7 +23,7 @@ from ferret_core.aggregation.projection_noise import (
     participants_of,
     remedies,
 )
-from ferret_core.algorithms.configs._traits import Traits
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.architecture import Architecture
 from ferret_core.models.shapes import count, sizes

@@ -8,8 +8,6 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ferret_core import catalog
-from ferret_core.datasets._client_data import ClientData
-from ferret_core.datasets._tokenize import shard_of
 from ferret_core.datasets._validation_split import (
     choose_development,
     require_development_apart,
@@ -17,6 +15,8 @@ from ferret_core.datasets._validation_split import (
     without_validation,
 )
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.client_data import ClientData
+from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.rounds.sampling import client_names

@@ -30,7 +30,7 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 FinalModel = Literal["last", "average"]
 """Which of two models: that of the last round, or the mean of those of the last rounds."""
 Worded = Literal["paper", "alpaca", "dolly"]
-"""Templates with their own wording (``ferret_core/datasets/_prompt.py``)."""
+"""Templates with their own wording (``ferret_core/datasets/tokenization/prompt.py``)."""
 Template = Literal[Worded, "chat"]
 
 

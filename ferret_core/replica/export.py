@@ -48,8 +48,8 @@ def _prompting(folder: Path, template: Template) -> Prompting:
 def _example(template: Template) -> str:
     if template == "chat":
         return ""
-    from ferret_core.datasets._prompt import prompt_of
     from ferret_core.datasets.base import Example
+    from ferret_core.datasets.tokenization.prompt import prompt_of
 
     return prompt_of(Example("Say the opposite. a slow white swan", "", ""), template)
 
@@ -63,7 +63,7 @@ def _of_training(folder: Path, template: Worded) -> str | None:
     try:
         from transformers import AutoTokenizer
 
-        from ferret_core.datasets._chat_template import fitting
+        from ferret_core.datasets.tokenization.chat_template import fitting
 
         tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
         return fitting(tokenizer, template)

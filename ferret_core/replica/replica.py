@@ -17,7 +17,7 @@ from ferret_core import catalog, compatibility
 from ferret_core.algorithms.base import NOTHING, FederatedAlgorithm, SharedCoordinates, State, Weighted
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.contribution import SealedContribution
-from ferret_core.datasets._tokenize import longest
+from ferret_core.datasets.tokenization.tokenize import longest
 from ferret_core.distributed.process_group import current
 from ferret_core.distributed.sharded_tensor import copied, is_shard, local
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, SignatureChecker, broken, check_link
@@ -84,7 +84,7 @@ class Replica:
         """Maximum number of tokens in a sequence. It renders a chat template, and must not be used before the digest is
         verified.
 
-        Raises ``spec.invalid`` like :func:`ferret_core.datasets._tokenize.longest`.
+        Raises ``spec.invalid`` like :func:`ferret_core.datasets.tokenization.tokenize.longest`.
         """
         return longest(self.spec.prompt, self.tokenizer, context_of(self.model))
 

@@ -23,10 +23,10 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ferret_core.datasets._client_data import IGNORED
-from ferret_core.datasets._prompt import WORDINGS
-from ferret_core.datasets._tokenize import shard_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.client_data import IGNORED
+from ferret_core.datasets.tokenization.prompt import WORDINGS
+from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.sample.tasks import (
     ADJECTIVES,
     ANIMALS,

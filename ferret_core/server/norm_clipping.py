@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs.norms import Norms
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RobustSpec
 from ferret_core.protocol.wire import Array

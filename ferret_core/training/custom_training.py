@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import nn, optim
 
-from ferret_core.datasets._client_data import Batch, ClientData
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.client_data import Batch, ClientData
 from ferret_core.models.parameters import finite, inference
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask

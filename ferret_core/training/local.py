@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import nn
 
-from ferret_core.datasets._client_data import Batch
+from ferret_core.datasets.tokenization.client_data import Batch
 from ferret_core.distributed.sharded_tensor import is_sharded
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ferret_core.datasets._client_data import IGNORED, Batch
+from ferret_core.datasets.tokenization.client_data import IGNORED, Batch
 
 
 class Loss(NamedTuple):

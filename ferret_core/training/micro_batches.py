@@ -14,7 +14,7 @@ from typing import TypeVar
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from ferret_core.datasets._client_data import IGNORED, Batch
+from ferret_core.datasets.tokenization.client_data import IGNORED, Batch
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.device import REMEDY, exhausted, is_out_of_memory
 

@@ -28,7 +28,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ferret_core.datasets._client_data import Batch
+from ferret_core.datasets.tokenization.client_data import Batch
 from ferret_core.distributed.process_group import require, typed, waves
 from ferret_core.distributed.sharded_tensor import gathered, spread
 from ferret_core.protocol.errors import FerretError

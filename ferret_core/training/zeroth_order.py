@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.datasets._client_data import Batch
+from ferret_core.datasets.tokenization.client_data import Batch
 from ferret_core.models.parameters import inference, trainable
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis

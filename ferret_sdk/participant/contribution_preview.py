@@ -104,7 +104,7 @@ class PreviewBuilder:
 
     def _client(self, replica: Replica, task: RoundTask, examples: list[Example], watcher: Watcher) -> Client:
         from ferret_core.algorithms.base import Client
-        from ferret_core.datasets._tokenize import shard_of
+        from ferret_core.datasets.tokenization.tokenize import shard_of
         from ferret_core.training.custom_training import CustomTraining
 
         shard = shard_of(examples, replica.tokenizer, replica.context, replica.spec.prompt.template)

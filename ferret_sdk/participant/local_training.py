@@ -16,8 +16,8 @@ from ferret_sdk.service.progress import Progress, Stage, Watcher
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Site
-    from ferret_core.datasets._client_data import ClientData
     from ferret_core.datasets.base import Example
+    from ferret_core.datasets.tokenization.client_data import ClientData
     from ferret_core.replica.replica import Replica
     from ferret_core.training.custom_training import CustomTraining
 import threading
@@ -147,7 +147,7 @@ class LocalTraining:
         return stepped
 
     def _tokenised(self, replica: Replica) -> ClientData:
-        from ferret_core.datasets._tokenize import shard_of
+        from ferret_core.datasets.tokenization.tokenize import shard_of
 
         template = replica.spec.prompt.template
         self._shard = self._shard or shard_of(self._examples, replica.tokenizer, replica.context, template)

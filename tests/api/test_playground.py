@@ -20,7 +20,7 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from ferret_api.settings import ApiSettings
 from ferret_cli.stack.child import Child
-from ferret_core.datasets._chat_template import fitting
+from ferret_core.datasets.tokenization.chat_template import fitting
 from ferret_core.evaluation.streaming_generation import answer, question_ids
 from ferret_core.models.load import load
 from ferret_core.protocol.spec import ModelSpec

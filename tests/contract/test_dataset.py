@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from transformers import PreTrainedTokenizerFast
 
 from ferret_core import catalog, discovery
-from ferret_core.datasets._tokenize import shard_of
 from ferret_core.datasets._validation_split import without_validation
 from ferret_core.datasets.base import Example, FederatedDataset
+from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.protocol.spec import PluginChoice
 from tests.refusals import refused
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import nn
 
-from ferret_core.datasets._client_data import Batch
+from ferret_core.datasets.tokenization.client_data import Batch
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 

@@ -24,7 +24,7 @@ import typer
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from ferret_core import catalog
-from ferret_core.datasets._prompt import prompt_of
+from ferret_core.datasets.tokenization.prompt import prompt_of
 from ferret_core.protocol.spec import PluginChoice
 from ferret_core.system.device import chosen_device, place
 

@@ -22,8 +22,8 @@ from ferret_core.aggregation.statistics.cosines import (
     of_reconstructions,
     of_shared,
 )
-from ferret_core.algorithms.configs._traits import Projecting
 from ferret_core.algorithms.configs.ferret import whole
+from ferret_core.algorithms.configs.traits import Projecting
 from ferret_core.projection.apply import reconstruct_into
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block

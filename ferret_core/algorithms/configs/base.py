@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._norms import Norms, dense_norms, norm
-from ferret_core.algorithms.configs._traits import Traits
+from ferret_core.algorithms.configs.norms import Norms, dense_norms, norm
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinate_encoding import Layout

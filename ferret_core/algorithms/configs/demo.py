@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from ferret_core.algorithms.configs._chunks import SIDE, SparseChunks, position_layout, unpack_positions
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import BITS, check_bits, check_layouts
+from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.spec import RoundTask

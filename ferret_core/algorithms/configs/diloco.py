@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._norms import Norms, norm
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import AdamW, ContributionSize, check_layouts, size_of
+from ferret_core.algorithms.configs.norms import Norms, norm
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout, decode, layouts
 from ferret_core.protocol.spec import RoundTask, StrictModel

@@ -8,9 +8,9 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import BITS, ContributionSize, check_layouts, check_metadata, size_of
+from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinate_encoding import Layout

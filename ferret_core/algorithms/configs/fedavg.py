@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import SendsUpdate
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.training.config import LOCAL, LocalConfig
 
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import ContributionSize, Preset, check_slopes, size_of, slope_norms, slopes
+from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, StrictModel

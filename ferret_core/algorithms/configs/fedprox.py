@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import SendsUpdate
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.training.config import LOCAL, LocalConfig
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import SoftPrompt
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH
 from ferret_core.training.config import LOCAL, LocalConfig
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._norms import Norms, norm
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import ContributionSize, Preset, check_metadata, size_of
+from ferret_core.algorithms.configs.norms import Norms, norm
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, coordinates_within, split, taken

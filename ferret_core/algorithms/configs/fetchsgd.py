@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._norms import Norms, norm
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import ContributionSize, check_layouts, size_of
+from ferret_core.algorithms.configs.norms import Norms, norm
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.errors import FerretError

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import (
     ContributionSize,
     check_layouts,
@@ -14,6 +12,8 @@ from ferret_core.algorithms.configs.base import (
     slope_norms,
     slopes,
 )
+from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection import FORMAT_VERSION
 from ferret_core.protocol.limits import MAX_SEQUENCES, MAX_STEPS

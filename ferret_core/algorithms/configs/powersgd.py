@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs._norms import Norms, norm
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import ContributionSize, check_layouts, size_of
+from ferret_core.algorithms.configs.norms import Norms, norm
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_WIDTH

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ferret_core.algorithms.configs._norms import Norms, dense_norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import ContributionSize, check_layouts, dense, size_of
+from ferret_core.algorithms.configs.norms import Norms, dense_norms
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes
 from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution

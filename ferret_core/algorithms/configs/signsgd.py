@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import BITS, ContributionSize, check_bits, check_layouts, size_of
+from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL

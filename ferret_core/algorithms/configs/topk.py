@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ferret_core.algorithms.configs._elias_fano import index_layouts, unpack_indices
-from ferret_core.algorithms.configs._norms import Norms
-from ferret_core.algorithms.configs._traits import Traits
 from ferret_core.algorithms.configs.base import ContributionSize, check_layouts, size_of
+from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, count, sizes
 from ferret_core.projection.coordinate_encoding import Layout, Precision, decode, layouts
 from ferret_core.protocol.errors import FerretError

@@ -13,9 +13,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from ferret_cli.commands import chat
-from ferret_core.datasets._chat_template import fitting
-from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.chat_template import fitting
+from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.evaluation import streaming_generation
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.streaming_generation import GeneratedAnswer

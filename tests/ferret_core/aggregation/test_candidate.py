@@ -9,7 +9,7 @@ import pytest
 
 from ferret_core.aggregation.candidate import MAX_TRIALS, Candidate, find_culprits, reject_culprits
 from ferret_core.aggregation.selection import ContributionSummary, Selection
-from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs.norms import Norms
 from tests.refusals import refused
 
 

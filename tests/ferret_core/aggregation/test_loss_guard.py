@@ -6,7 +6,7 @@ import pytest
 from torch import nn
 
 from ferret_core.aggregation.loss_guard import LossGuard, divergence_limit
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.simulate import simulate
 from tests.ferret_core.replicas import SpecFactory
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from ferret_core.algorithms import base
 from ferret_core.algorithms.base import NOTHING, Client, FederatedAlgorithm, LocalUpdate, State, Weighted
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.protocol.wire import Array, Arrays, Contribution
 from ferret_core.training.local import LocalMetrics

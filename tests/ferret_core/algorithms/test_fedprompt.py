@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ferret_core.datasets._tokenize import shard_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.evaluation.evaluate import evaluate
 from ferret_core.models.parameters import trainable
 from ferret_core.protocol.spec import EvaluationSpec

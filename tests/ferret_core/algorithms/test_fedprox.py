@@ -12,7 +12,7 @@ from transformers import LlamaForCausalLM
 from ferret_core import catalog
 from ferret_core.algorithms import fedprox
 from ferret_core.algorithms.base import Weighted
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.models.parameters import trainable
 from ferret_core.simulate import simulate
 from ferret_core.training.config import LocalConfig

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ferret_core.algorithms import base, ferret
 from ferret_core.algorithms.base import Client, Weighted
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
 from ferret_core.models.shapes import sizes

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ferret_core.datasets._tokenize import shard_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.evaluation.evaluate import evaluate, total_loss
 from ferret_core.protocol.spec import EvaluationSpec
 from ferret_core.training.config import LocalConfig

@@ -7,9 +7,9 @@ import torch
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core.algorithms import fedit, fedprompt
-from ferret_core.datasets._client_data import ClientData, Encoded
-from ferret_core.datasets._tokenize import encode_prompts, shard_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.tokenize import encode_prompts, shard_of
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.parameters import trainable
 from ferret_core.training.config import LocalConfig

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.evaluation.evaluate import total_loss
 from tests.ferret_core.memory_limited_device import small
 from tests.refusals import refused

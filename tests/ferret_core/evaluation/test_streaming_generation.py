@@ -9,9 +9,9 @@ import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from ferret_core import catalog
-from ferret_core.datasets._chat_template import fitting
-from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.chat_template import fitting
+from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.evaluation.generate import generate
 from ferret_core.evaluation.streaming_generation import (
     SamplingOptions,

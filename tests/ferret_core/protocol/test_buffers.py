@@ -39,7 +39,7 @@ from pathlib import Path
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.buffers import mapped
 from ferret_core.protocol.wire import decode
-from ferret_core.algorithms.configs._norms import norm
+from ferret_core.algorithms.configs.norms import norm
 
 
 def held(what):

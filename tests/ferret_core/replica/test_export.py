@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica import checkpoint
 from ferret_core.replica.export import complete

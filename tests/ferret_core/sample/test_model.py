@@ -9,8 +9,8 @@ from statistics import fmean
 import pytest
 from transformers.utils.logging import disable_propagation, enable_propagation
 
-from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.evaluation.generate import generate
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.models.parameters import shapes

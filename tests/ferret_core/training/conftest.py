@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 

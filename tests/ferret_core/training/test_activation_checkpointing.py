@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ferret_core.datasets._client_data import ClientData
+from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.activation_checkpointing import checkpointing
 from ferret_core.training.config import LocalConfig

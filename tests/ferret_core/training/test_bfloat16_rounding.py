@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from torch import nn
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import ClientData
+from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 from ferret_core.training.optimizer_in_backward import StochasticRounding, rounded

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.training.loss import response_loss
 
 LONG, SHORT = Encoded([0, 5, 6], [7, 8, 9, 1]), Encoded([0, 9], [4, 1])

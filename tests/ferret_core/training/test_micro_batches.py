@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import IGNORED, Batch, ClientData
+from ferret_core.datasets.tokenization.client_data import IGNORED, Batch, ClientData
 from ferret_core.system.device import is_out_of_memory, memory_checked
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import train

@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets._client_data import ClientData
+from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import response_loss
 

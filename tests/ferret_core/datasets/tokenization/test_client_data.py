@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from ferret_core.datasets._client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from tests.refusals import refused
 
 

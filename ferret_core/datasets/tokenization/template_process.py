@@ -1,7 +1,8 @@
 """A process that renders a chat template within limits: a template is a program, and may never end.
 
-``python -m ferret_core.datasets._template_process`` reads one JSON document on stdin and writes the rendered texts as
-JSON to stdout. transformers runs the template in a sandbox without access to files or Python's objects.
+``python -m ferret_core.datasets.tokenization.template_process`` reads one JSON document on stdin and writes the
+rendered texts as JSON to stdout. transformers runs the template in a sandbox without access to files or Python's
+objects.
 """
 
 from __future__ import annotations

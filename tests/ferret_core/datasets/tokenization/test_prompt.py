@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferret_core.datasets._prompt import prompt_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.prompt import prompt_of
 from ferret_core.protocol.spec import Worded
 
 GIVEN, BARE = Example("Add.", "1 2", "3"), Example("Sing.", "", "La")

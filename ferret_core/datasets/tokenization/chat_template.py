@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ferret_core.datasets._chat import Messages, rendered_ids
-from ferret_core.datasets._prompt import WORDINGS
-from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.chat import Messages, rendered_ids
+from ferret_core.datasets.tokenization.prompt import WORDINGS
+from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.protocol.spec import Worded
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from jinja2 import TemplateError
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from ferret_core.datasets._chat import rendered_ids
-from ferret_core.datasets._chat_template import fitting, is_of_training, jinja, messages_of
-from ferret_core.datasets._prompt import prompt_of
-from ferret_core.datasets._tokenize import encode_prompts
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.chat import rendered_ids
+from ferret_core.datasets.tokenization.chat_template import fitting, is_of_training, jinja, messages_of
+from ferret_core.datasets.tokenization.prompt import prompt_of
+from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.protocol.spec import Worded
 from ferret_core.sample import model_path
 

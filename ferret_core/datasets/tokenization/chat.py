@@ -1,8 +1,8 @@
 """Prompts in the model's own chat template, ``prompt.template = "chat"``: for models tuned for chat.
 
 A chat template is a Jinja program that comes with the model, so it is untrusted. It never sees an example. A bounded
-process (:mod:`ferret_core.datasets._template_process`) renders it once, for a random mark instead of a question. The
-texts before and after the mark form a literal template that is used for every question.
+process (:mod:`ferret_core.datasets.tokenization.template_process`) renders it once, for a random mark instead of a
+question. The texts before and after the mark form a literal template that is used for every question.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ferret_core.datasets._template_process import SECONDS, TOO_LONG
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.template_process import SECONDS, TOO_LONG
 from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _text(text: str) -> str:
 
 def _render(template: str, special_tokens: str, questions: list[str]) -> list[str]:
     asked = {"template": template, "special_tokens": json.loads(special_tokens), "questions": questions}
-    command = [sys.executable, "-P", "-m", "ferret_core.datasets._template_process"]
+    command = [sys.executable, "-P", "-m", "ferret_core.datasets.tokenization.template_process"]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each thread would use address space
     text = json.dumps(asked).encode()
     try:

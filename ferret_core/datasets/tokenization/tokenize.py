@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from ferret_core.datasets._chat import chat_ids, require_chat
-from ferret_core.datasets._client_data import ClientData, Encoded
-from ferret_core.datasets._prompt import prompt_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.chat import chat_ids, require_chat
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
+from ferret_core.datasets.tokenization.prompt import prompt_of
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import PromptSpec, Template
 

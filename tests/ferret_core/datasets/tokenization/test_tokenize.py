@@ -9,10 +9,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import PreTrainedTokenizerFast
 
-from ferret_core.datasets import _tokenize
-from ferret_core.datasets._prompt import prompt_of
-from ferret_core.datasets._tokenize import encode_prompts, pad_id, shard_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization import tokenize
+from ferret_core.datasets.tokenization.prompt import prompt_of
+from ferret_core.datasets.tokenization.tokenize import encode_prompts, pad_id, shard_of
 from tests.refusals import refused
 
 BEGIN, END = 0, 1
@@ -83,7 +83,7 @@ def test_many_texts_are_tokenised_a_few_at_a_time(
         return tokenise(tokenizer, text, **options)
 
     monkeypatch.setattr(type(tiny_tokenizer), "__call__", counted)
-    monkeypatch.setattr(_tokenize, "TOGETHER", 2)
+    monkeypatch.setattr(tokenize, "TOGETHER", 2)
     assert shard_of(examples, tiny_tokenizer, 1000).examples == at_once
     assert together == [2, 2, 1] * 2
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from ferret_core.datasets._tokenize import encode_prompts, longest, shard_of
 from ferret_core.datasets.base import Example
+from ferret_core.datasets.tokenization.tokenize import encode_prompts, longest, shard_of
 from ferret_core.protocol.spec import PromptSpec
 from tests.ferret_core.replicas import SpecFactory, replica_of
 from tests.refusals import refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from ferret_core.algorithms.configs._norms import Norms
+from ferret_core.algorithms.configs.norms import Norms
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinate_encoding import Kind
