@@ -1,1 +1,0 @@
-export{i as AccountPage}from"./operate-BpnURVa2.js";

@@ -1,1 +1,0 @@
-export{n as ComparePage}from"./work-CfZoQwl2.js";

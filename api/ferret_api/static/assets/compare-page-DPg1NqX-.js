@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-B3Pki31w.js";

@@ -1,1 +1,0 @@
-export{t as SystemPage}from"./operate-BpnURVa2.js";

@@ -1,1 +1,0 @@
-export{n as default}from"./tabs-Dsh4YWM0.js";
