@@ -28,7 +28,7 @@ from ferret_core.protocol.sanitize import Line
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
 FinalModel = Literal["last", "average"]
-"""Which of two models: that of the last round, or the mean of those of the last rounds."""
+"""The model of the last round, or the mean of the models of the last rounds."""
 Worded = Literal["paper", "alpaca", "dolly"]
 """Templates with their own wording (``ferret_core/datasets/tokenization/prompt.py``)."""
 Template = Literal[Worded, "chat"]

@@ -217,7 +217,7 @@ class ZerothOrderConfig(StrictModel):
         return self.steps
 
     def sequences_for(self, examples: int | None) -> int:
-        """How many sequences a round looks at, those of each direction counted."""
+        """Number of sequences that a round uses, counted once per direction."""
         return self.steps * self.batch_size * self.accumulation * self.perturbations
 
     def rate(self, round_number: int, rounds: int) -> float:

@@ -80,7 +80,7 @@ class ContributionTarget(NamedTuple):
 
 
 def find_targets(s: Session, assignment_ids: Iterable[str], *, lock: bool = False) -> dict[str, ContributionTarget]:
-    """Those of the assignments that exist, by id; with ``lock`` nothing about them moves until the transaction ends."""
+    """Returns the existing assignments by id; ``lock`` blocks changes to them until the transaction ends."""
     ids = sorted(set(assignment_ids))
     of = {experiment.id: experiment for experiment in experiments.of_assignments(s, ids, lock=lock)}
     found = assignments.with_results(s, ids, lock=lock)

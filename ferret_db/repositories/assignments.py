@@ -65,7 +65,7 @@ class Result(NamedTuple):
 
 
 def with_results(s: Session, assignment_ids: Sequence[str], *, lock: bool = False) -> list[Result]:
-    """Returns those that exist, by id, with tasks deferred; ``lock`` is as in :func:`get`."""
+    """Returns the existing assignments by id, with tasks deferred; ``lock`` is as in :func:`get`."""
     query = (
         select(Assignment, Round, Contribution, utcnow())
         .join(Round, Round.id == Assignment.round_id)

@@ -1,4 +1,4 @@
-"""Every table and figure that needs training, by name: the paper's own, and those that are not in the paper.
+"""Every table and figure that needs training, by name: the paper's own and others.
 
 A study is runs: rows, columns, quantities, and panels.
 """
