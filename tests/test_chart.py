@@ -403,7 +403,7 @@ class TestRendered:
         api = read(chart.environment("everything", "api"), ApiSettings, monkeypatch, tmp_path)
         assert isinstance(api, ApiSettings)
         assert (api.s3_cache_bytes, api.lease_seconds, api.s3_path_style) == (64 << 30, 0.5, True)
-        assert api.roots == (Path("/var/lib/ferret/data"), Path("/data"))
+        assert api.data_roots == (Path("/var/lib/ferret/data"), Path("/data"))
         assert api.trusted_proxies == "10.244.0.0/16,fd00::/8"
         assert (api.smtp_password, api.smtp_port) == ("of smtp_password", 587)
         found = OidcSettings.of(api)
@@ -533,7 +533,7 @@ def names(fields: set[str]) -> list[str]:
 
 def test_the_schema_names_every_setting_that_values_may_give() -> None:
     """A setting that is new belongs into ``values.schema.json`` too, or into the sets below."""
-    by_the_chart = {"home", "storage_url", "roots", "heartbeat", "host", "port", "public_url", "allowed_hosts"}
+    by_the_chart = {"home", "storage_url", "data_roots", "heartbeat", "host", "port", "public_url", "allowed_hosts"}
     by_the_chart |= {"trusted_proxies", "device"}
     of_other_ways_to_serve = {"listen_fd", "tls_cert", "tls_key", "log_bytes", "log_files"}
     secret = {name for name, field in FIELDS.items() if FROM_FILE in field.metadata}
