@@ -73,7 +73,7 @@ def write_data(home: Path) -> Path:
 def experiment_spec(data: Path) -> ExperimentSpec:
     """Returns the demo's experiment, shipped with its model."""
     os.environ["FERRET_DEMO_MODEL"] = str(sample.model_path())
-    os.environ["FERRET_DEMO_DATA"] = str(write_data)
+    os.environ["FERRET_DEMO_DATA"] = str(data)
     return spec_input.load(Path(str(files(sample) / "demo.toml")))
 
 

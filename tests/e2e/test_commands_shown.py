@@ -64,7 +64,7 @@ def test_the_commands_at_the_head_of_an_example_work(
         for name in re.findall(r"\$\{(\w+)\}", str(value)):
             monkeypatch.setenv(name, str(sample.options[option]))
     for command in HEAD.findall(example.read_text()):
-        small = [each for each in SMALL[dataset["name"]] if "fedavg" not in command or "guard" not in each]
+        small = [each for each in SMALL[dataset["name"]] if "fedavg" not in command or "noisy" not in each]
         run(command, *small, *([] if command.startswith("data") else SHORT))
 
 

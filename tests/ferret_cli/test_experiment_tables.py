@@ -26,7 +26,7 @@ def test_costs_are_medians_for_one_participant() -> None:
     ]
     assert list(cost_rows(rounds)) == [
         ("Local update", "3 s"),
-        ("Parameters sent, each", "62,920"),
+        ("Numbers sent, each", "62,920"),
         ("Bytes sent, each", "10.0 kB"),
         ("Bytes received, each", "100 B"),
     ]

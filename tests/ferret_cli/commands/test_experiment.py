@@ -76,7 +76,7 @@ def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file,
     assert simulated["digest"] == experiment["digest"]
     assert [round["number"] for round in simulated["rounds"]] == [0, 1, 2]
     sent = simulated["rounds"][2]["cost"]["numbers_sent"]
-    assert re.search(rf"Parameters sent, each +{sent:,.0f} *$", shown.stdout, re.MULTILINE)
+    assert re.search(rf"Numbers sent, each +{sent:,.0f} *$", shown.stdout, re.MULTILINE)
     assert experiment["metrics"]["numbers_sent"]["last"] == sent
 
 

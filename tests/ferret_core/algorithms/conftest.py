@@ -56,7 +56,7 @@ class Round(NamedTuple):
 
 def sent_over_the_wire(update: LocalUpdate, client: Client) -> Contribution:
     """A local update, stamped with its task, as it arrives."""
-    told = {"examples": len(client.shard), "metrics": update.metrics, **update.columns}
+    told = {"examples": len(client.shard), "metrics": update.metrics, **update.basis_fields}
     return Contribution.decode(contribution(update.arrays, client.task, **told).encode())
 
 

@@ -407,7 +407,7 @@ ROUNDS = Study(
 
 
 def _unguarded(label: str, **local: Any) -> Variant:
-    return _with(label, guard=False, local=local)
+    return _with(label, refuse_noisy_rounds=False, local=local)
 
 
 # The effect of projection noise on models of several sizes, and the guard's refusals.

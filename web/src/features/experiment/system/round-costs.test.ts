@@ -21,7 +21,7 @@ test('medians over the rounds, and their sum', () => {
 
 test('numbers exchanged and memory have their units', () => {
   expect(costFacts([series('numbers_sent', [62920]), series('peak_memory_bytes', [6.7e8])])).toEqual([
-    { term: 'Parameters sent', value: '62,920' },
+    { term: 'Numbers sent', value: '62,920' },
     { term: 'Peak memory', value: '670 MB' },
   ])
 })
