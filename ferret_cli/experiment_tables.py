@@ -103,7 +103,7 @@ def cost_rows(rounds: Sequence[Round]) -> Iterator[Row]:
     for name in names_of("cost"):
         values = [value for done in rounds if (value := _cost(done, name)) is not None]
         if values:
-            each = ", each" if name.endswith(("_up", "_down")) else ""
+            each = ", each" if name.startswith(("numbers_", "bytes_")) else ""
             yield METRICS[name].label + each, quantity(name, median(values))
 
 

@@ -40,7 +40,7 @@ def test_an_over_selected_round_is_closed_by_those_drawn_first(service: Service,
     assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
     with service.database.read() as s:
         (first, second) = rounds.in_states(s, experiment_id, RoundState.COMMITTED)
-        assert (first.needed, rounds.summary(s, experiment_id, 1).participants) == (3, 5)
+        assert (first.required_contributions, rounds.summary(s, experiment_id, 1).participants) == (3, 5)
         assert len(contributions.of_round(s, second.id)) == 3
 
 

@@ -6,7 +6,7 @@ const SPEC = {
   name: 'it\'s a "test"',
   rounds: 5,
   model: { source: '/m' },
-  algorithm: { name: 'ferret', guard: false, local: { options: { 'odd.key': 1 }, targets: ['a'] } },
+  algorithm: { name: 'ferret', refuse_noisy_rounds: false, local: { options: { 'odd.key': 1 }, targets: ['a'] } },
 }
 
 test('a command for a shell', () => {
