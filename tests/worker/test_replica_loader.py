@@ -32,7 +32,7 @@ def half(spec: ExperimentSpec) -> ExperimentSpec:
 def test_the_service_in_mapped_files_ends_with_the_simulations_model(
     service: Service, toy_spec: SpecFactory, fresh: bool
 ) -> None:
-    service.settings = service.settings.model_copy(update={"weights": "mapped", "aggregation_processes": 2})
+    service.settings = service.settings.model_copy(update={"weights_in": "mapped", "aggregation_processes": 2})
     service.context = service.new_context()
     spec = half(toy_spec(rounds=2))
     expected = simulate(spec)
@@ -51,7 +51,7 @@ def test_the_service_in_mapped_files_ends_with_the_simulations_model(
 def test_a_round_that_ends_in_the_middle_of_a_move_is_made_again(
     service: Service, toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch, ends: int | None
 ) -> None:
-    service.settings = service.settings.model_copy(update={"weights": "mapped"})
+    service.settings = service.settings.model_copy(update={"weights_in": "mapped"})
     service.context = service.new_context()
     spec = half(toy_spec(rounds=2))
     expected = simulate(spec)
@@ -99,14 +99,14 @@ def test_where_the_weights_lie(
 ) -> None:
     experiment_id = service.submit(half(toy_spec(algorithm)))
     service.step()
-    service.settings = service.settings.model_copy(update={"weights": setting, "task_memory_bytes": memory})
+    service.settings = service.settings.model_copy(update={"weights_in": setting, "task_memory_bytes": memory})
     replica: Replica = service.new_context().load_base(experiment_id)
     assert isinstance(replica, MappedReplica) == mapped
 
 
 @usually_on("sqlite")
 def test_mapped_files_are_removed_with_the_worker(service: Service, toy_spec: SpecFactory) -> None:
-    service.settings = service.settings.model_copy(update={"weights": "mapped"})
+    service.settings = service.settings.model_copy(update={"weights_in": "mapped"})
     experiment_id = service.submit(half(toy_spec()))
     service.step()
     context = service.new_context()
