@@ -52,7 +52,7 @@ def test_examples_of_the_same_text_stay_together() -> None:
 
 @pytest.mark.parametrize(("count", "share"), [(1, 0.1), (4, 0.8)])
 def test_a_share_that_leaves_nothing_to_train_on_is_refused(count: int, share: float) -> None:
-    with refused("dataset.invalid", f"validation = {share}: of {count} examples none is left") as caught:
+    with refused("dataset.invalid", f"validation_share = {share}: of {count} examples none is left") as caught:
         without_validation(Given(numbered(count)), share)
     assert (caught.value.errors[0].field, caught.value.errors[0].value) == ("evaluation.validation_share", share)
 
@@ -87,7 +87,7 @@ def test_of_dolly_the_last_categories_that_are_left(
 
 
 def test_of_dolly_one_category_is_left(tmp_path: Path) -> None:
-    with refused("dataset.invalid", "validation = 0.7", "of 3 labels"):
+    with refused("dataset.invalid", "validation_share = 0.7", "of 3 labels"):
         without_validation(a_dolly(tmp_path), 0.7)
 
 
