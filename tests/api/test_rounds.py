@@ -32,7 +32,12 @@ def test_rounds_tell_what_became_of_them(site: Any, experiment_id: str) -> None:
     assert first["metrics"]["bytes_up"] == first["bytes_up"] > 0
     assert first["committed_at"] >= first["opened_at"]
     assert (third["participants"], third["accepted"], third["rejected"]) == (3, 1, 1)
-    assert (third["attempt"], third["required_contributions"], third["digest"], third["bytes_down"]) == (1, None, None, 300)
+    assert (third["attempt"], third["required_contributions"], third["digest"], third["bytes_down"]) == (
+        1,
+        None,
+        None,
+        300,
+    )
     assert site.admin.get(f"{address}/2").json() == second
     missing = site.admin.get(f"{address}/4")
     assert (missing.status_code, missing.json()["code"]) == (404, "round.not_found")
