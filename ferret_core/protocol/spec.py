@@ -77,11 +77,11 @@ class PromptSpec(StrictModel):
         "own chat template",
     )
     max_tokens: int | None = Field(
-        default=None,
+        default=1024,
         ge=1,
         le=MAX_WIDTH,
-        description="Longest sequence, prompt and answer, in tokens; if unset, the model's context; the paper uses "
-        "1024",
+        description="Longest sequence, prompt and answer, in tokens, or the model's context if that is smaller; longer "
+        "examples are cut; null: the model's context",
         json_schema_extra={"unit": "tokens"},
     )
 

@@ -59,8 +59,8 @@ def encode_prompts(
 
 
 def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int) -> int:
-    """Returns the maximum number of tokens in a sequence: the model's ``context``, or a lower limit in the
-    specification.
+    """Returns the maximum number of tokens in a sequence: the smaller of the specification's and the model's
+    ``context``.
 
     Raises ``spec.invalid`` if the template alone fills the limit, without any instruction or answer, and for a missing
     chat template.

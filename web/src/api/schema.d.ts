@@ -3187,6 +3187,7 @@ export interface components {
             /**
              * @description Conversion of examples to tokens
              * @default {
+             *       "max_tokens": 1024,
              *       "template": "paper"
              *     }
              */
@@ -4606,9 +4607,10 @@ export interface components {
         PromptSpec: {
             /**
              * Max Tokens
-             * @description Longest sequence, prompt and answer, in tokens; if unset, the model's context; the paper uses 1024
+             * @description Longest sequence, prompt and answer, in tokens, or the model's context if that is smaller; longer examples are cut; null: the model's context
+             * @default 1024
              */
-            max_tokens?: number | null;
+            max_tokens: number | null;
             /**
              * Template
              * @description paper: as in the paper; alpaca, dolly: with line breaks, as in published code; chat: the model's own chat template

@@ -9,7 +9,7 @@ export const SPEC_DEFAULTS = {
   seed: 0,
   rounds: 12,
   model: { revision: null, digest: null, dtype: 'float32' },
-  prompt: { template: 'paper', max_tokens: null },
+  prompt: { template: 'paper', max_tokens: 1024 },
   partition: { name: 'iid' },
   participants: { simulated: 0, edge: 0, fraction: 1, approval: false },
   algorithm: { name: 'ferret' },

@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-8Fm8DcUR.js";

@@ -1,1 +1,0 @@
-export{n as ComparePage}from"./work-B3Pki31w.js";

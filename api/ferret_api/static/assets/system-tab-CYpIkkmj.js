@@ -1,0 +1,1 @@
+export{n as default}from"./tabs-Bz9T5nUz.js";
