@@ -25,31 +25,33 @@ from ferret_api.participants.batches import RequestBatchers
 from ferret_api.participants.last_seen import Presence, noting
 from ferret_api.participants.long_poll_groups import LongPollGroups
 from ferret_api.rate_limit_middleware import RateLimitMiddleware
-from ferret_api.routers.alerts import router as alerts
-from ferret_api.routers.artifacts import router as artifacts
-from ferret_api.routers.assignments import router as assignments
-from ferret_api.routers.audit import router as audit
-from ferret_api.routers.catalog import router as catalog
-from ferret_api.routers.contributions import router as contributions
-from ferret_api.routers.drafts import router as drafts
-from ferret_api.routers.enrolments import router as enrolments
-from ferret_api.routers.events import router as events
-from ferret_api.routers.experiments import router as experiments
-from ferret_api.routers.ledger import router as ledger
-from ferret_api.routers.lifecycle import router as lifecycle
-from ferret_api.routers.metrics import router as metrics
-from ferret_api.routers.oidc import router as oidc
-from ferret_api.routers.participants import router as participants
-from ferret_api.routers.participation import router as participation
-from ferret_api.routers.playground import router as playground
-from ferret_api.routers.projects import router as projects
-from ferret_api.routers.rejections import router as rejections
-from ferret_api.routers.rounds import router as rounds
-from ferret_api.routers.sessions import router as sessions
+from ferret_api.routers import (
+    alerts,
+    artifacts,
+    assignments,
+    audit,
+    catalog,
+    contributions,
+    drafts,
+    enrolments,
+    events,
+    experiments,
+    ledger,
+    lifecycle,
+    metrics,
+    oidc,
+    participants,
+    participation,
+    playground,
+    projects,
+    rejections,
+    rounds,
+    sessions,
+    tokens,
+    update_statistics,
+    users,
+)
 from ferret_api.routers.system import api_router, root_router
-from ferret_api.routers.tokens import router as tokens
-from ferret_api.routers.update_statistics import router as updates
-from ferret_api.routers.users import router as users
 from ferret_api.schemas import PREFIX
 from ferret_api.settings import ApiSettings
 from ferret_api.system import readiness
@@ -61,32 +63,32 @@ from ferret_core import __version__
 READINESS_SECONDS = 1.0
 
 ROUTERS: tuple[APIRouter, ...] = (
-    assignments,  # the most frequent requests match first
-    participants,
+    assignments.router,  # the most frequent requests match first
+    participants.router,
     root_router,
     api_router,
-    oidc,
-    experiments,
-    drafts,
-    lifecycle,
-    rounds,
-    updates,
-    contributions,
-    rejections,
-    participation,
-    metrics,
-    artifacts,
-    ledger,
-    events,
-    playground,
-    catalog,
-    enrolments,
-    audit,
-    projects,
-    alerts,
-    users,
-    tokens,
-    sessions,
+    oidc.router,
+    experiments.router,
+    drafts.router,
+    lifecycle.router,
+    rounds.router,
+    update_statistics.router,
+    contributions.router,
+    rejections.router,
+    participation.router,
+    metrics.router,
+    artifacts.router,
+    ledger.router,
+    events.router,
+    playground.router,
+    catalog.router,
+    enrolments.router,
+    audit.router,
+    projects.router,
+    alerts.router,
+    users.router,
+    tokens.router,
+    sessions.router,
 )
 
 
