@@ -284,7 +284,6 @@ def test_a_worker_that_is_killed_midway_is_noticed_and_another_answers(
         os.kill(long_winded.worker.pid, signal.SIGKILL)
         kind, data = list(events)[-1]
     assert (kind, data["code"]) == ("problem", "playground.interrupted")
-    assert "ask again" in data["detail"]
     long_winded.restart()
     assert kinds(long_winded.events(max_new_tokens=2, compare=False)) == ["loading", "done", "end"]
 
