@@ -85,7 +85,7 @@ def test_a_restored_home_goes_on_to_the_same_model(
         "FERRET_DATA_ROOTS": "/",
         "FERRET_THREADS": "1",
         "FERRET_RECONCILE_SECONDS": "0.5",
-        "FERRET_LEASE_SECONDS": "2",
+        "FERRET_LEASE_SECONDS": "10",
     }
     first = start_served(tmp_path / "home", **quick)
     try:
@@ -93,7 +93,7 @@ def test_a_restored_home_goes_on_to_the_same_model(
         for event in experiment.events():
             if event.type == "round.committed":
                 break
-        saved = document(ferret_in_process("backup", tmp_path / "backup.tar", "--json"))
+        saved = document(ferret_in_process("backup", tmp_path / "backup.tar", "--json", FERRET_HOME=str(first.home)))
         assert saved["bytes"] < (tmp_path / "backup.tar").stat().st_size
         finished = experiment.wait()
         ledger = [item.hash for item in finished.ledger()]
