@@ -23,8 +23,8 @@ def path(leaves: Sequence[bytes], index: int) -> list[str]:
     """Returns the sibling hashes on the path from the leaf at ``index`` to the root, lowest first."""
     level, found = [leaf_hash(leaf) for leaf in leaves], list[str]()
     while len(level) > 1:
-        if (beside := index ^ 1) < len(level):
-            found.append(level[beside])
+        if (sibling := index ^ 1) < len(level):
+            found.append(level[sibling])
         level, index = _above(level), index // 2
     return found
 
@@ -41,8 +41,8 @@ def root_by(leaf: bytes, index: int, size: int, path: Sequence[str]) -> str | No
         if index ^ 1 < size:
             if not left:
                 return None
-            beside = left.pop(0)
-            node = _node(beside, node) if index % 2 else _node(node, beside)
+            sibling = left.pop(0)
+            node = _node(sibling, node) if index % 2 else _node(node, sibling)
         index, size = index // 2, (size + 1) // 2
     return None if left else node
 

@@ -47,7 +47,7 @@ BUFFER_BYTES = 1 << 18
 
 
 @contextmanager
-def told(store: str, key: str) -> Generator[None]:
+def storage_errors(store: str, key: str) -> Generator[None]:
     """Converts the library's exceptions about ``key`` (empty for the bucket itself) in the block to Ferret's errors."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError
 
@@ -140,7 +140,7 @@ class Bucket:
             response_checksum_validation="when_required",
             max_pool_connections=16,
         )
-        with told(str(self), ""):
+        with storage_errors(str(self), ""):
             session = Session(region_name=store.region)
             region = session.region_name or ("us-east-1" if store.endpoint else None)
             return session.client("s3", endpoint_url=store.endpoint, region_name=region, config=config)
@@ -156,7 +156,7 @@ class Bucket:
         raise AssertionError("at least one attempt")
 
     def _call(self, act: Callable[..., R], key: str, **arguments: Any) -> R:
-        with told(str(self), key):
+        with storage_errors(str(self), key):
             return act(Bucket=self.name, Key=f"{self.prefix}{key}", **arguments)
 
     def put(self, key: str, data: bytes, digest: str | None = None) -> None:
@@ -178,7 +178,7 @@ class Bucket:
     def read(self, key: str) -> bytes:
         """Reads one of Ferret's own small objects."""
         body, _ = self.get(key)
-        with told(str(self), key), closing(body):
+        with storage_errors(str(self), key), closing(body):
             return body.read()
 
     def renew(self, key: str, digest: str) -> None:
@@ -186,7 +186,7 @@ class Bucket:
         from boto3.s3.transfer import TransferConfig
 
         whole = f"{self.prefix}{key}"
-        with told(str(self), key):
+        with storage_errors(str(self), key):
             self.client.copy(
                 {"Bucket": self.name, "Key": whole},
                 self.name,
@@ -202,7 +202,7 @@ class Bucket:
     def list(self, prefix: str = "") -> Iterator[ListedFile]:
         """Lists every object under the prefix, in the order of the keys."""
         pages = self.client.get_paginator("list_objects_v2")
-        with told(str(self), prefix):
+        with storage_errors(str(self), prefix):
             for page in pages.paginate(Bucket=self.name, Prefix=f"{self.prefix}{prefix}"):
                 for found in page.get("Contents", ()):
                     key = found["Key"].removeprefix(self.prefix)
@@ -210,7 +210,7 @@ class Bucket:
 
     def clock(self) -> float:
         """Returns the store's time; raises ``storage.refused`` or ``storage.unreachable`` if the store is unusable."""
-        with told(str(self), ""):
+        with storage_errors(str(self), ""):
             found = self.client.head_bucket(Bucket=self.name)
         return parsedate_to_datetime(found["ResponseMetadata"]["HTTPHeaders"]["date"]).timestamp()
 
@@ -284,7 +284,7 @@ class Reader(io.RawIOBase):
     def _stream(self, most: int) -> bytes:
         if self._body is None:
             self._body, _ = self._bucket.get(self._key, self._position)
-        with told(str(self._bucket), self._key):
+        with storage_errors(str(self._bucket), self._key):
             return self._body.read(most)
 
     def _drop(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ferret_core.protocol.buffers import Pieces, size_of
 from ferret_core.protocol.errors import FerretError
-from ferret_core.storage._bucket import DIGEST, Bucket, code_of, content_md5, told
+from ferret_core.storage._bucket import DIGEST, Bucket, code_of, content_md5, storage_errors
 from ferret_core.system.failpoints import failpoint
 
 SENDERS = 4
@@ -108,7 +108,7 @@ def begin(bucket: Bucket, key: str, digest: str) -> str:
 def unfinished(bucket: Bucket, prefix: str = "") -> list[tuple[str, str, float]]:
     """Lists key, id and start (seconds by the store's clock) of every unfinished upload, oldest first."""
     found: list[tuple[str, str, float]] = []
-    with told(str(bucket), prefix):
+    with storage_errors(str(bucket), prefix):
         pages = bucket.client.get_paginator("list_multipart_uploads")
         for page in pages.paginate(Bucket=bucket.name, Prefix=f"{bucket.prefix}{prefix}"):
             for upload in page.get("Uploads", ()):
@@ -121,7 +121,7 @@ def parts_of(bucket: Bucket, key: str, upload: str) -> list[Any]:
     """Lists the arrived parts of an unfinished upload; empty if the upload no longer exists."""
     pages = bucket.client.get_paginator("list_parts")
     try:
-        with told(str(bucket), key):
+        with storage_errors(str(bucket), key):
             named = pages.paginate(Bucket=bucket.name, Key=f"{bucket.prefix}{key}", UploadId=upload)
             return [part for page in named for part in page.get("Parts", ())]
     except FerretError as error:

@@ -80,11 +80,11 @@ def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
     if blob is None:
         return
     sent = Sent.decode(blob).meta
-    said = {"size": len(blob), "experiment": sent.experiment, "round": sent.round, "participant": sent.participant}
+    stated = {"size": len(blob), "experiment": sent.experiment, "round": sent.round, "participant": sent.participant}
     kept = {"size": row.size, "experiment": row.experiment_id, "round": row.round, "participant": row.participant}
     for name, value in kept.items():
-        if value != said[name]:
-            yield f"its {name} is {value!r}, and its file says {said[name]!r}"
+        if value != stated[name]:
+            yield f"its {name} is {value!r}, and its file says {stated[name]!r}"
 
 
 def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
@@ -115,7 +115,7 @@ def _differences(
     experiment_id: str, number: int, rows: Mapping[str, str], recorded: Mapping[str, str]
 ) -> Iterator[Inconsistency]:
     for participant in sorted({*rows, *recorded}):
-        kept, said = rows.get(participant), recorded.get(participant)
-        if kept != said:
-            reason = f"its digest is {kept or 'in no row'}, and the ledger says {said or 'that it has none'}"
+        kept, stated = rows.get(participant), recorded.get(participant)
+        if kept != stated:
+            reason = f"its digest is {kept or 'in no row'}, and the ledger says {stated or 'that it has none'}"
             yield Inconsistency(experiment_id, number, participant, reason)

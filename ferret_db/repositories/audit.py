@@ -45,7 +45,7 @@ def record(s: Session, actor: str, action: AuditAction, subject: str, **detail: 
     too, so that a head of the chain is known outside the database, wherever the logs are sent.
     """
     previous = _take_next(s)
-    said = AuditRecord(
+    link = AuditRecord(
         number=previous.number + 1,
         time=clock.now(s),
         actor=actor,
@@ -54,11 +54,11 @@ def record(s: Session, actor: str, action: AuditAction, subject: str, **detail: 
         detail=audit.bounded(detail),
         previous=previous.hash,
     )
-    entry = AuditEntry(**said.model_dump(), hash=said.hash)
+    entry = AuditEntry(**link.model_dump(), hash=link.hash)
     s.add(entry)
     s.flush()
-    s.execute(update(AuditHead).where(AuditHead.id == _ID).values(hash=said.hash))
-    logger.info("audit %d:%s %s %s %s", said.number, said.hash, actor, action, subject)
+    s.execute(update(AuditHead).where(AuditHead.id == _ID).values(hash=link.hash))
+    logger.info("audit %d:%s %s %s %s", link.number, link.hash, actor, action, subject)
     return entry
 
 

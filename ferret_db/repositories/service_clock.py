@@ -73,7 +73,7 @@ def time_ahead(s: Session, now: datetime | None = None) -> datetime:
     return row.service_time + timedelta(seconds=since if 0 <= since <= LONGEST_TICK_SECONDS else LONGEST_TICK_SECONDS)
 
 
-def as_told(s: Session, moment: datetime) -> datetime:
+def to_database_time(s: Session, moment: datetime) -> datetime:
     """Converts a moment of the service's time to the database's clock, for people."""
     now = clock.now(s)
     return moment + (now - time_ahead(s, now))

@@ -104,9 +104,14 @@ def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: C
         secret = webhook.new_secret() if wanted.kind == AlertKind.WEBHOOK else None
         events = list(dict.fromkeys(wanted.events))
         row = alerts.add(s, project, wanted.kind, wanted.address, events, secret, wanted.experiment_id)
-        told = {"project": project, "kind": row.kind.value, "address": _shown_address(row), "events": ", ".join(events)}
-        told |= {"experiment": row.experiment_id} if row.experiment_id else {}
-        audit.record(s, caller.id, "alert.created", row.id, **told)
+        details = {
+            "project": project,
+            "kind": row.kind.value,
+            "address": _shown_address(row),
+            "events": ", ".join(events),
+        }
+        details |= {"experiment": row.experiment_id} if row.experiment_id else {}
+        audit.record(s, caller.id, "alert.created", row.id, **details)
         return CreatedAlert(**_alert(row).model_dump(), secret=secret)
 
 

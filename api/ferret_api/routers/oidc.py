@@ -136,8 +136,8 @@ def _shut_out(person: Person, context: Context) -> None:
             return
         ended = users.shut_out(s, user.id)
         if any(ended):
-            told = {"role": Role.VIEWER.value, "sessions": ended.sessions, "tokens": ended.tokens}
-            audit.record(s, user.id, "user.changed", user.id, **told, issuer=person.issuer)
+            details = {"role": Role.VIEWER.value, "sessions": ended.sessions, "tokens": ended.tokens}
+            audit.record(s, user.id, "user.changed", user.id, **details, issuer=person.issuer)
 
 
 def _user_of(s: Session, person: Person, role: Role) -> tables.User:
@@ -145,8 +145,8 @@ def _user_of(s: Session, person: Person, role: Role) -> tables.User:
     user = users.of_identity(s, person.issuer, person.subject)
     if user is None:
         user = users.create_of_identity(s, person.issuer, person.subject, person.name, role)
-        told = {"name": user.name, "role": user.role.value, "issuer": person.issuer}
-        audit.record(s, user.id, "user.created", user.id, **told)
+        details = {"name": user.name, "role": user.role.value, "issuer": person.issuer}
+        audit.record(s, user.id, "user.created", user.id, **details)
     elif user.enabled and user.role != role:
         user = users.change(s, user.id, role=role)
         audit.record(s, user.id, "user.changed", user.id, role=role.value, issuer=person.issuer)

@@ -82,7 +82,7 @@ def create_project(wanted: NewProject, caller: Admin) -> Project:
     """Creates a project without members. Requires the role admin."""
     with caller.database.begin() as s:
         row = projects.create(s, **wanted.model_dump())
-        audit.record(s, caller.id, "project.created", row.name, **_told(wanted))
+        audit.record(s, caller.id, "project.created", row.name, **_details(wanted))
         return Project.model_validate(row)
 
 
@@ -102,7 +102,7 @@ def change_project(project: Name, wanted: ProjectChange, caller: Admin) -> Proje
         changes = wanted.model_dump(exclude_unset=True)
         row = projects.change(s, project, **changes) if changes else projects.get(s, project)
         if changes:
-            audit.record(s, caller.id, "project.changed", project, **_told(wanted))
+            audit.record(s, caller.id, "project.changed", project, **_details(wanted))
         return Project.model_validate(row)
 
 
@@ -153,5 +153,5 @@ def remove_member(project: Name, user_id: UserId, caller: Admin) -> None:
             audit.record(s, caller.id, "member.removed", user_id, project=project, name=name)
 
 
-def _told(wanted: NewProject | ProjectChange) -> dict[str, str]:
+def _details(wanted: NewProject | ProjectChange) -> dict[str, str]:
     return {name: str(value) for name, value in wanted.model_dump(exclude_unset=True, exclude={"name"}).items()}

@@ -34,5 +34,5 @@ def get_round(experiment_id: ExperimentId, number: RoundNumber, caller: Viewer) 
 
 def _shown(s: Session, summary: RoundSummary) -> Round:
     columns = {name: getattr(summary.round, name) for name in Round.model_fields if hasattr(summary.round, name)}
-    deadline_at = service_clock.as_told(s, summary.round.deadline_at)
+    deadline_at = service_clock.to_database_time(s, summary.round.deadline_at)
     return Round.model_validate(columns | summary._asdict() | {"deadline_at": deadline_at})

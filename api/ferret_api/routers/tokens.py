@@ -125,8 +125,8 @@ def _create(context: Context, caller: Caller, user_id: str, wanted: NewToken) ->
         row, text = user_tokens.create(
             s, user_id, wanted.name, wanted.scopes, wanted.expires_seconds, parent=caller.token
         )
-        told = {"name": row.name, "user": user_id, "scopes": " ".join(row.scopes)}
-        audit.record(s, caller.id, "token.created", row.id, **told)
+        details = {"name": row.name, "user": user_id, "scopes": " ".join(row.scopes)}
+        audit.record(s, caller.id, "token.created", row.id, **details)
         return CreatedToken(**Token.model_validate(row).model_dump(), token=text)
 
 
@@ -134,5 +134,5 @@ def _revoke(context: Context, caller: Caller, user_id: str, token_id: str) -> No
     with context.database.begin() as s:
         users.get(s, user_id)
         ended = user_tokens.revoke(s, user_id, token_id)
-        told = {"name": ended.names[0], "user": user_id, "tokens": ended.tokens, "sessions": ended.sessions}
-        audit.record(s, caller.id, "token.revoked", token_id, **told)
+        details = {"name": ended.names[0], "user": user_id, "tokens": ended.tokens, "sessions": ended.sessions}
+        audit.record(s, caller.id, "token.revoked", token_id, **details)

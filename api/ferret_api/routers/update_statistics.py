@@ -74,13 +74,13 @@ def _noise(
     if found.noise is None:
         return None
     names, sizes = tuple(part.name for part in parts), np.array([part.size for part in parts], np.float64)
-    told = projection_noise.ProjectionNoise(names, sizes, np.array(found.noise), np.array(found.weights))
+    noise = projection_noise.ProjectionNoise(names, sizes, np.array(found.noise), np.array(found.weights))
     return UpdateNoise(
-        percent=float(f"{100 * told.total:.4g}"),
+        percent=float(f"{100 * noise.total:.4g}"),
         advised_percent=100 * projection_noise.ADVISED,
         most_percent=100 * projection_noise.MOST,
-        advice=list(projection_noise.remedies(told, experiment, shapes).values())
-        if told.total > projection_noise.ADVISED
+        advice=list(projection_noise.remedies(noise, experiment, shapes).values())
+        if noise.total > projection_noise.ADVISED
         else [],
     )
 

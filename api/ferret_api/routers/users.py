@@ -135,16 +135,16 @@ async def change_user(
 
     Disabling an account ends its sessions and suspends its tokens until it is enabled again."""
     values: dict[str, Any] = wanted.model_dump(exclude_none=True, exclude={"password"})
-    told = {name: str(value) if name == "role" else value for name, value in values.items()}
+    details = {name: str(value) if name == "role" else value for name, value in values.items()}
     if wanted.password is not None:
-        values["password_hash"], told["password"] = await _hashed(wanted.password, request, context), True
-    return await run_in_threadpool(_change, user_id, values, told, caller, context)
+        values["password_hash"], details["password"] = await _hashed(wanted.password, request, context), True
+    return await run_in_threadpool(_change, user_id, values, details, caller, context)
 
 
-def _change(user_id: str, values: dict[str, Any], told: dict[str, Any], caller: Caller, context: Context) -> User:
+def _change(user_id: str, values: dict[str, Any], details: dict[str, Any], caller: Caller, context: Context) -> User:
     with context.database.begin() as s:
         user = users.change(s, user_id, **values)
-        audit.record(s, caller.id, "user.changed", user_id, **told)
+        audit.record(s, caller.id, "user.changed", user_id, **details)
         return User.model_validate(user)
 
 

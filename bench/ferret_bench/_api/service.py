@@ -1,4 +1,4 @@
-"""The API in processes of its own: several with a broker on an existing database, or one alone on SQLite."""
+"""The API in separate processes: several with a broker on an existing database, or one alone on SQLite."""
 
 from __future__ import annotations
 

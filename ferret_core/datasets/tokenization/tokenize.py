@@ -72,7 +72,7 @@ def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int
     begin = _begin(tokenizer, prompt.template)
     taken = len(begin + _prompts([EMPTY], tokenizer, prompt.template, begin)[0])
     if prompt.max_tokens <= taken:
-        message = f"the template {prompt.template!r} alone takes {taken} tokens: raise it, or leave it out"
+        message = f"the template {prompt.template!r} alone takes {taken} tokens: raise it"
         raise FerretError.of_field("spec.invalid", "prompt.max_tokens", prompt.max_tokens, message)
     return min(context, prompt.max_tokens)
 

@@ -218,7 +218,8 @@ ALLOCATION = Study(
 # The paper's figure 5: convergence, generalisation, and the time of projection.
 BLOCKS = Study(
     title="Varying L",
-    lead="Equal blocks, one per tensor, and those of the published code. The local update's time holds the projection.",
+    lead="Equal blocks, one per tensor, and those of the published code. The local update's time includes the "
+    "projection.",
     rows=("ferret_paper",),
     datasets=("natural_instructions",),
     quantities=(EVAL_LOSS, ROUGE_L, LOCAL),
@@ -412,7 +413,7 @@ def _unguarded(label: str, **local: Any) -> Variant:
 
 # The effect of projection noise on models of several sizes, and the guard's refusals.
 SIZE = Study(
-    title="Noise beside the weights, at 8 kB",
+    title="Noise relative to the weights, at 8 kB",
     lead="One budget for models of all sizes. The noise of a round is expected from the specification (before round 1) "
     "and measured from the contributions (round 1), in percent of the weights; loss left is the loss after the last "
     "round over the base model's: above 1 the model was made worse. The guard is off but in the row that says so.",

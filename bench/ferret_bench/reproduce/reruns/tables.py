@@ -29,7 +29,7 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
     The table has means with their 95 % intervals, differences seed by seed, and, if the reference is FedAvg, bytes
     relative to FedAvg's at 16 bits for each of its 32.
     """
-    (beside,) = [line for line in lines if line.row.name == reference][:1] or [None]
+    (other,) = [line for line in lines if line.row.name == reference][:1] or [None]
     scored = [
         quantity
         for quantity in quantities
@@ -38,18 +38,18 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
     plain = [quantity for quantity in quantities if quantity.better is None]
     heads = ["Algorithm", *(quantity.label for quantity in plain)]
     shares = (BYTES_UP, BYTES_BOTH) if reference == DENSE else ()
-    if beside is not None:
-        heads += [f"{quantity.label}, of 16-bit {beside.row.label}" for quantity in shares]
+    if other is not None:
+        heads += [f"{quantity.label}, of 16-bit {other.row.label}" for quantity in shares]
     for quantity in scored:
-        heads += [quantity.label, *([f"to {beside.row.label}, %"] if beside is not None else [])]
+        heads += [quantity.label, *([f"to {other.row.label}, %"] if other is not None else [])]
     rows: list[list[str]] = []
     for line in lines:
         cells = [_shown(line.values[quantity.name], quantity) for quantity in plain]
-        if beside is not None:
-            cells += [_share(line, beside, quantity) for quantity in shares]
+        if other is not None:
+            cells += [_share(line, other, quantity) for quantity in shares]
         for quantity in scored:
             cells.append(_within(line, quantity))
-            if beside is not None:
+            if other is not None:
                 cells.append(_difference(line.differences.get(quantity.name)))
         rows.append([line.row.label, *cells, str(line.seeds)])
     return _markdown.table([*heads, "Runs"], rows, left=1)
@@ -74,8 +74,8 @@ def _difference(found: Interval | None) -> str:
     return f"{mark}{found.mean:+.1f} ± {found.half:.1f}{mark}"
 
 
-def _share(line: Line, beside: Line, quantity: Quantity) -> str:
-    ours, theirs = line.values.get(quantity.name), beside.values.get(quantity.name)
+def _share(line: Line, other: Line, quantity: Quantity) -> str:
+    ours, theirs = line.values.get(quantity.name), other.values.get(quantity.name)
     if ours is None or theirs is None:
         return EMPTY
     share = ours.mean / (theirs.mean / 2)
@@ -174,8 +174,8 @@ def _cells(losses: Losses) -> list[str]:
     return [f"**{text}**" if loss == best else text for text, loss in zip(shown, losses.values(), strict=True)]
 
 
-BESIDE = ("lower:", "higher:", "undecided:")
-OVER_RIVALS = ("ends lower than", "higher than", "undecided against")
+AGAINST_REFERENCE = ("lower:", "higher:", "undecided:")
+AGAINST_RIVALS = ("ends lower than", "higher than", "undecided against")
 
 
 def verdicts(results: Results, column: Column, quantity: Quantity, reference: str) -> Iterator[str]:
@@ -183,17 +183,17 @@ def verdicts(results: Results, column: Column, quantity: Quantity, reference: st
     less.
     """
     rows = [row for row in results.grid.rows if results.runs(row, column)]
-    for beside in rows:
-        if beside.name == reference:
-            gaps = [(row, results.difference(row, beside, column, quantity)) for row in rows if row is not beside]
-            if said := _said(gaps, BESIDE):
-                yield f"Against {beside.label} {said}."
+    for other in rows:
+        if other.name == reference:
+            gaps = [(row, results.difference(row, other, column, quantity)) for row in rows if row is not other]
+            if sentence := _sentence(gaps, AGAINST_REFERENCE):
+                yield f"Against {other.label} {sentence}."
     for ours in rows:
         if ours.group == OURS:
             rivals = _sending_no_less(results, ours, rows, column)
             gaps = [(row, results.difference(ours, row, column, quantity)) for row in rivals]
-            if said := _said(gaps, OVER_RIVALS):
-                yield f"{ours.label}, of the rivals that send no less, {said}."
+            if sentence := _sentence(gaps, AGAINST_RIVALS):
+                yield f"{ours.label}, of the rivals that send no less, {sentence}."
 
 
 def _sending_no_less(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:
@@ -202,7 +202,7 @@ def _sending_no_less(results: Results, ours: Row, rows: Sequence[Row], column: C
     return [row for row in rows if row.group != OURS and sent.get(row.name, 0) >= sent.get(ours.name, math.inf)]
 
 
-def _said(found: Sequence[tuple[Row, Interval | None]], words: tuple[str, str, str]) -> str:
+def _sentence(found: Sequence[tuple[Row, Interval | None]], words: tuple[str, str, str]) -> str:
     gaps = [(row, gap) for row, gap in found if gap is not None]
     sorts = (
         [_named(row, gap) for row, gap in gaps if gap.decided and gap.mean < 0],
