@@ -146,7 +146,7 @@ def _lifespan(settings: ApiSettings, context: Context | None) -> Any:
         app.state.context = opened = context or Context.open(settings)
         app.state.narrowed = opened.narrowed()
         app.state.feeds = feeds = EventPollers.of(opened)
-        app.state.boards = LongPollGroups.of_process(opened, feeds)
+        app.state.long_poll_groups = LongPollGroups.of_process(opened, feeds)
         app.state.batches = RequestBatchers(opened)
         app.state.presence = presence = Presence(opened)
         app.state.readiness = TtlCache(lambda: readiness.look(opened), READINESS_SECONDS)

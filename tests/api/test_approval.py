@@ -76,7 +76,7 @@ def test_a_held_question_is_answered_by_the_decision(live: Any, verb: str, elsew
     ):
         tag = client.get(ASSIGNMENT).headers["etag"]
         held = pool.submit(client.get, ASSIGNMENT, headers={"Prefer": "wait=20", "If-None-Match": tag})
-        eventually(lambda: live.app.state.boards.held or held.done())
+        eventually(lambda: live.app.state.long_poll_groups.held or held.done())
         if elsewhere:  # another process of the service, whose events are all that this one hears of
             with live.site.database.begin() as s:
                 getattr(membership, verb)(s, "admin", experiment_id, "site-a")

@@ -156,7 +156,7 @@ def test_an_event_arrives_while_its_stream_goes_on_and_a_reader_that_leaves_is_g
 
 
 def test_a_held_question_is_answered_as_soon_as_there_is_work(front: Front) -> None:
-    site, boards = front.live.site, front.live.app.state.boards
+    site, groups = front.live.site, front.live.app.state.long_poll_groups
     experiment_id = site.running(participants={"edge": 2, "simulated": 0})
     token = site.enrol(experiment_id, "site-a")
     with front.client() as participant, ThreadPoolExecutor(1) as pool:
@@ -164,7 +164,7 @@ def test_a_held_question_is_answered_as_soon_as_there_is_work(front: Front) -> N
         tag = participant.get(ASSIGNMENT).headers["etag"]
         hold = {"Prefer": "wait=20", "If-None-Match": tag}
         answer = pool.submit(participant.get, ASSIGNMENT, headers=hold)
-        eventually(lambda: boards.held == 1)
+        eventually(lambda: groups.held == 1)
         begin = time.monotonic()
         site.open_round(experiment_id, edge=["site-a"])
         lease = answer.result(10).json()["assignment"]

@@ -78,9 +78,9 @@ def place(live: Any, experiment: str, make_place: Callable[[Any, str], Place]) -
 
 
 def held_until(pool: ThreadPoolExecutor, live: Any, asking: Callable[[], httpx.Response]) -> Future[httpx.Response]:
-    before = live.app.state.boards.held
+    before = live.app.state.long_poll_groups.held
     answer = pool.submit(asking)
-    eventually(lambda: answer.done() or live.app.state.boards.held > before)
+    eventually(lambda: answer.done() or live.app.state.long_poll_groups.held > before)
     assert not answer.done(), answer.result().text
     return answer
 
@@ -313,7 +313,7 @@ def test_they_are_woken_a_few_at_a_time(
     threads = [threading.Thread(target=ask, args=[place]) for place in places]
     for thread in threads:
         thread.start()
-    eventually(lambda: live.app.state.boards.held == 4)
+    eventually(lambda: live.app.state.long_poll_groups.held == 4)
     with live.site.database.begin() as s:
         lifecycle.pause(s, experiment)
     for thread in threads:

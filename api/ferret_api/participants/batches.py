@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from ferret_api.access import Identity
 from ferret_api.batching import Batcher
 from ferret_api.context import Context
-from ferret_api.participants import service, upload
+from ferret_api.participants import next_assignment, upload
 from ferret_core.protocol.errors import FerretError
 
 
@@ -21,8 +21,8 @@ class RequestBatchers:
     Use it only on the event loop."""
 
     def __init__(self, context: Context) -> None:
-        self.strangers: Batcher[str, Identity] = Batcher(partial(service.recognise_all, context))
-        self.questions: Batcher[str, service.Found] = Batcher(partial(service.ask_all, context))
+        self.strangers: Batcher[str, Identity] = Batcher(partial(next_assignment.recognise_all, context))
+        self.questions: Batcher[str, next_assignment.Found] = Batcher(partial(next_assignment.ask_all, context))
         self.expected: Batcher[tuple[str, str], upload.ExpectedUpload] = Batcher(
             partial(upload.lookup_uploads, context)
         )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ferret_api.access import Bearer, Identity, participant_token
 from ferret_api.context import Context
-from ferret_api.participants import service
+from ferret_api.participants import next_assignment
 from ferret_api.participants.batches import RequestBatchers
 from ferret_api.participants.last_seen import Presence
 from ferret_api.participants.long_poll_group import LongPollGroup, PollTag
@@ -50,14 +50,14 @@ class LongPoll:
     def __init__(
         self,
         context: Context,
-        boards: LongPollGroups,
+        groups: LongPollGroups,
         batches: RequestBatchers,
         presence: Presence,
         bearer: Bearer,
         asked: PollRequest,
     ) -> None:
         self._context = context
-        self._boards = boards
+        self._groups = groups
         self._batches = batches
         self._presence = presence
         self._bearer = bearer
@@ -67,30 +67,30 @@ class LongPoll:
 
     async def answer(self) -> PollResponse:
         """Returns the response, after a wait if nothing changes. Raises the errors of ``require_enrolled``."""
-        changes = self._boards.changes
+        changes = self._groups.changes
         if (tag := self._asked.tag) is None:
             found = await self._ask()
             self._presence.asked(found.participant.id)
             if found.lease is None and not found.state.finished:  # it will poll again with a tag
-                board = await self._boards.of(found.participant.experiment_id)
-                self._remember(found.participant, board, changes)
+                group = await self._groups.of(found.participant.experiment_id)
+                self._remember(found.participant, group, changes)
             return self._found(found)
         participant = self._recalled()
         if participant is not None:
             self._context.limits.admit_participant(participant.id)
-            board = await self._boards.no_older(participant.experiment_id, tag.seq)
+            group = await self._groups.no_older(participant.experiment_id, tag.seq)
         else:
             participant = await self._batches.strangers.do(await participant_token(self._context, self._bearer))
-            board = await self._boards.no_older(participant.experiment_id, tag.seq)
-            self._remember(participant, board, changes)
+            group = await self._groups.no_older(participant.experiment_id, tag.seq)
+            self._remember(participant, group, changes)
         self._presence.asked(participant.id)
-        return await self._from_board(board, participant, tag)
+        return await self._from_group(group, participant, tag)
 
-    async def _from_board(self, board: LongPollGroup, participant: Identity, tag: PollTag) -> PollResponse:
-        until, members = time.monotonic() + self._wait, board.members
+    async def _from_group(self, group: LongPollGroup, participant: Identity, tag: PollTag) -> PollResponse:
+        until, members = time.monotonic() + self._wait, group.members
         while True:
-            if board.may_have_work(participant.id) or board.members != members:
-                members, changes = board.members, self._boards.changes
+            if group.may_have_work(participant.id) or group.members != members:
+                members, changes = group.members, self._groups.changes
                 found = await self._ask()
                 if (
                     found.lease is not None
@@ -98,61 +98,63 @@ class LongPoll:
                     or found.participant.pending != participant.pending
                 ):
                     return self._found(found)
-                self._remember(participant, board, changes)
-                board.rests(participant.id, found.tag.mark, found.rest)
-                if board.stage.tag.mark != found.tag.mark:  # the experiment is changing right now
+                self._remember(participant, group, changes)
+                group.rests(participant.id, found.tag.mark, found.rest)
+                if group.snapshot.tag.mark != found.tag.mark:  # the experiment is changing right now
                     return self._found(found)
-            elif self._is_news(board, tag):
-                return self._told(board, participant)
-            elif not await self._hold(board, participant, until - time.monotonic()):
-                return self._told(board, participant) if board.stage.tag.seq != tag.seq else self._unchanged(board)
+            elif self._is_news(group, tag):
+                return self._changed(group, participant)
+            elif not await self._hold(group, participant, until - time.monotonic()):
+                return (
+                    self._changed(group, participant) if group.snapshot.tag.seq != tag.seq else self._unchanged(group)
+                )
 
-    def _is_news(self, board: LongPollGroup, tag: PollTag) -> bool:
+    def _is_news(self, group: LongPollGroup, tag: PollTag) -> bool:
         """Returns True if the change justifies an immediate response."""
-        if board.stage.tag.mark != tag.mark:
+        if group.snapshot.tag.mark != tag.mark:
             return True
-        return board.stage.tag.seq != tag.seq and (board.few or not self._wait)
+        return group.snapshot.tag.seq != tag.seq and (group.few or not self._wait)
 
-    async def _hold(self, board: LongPollGroup, participant: Identity, seconds: float) -> bool:
-        """Holds the poll; returns True if the board should be checked again."""
-        if seconds <= 0 or board.ended or not self._boards.room:
+    async def _hold(self, group: LongPollGroup, participant: Identity, seconds: float) -> bool:
+        """Holds the poll; returns True if the group should be checked again."""
+        if seconds <= 0 or group.ended or not self._groups.room:
             return False
         begin = time.monotonic()
         try:
-            return await board.hold(participant.id, seconds)
+            return await group.hold(participant.id, seconds)
         finally:
             self._held += time.monotonic() - begin
 
     def _recalled(self) -> Identity | None:
-        return None if self._bearer is None else self._boards.recall(self._bearer.credentials)
+        return None if self._bearer is None else self._groups.recall(self._bearer.credentials)
 
-    def _remember(self, participant: Identity, board: LongPollGroup, changes: int) -> None:
+    def _remember(self, participant: Identity, group: LongPollGroup, changes: int) -> None:
         if self._bearer is not None:
-            self._boards.remember(self._bearer.credentials, participant, board, changes)
+            self._groups.remember(self._bearer.credentials, participant, group, changes)
 
-    async def _ask(self) -> service.Found:
+    async def _ask(self) -> next_assignment.Found:
         """The cache may recognise a removed participant for a moment; the database gives it no work."""
         return await self._batches.questions.do(await participant_token(self._context, self._bearer))
 
-    def _found(self, found: service.Found) -> PollResponse:
+    def _found(self, found: next_assignment.Found) -> PollResponse:
         return self._answer(found.body(self._pause(found.waiting)), found.tag)
 
-    def _told(self, board: LongPollGroup, participant: Identity) -> PollResponse:
-        stage = board.stage
-        awaited = service.approved(participant, stage.waiting)
+    def _changed(self, group: LongPollGroup, participant: Identity) -> PollResponse:
+        snapshot = group.snapshot
+        awaited = next_assignment.approved(participant, snapshot.waiting)
         body = NextAssignment(
-            experiment_state=stage.state,
+            experiment_state=snapshot.state,
             retry_after_seconds=self._pause(awaited),
             assignment=None,
             waiting=awaited and Waiting.model_validate(awaited._asdict()),
         )
-        return self._answer(body, stage.tag)
+        return self._answer(body, snapshot.tag)
 
-    def _unchanged(self, board: LongPollGroup) -> PollResponse:
+    def _unchanged(self, group: LongPollGroup) -> PollResponse:
         # A poll that was replaced by a newer one pauses before the next.
         whole = self._held >= WHOLE * self._wait > 0
-        pause = 0.0 if whole else self._context.pace.seconds(board.stage.waiting)
-        return PollResponse(None, board.stage.tag, pause, self._holds, self._held)
+        pause = 0.0 if whole else self._context.pace.seconds(group.snapshot.waiting)
+        return PollResponse(None, group.snapshot.tag, pause, self._holds, self._held)
 
     def _answer(self, body: NextAssignment, tag: PollTag) -> PollResponse:
         return PollResponse(body, tag, body.retry_after_seconds, self._holds, self._held)
@@ -165,4 +167,4 @@ class LongPoll:
 
     @property
     def _holds(self) -> int:
-        return self._wait if self._boards.room else 0
+        return self._wait if self._groups.room else 0

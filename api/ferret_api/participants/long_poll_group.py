@@ -31,7 +31,7 @@ class ExperimentSnapshot(NamedTuple):
 def look(
     database: Database, pace: PollInterval, experiment_id: str, before: ExperimentSnapshot | None
 ) -> ExperimentSnapshot:
-    """Reads the stage; raises ``experiment.not_found``. Reuses ``due`` of ``before`` if the mark is the same."""
+    """Reads the snapshot; raises ``experiment.not_found``. Reuses ``due`` of ``before`` if the mark is the same."""
     with database.read() as s:
         found = rounds.with_latest(s, [experiment_id]).get(experiment_id)
         if found is None:
@@ -86,10 +86,10 @@ class LongPollGroup:
 
     Use it only on the event loop."""
 
-    def __init__(self, stage: ExperimentSnapshot, per_second: float) -> None:
-        self.stage = stage
+    def __init__(self, snapshot: ExperimentSnapshot, per_second: float) -> None:
+        self.snapshot = snapshot
         self.ended = False
-        """True after updates of the stage have ended."""
+        """True after updates of the snapshot have ended."""
         self.asked_at = time.monotonic()
         self.renewing = asyncio.Lock()
         self.members = 0
@@ -110,11 +110,11 @@ class LongPollGroup:
 
     def may_have_work(self, participant_id: str) -> bool:
         """Returns True if the participant may have work, which must be read from the database."""
-        return participant_id in self.stage.due and time.monotonic() >= self._rests_until(participant_id)
+        return participant_id in self.snapshot.due and time.monotonic() >= self._rests_until(participant_id)
 
     def rests(self, participant_id: str, mark: str, seconds: float | None) -> None:
         """Records that the participant has no work at ``mark`` for ``seconds``; None: until the mark changes."""
-        if mark == self.stage.tag.mark:
+        if mark == self.snapshot.tag.mark:
             self._resting[participant_id] = math.inf if seconds is None else time.monotonic() + seconds
 
     async def hold(self, participant_id: str, seconds: float) -> bool:
@@ -126,7 +126,7 @@ class LongPollGroup:
             older.set_result(False)
         changed = asyncio.get_running_loop().create_future()
         self._held[participant_id] = changed
-        rest = self._rests_until(participant_id) - time.monotonic() if participant_id in self.stage.due else math.inf
+        rest = self._rests_until(participant_id) - time.monotonic() if participant_id in self.snapshot.due else math.inf
         try:
             with suppress(TimeoutError):
                 return await asyncio.wait_for(changed, max(0.0, min(seconds, rest)))
@@ -135,15 +135,15 @@ class LongPollGroup:
             if self._held.get(participant_id) is changed:
                 del self._held[participant_id]
 
-    def update(self, stage: ExperimentSnapshot) -> None:
-        """Sets the stage and wakes held polls. Ignores a stage older than the current one."""
-        if stage.tag.seq < self.stage.tag.seq:
+    def update(self, snapshot: ExperimentSnapshot) -> None:
+        """Sets the snapshot and wakes held polls. Ignores a snapshot older than the current one."""
+        if snapshot.tag.seq < self.snapshot.tag.seq:
             return
-        before, self.stage = self.stage, stage
-        if stage.tag.mark != before.tag.mark:
+        before, self.snapshot = self.snapshot, snapshot
+        if snapshot.tag.mark != before.tag.mark:
             self._resting.clear()
             self._wake()
-        elif stage.tag.seq != before.tag.seq and self.few:
+        elif snapshot.tag.seq != before.tag.seq and self.few:
             self._wake()
 
     def members_changed(self) -> None:
@@ -152,7 +152,7 @@ class LongPollGroup:
         self._wake()
 
     def end(self) -> None:
-        """Ends the board and wakes all held polls immediately."""
+        """Ends the group and wakes all held polls immediately."""
         self.ended = True
         if self._waking is not None:
             self._waking.cancel()
@@ -163,7 +163,7 @@ class LongPollGroup:
         if self._waking is not None:
             self._waking.cancel()
         # Participants that may have work come first. A separate context, since the task belongs to no request.
-        order = sorted(self._held, key=lambda participant_id: participant_id not in self.stage.due)
+        order = sorted(self._held, key=lambda participant_id: participant_id not in self.snapshot.due)
         held = [self._held[participant_id] for participant_id in order]
         self._waking = asyncio.get_running_loop().create_task(self._wake_all(held), context=contextvars.Context())
 

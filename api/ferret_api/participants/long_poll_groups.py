@@ -1,7 +1,7 @@
-"""Boards of this process: one for each experiment with polling participants, updated by the experiment's events.
+"""Long-poll groups of this process: one per experiment with polling participants, updated by the experiment's events.
 
 Every change to an experiment appends an event. The poller of this process's event streams
-(:mod:`ferret_api.events.streams`) finds it, and the board then reads the database once for all participants.
+(:mod:`ferret_api.events.streams`) finds it, and the group then reads the database once for all participants.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ferret_core.protocol.errors import FerretError
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 60.0
-"""Lifetime of a board after its last poll."""
+"""Lifetime of a group after its last poll."""
 RETRY_SECONDS = 1.0
 REMEMBERED = 200_000
 """Maximum number of cached identities."""
@@ -34,15 +34,15 @@ MEMBERSHIP = frozenset({"participant.approved", "participant.refused", "particip
 
 
 class KnownParticipant(NamedTuple):
-    """The identity of a token, valid while the board's counter ``members`` does not change."""
+    """The identity of a token, valid while the group's counter ``members`` does not change."""
 
     identity: Identity
-    board: LongPollGroup
+    group: LongPollGroup
     members: int
 
 
 class LongPollGroups:
-    """Boards of the process, which hold at most ``most`` polls. Use it only on the event loop."""
+    """Long-poll groups of the process, which hold at most ``most`` polls. Use it only on the event loop."""
 
     def __init__(self, context: Context, feeds: EventPollers, most: int) -> None:
         self.most = most
@@ -56,7 +56,7 @@ class LongPollGroups:
 
     @classmethod
     def of_process(cls, context: Context, feeds: EventPollers) -> Self:
-        """Returns the boards of a process with the limits of its settings."""
+        """Returns the groups of a process with the limits of its settings."""
         return cls(context, feeds, context.settings.sizing.max_held)
 
     @property
@@ -72,15 +72,15 @@ class LongPollGroups:
     def recall(self, token: str) -> Identity | None:
         """Returns the cached identity of the token; None if it is unknown or a membership has changed since."""
         known = self._known.get(digest_bytes(token.encode()))
-        if known is None or known.board.ended or known.board.members != known.members:
+        if known is None or known.group.ended or known.group.members != known.members:
             return None
         return known.identity
 
-    def remember(self, token: str, identity: Identity, board: LongPollGroup, changes: int) -> None:
+    def remember(self, token: str, identity: Identity, group: LongPollGroup, changes: int) -> None:
         """Caches the token's ``identity``, from a read that began when :attr:`changes` had the value ``changes``."""
-        if changes != self.changes or board.ended:
+        if changes != self.changes or group.ended:
             return
-        self._known[digest_bytes(token.encode())] = KnownParticipant(identity, board, board.members)
+        self._known[digest_bytes(token.encode())] = KnownParticipant(identity, group, group.members)
         if len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)))
 
@@ -92,62 +92,62 @@ class LongPollGroups:
             opened.result().members_changed()
 
     async def of(self, experiment_id: str) -> LongPollGroup:
-        """Returns the experiment's board; raises ``experiment.not_found``."""
+        """Returns the experiment's group; raises ``experiment.not_found``."""
         opened = self._opened.get(experiment_id)
         if opened is None:
             opened = asyncio.get_running_loop().create_task(self._open(experiment_id), context=contextvars.Context())
             self._opened[experiment_id] = opened
             opened.add_done_callback(lambda task: self._forget_unless_followed(experiment_id, task))
-        board = await asyncio.shield(opened)
-        board.asked_at = time.monotonic()
-        return board
+        group = await asyncio.shield(opened)
+        group.asked_at = time.monotonic()
+        return group
 
     async def no_older(self, experiment_id: str, seq: int) -> LongPollGroup:
-        """Returns the experiment's board, which includes at least the event number ``seq``."""
-        board = await self.of(experiment_id)
-        if board.stage.tag.seq < seq:  # another process has already seen that event
-            async with board.renewing:
-                if board.stage.tag.seq < seq:
-                    board.update(await self._look(experiment_id, board.stage))
-        return board
+        """Returns the experiment's group, which includes at least the event number ``seq``."""
+        group = await self.of(experiment_id)
+        if group.snapshot.tag.seq < seq:  # another process has already seen that event
+            async with group.renewing:
+                if group.snapshot.tag.seq < seq:
+                    group.update(await self._look(experiment_id, group.snapshot))
+        return group
 
     async def _open(self, experiment_id: str) -> LongPollGroup:
-        board = LongPollGroup(await self._look(experiment_id, None), self._context.settings.sizing.polls_per_second)
+        group = LongPollGroup(await self._look(experiment_id, None), self._context.settings.sizing.polls_per_second)
         self.changes += 1
-        if board.stage.state.finished:
-            board.ended = True
-            return board
-        following = asyncio.get_running_loop().create_task(self._follow(experiment_id, board))
+        if group.snapshot.state.finished:
+            group.ended = True
+            return group
+        following = asyncio.get_running_loop().create_task(self._follow(experiment_id, group))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
-        return board
+        return group
 
     def _forget_unless_followed(self, experiment_id: str, opened: asyncio.Task[LongPollGroup]) -> None:
         if not _is_open(opened) or opened.result().ended:
             self._opened.pop(experiment_id, None)
 
-    async def _follow(self, experiment_id: str, board: LongPollGroup) -> None:
+    async def _follow(self, experiment_id: str, group: LongPollGroup) -> None:
         try:
-            with self._feeds.subscription(experiment_id, board.stage.tag.seq) as live:
-                if live.start > board.stage.tag.seq:
-                    await self._renew(experiment_id, board)
+            with self._feeds.subscription(experiment_id, group.snapshot.tag.seq) as live:
+                if live.start > group.snapshot.tag.seq:
+                    await self._renew(experiment_id, group)
                 async for page in live.pages():
                     if not MEMBERSHIP.isdisjoint(page.types):
                         self.members_changed(experiment_id)
                     if page.events:
-                        await self._renew(experiment_id, board)
-                    if not board.held and time.monotonic() - board.asked_at > KEPT_SECONDS:
+                        await self._renew(experiment_id, group)
+                    if not group.held and time.monotonic() - group.asked_at > KEPT_SECONDS:
                         return
         except FerretError as error:
             logger.info("held polls of %s end: %s", experiment_id, error.detail)
         finally:
             self._opened.pop(experiment_id, None)
-            board.end()
+            group.end()
 
-    async def _renew(self, experiment_id: str, board: LongPollGroup) -> None:
+    async def _renew(self, experiment_id: str, group: LongPollGroup) -> None:
         while not self._feeds.stopping:
             try:
-                board.update(await self._look(experiment_id, board.stage))
+                group.update(await self._look(experiment_id, group.snapshot))
                 return
             except OperationalError as error:
                 logger.warning(
@@ -164,8 +164,8 @@ def _is_open(opened: asyncio.Task[LongPollGroup]) -> bool:
     return opened.done() and not opened.cancelled() and opened.exception() is None
 
 
-async def _boards(request: Request) -> LongPollGroups:
-    return request.app.state.boards
+async def _groups(request: Request) -> LongPollGroups:
+    return request.app.state.long_poll_groups
 
 
-BoardsDep = Annotated[LongPollGroups, Depends(_boards)]
+LongPollGroupsDep = Annotated[LongPollGroups, Depends(_groups)]

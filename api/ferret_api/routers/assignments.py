@@ -21,7 +21,7 @@ from ferret_api.participants.batches import BatchesDep
 from ferret_api.participants.last_seen import PresenceDep
 from ferret_api.participants.long_poll import LongPoll, PollRequest
 from ferret_api.participants.long_poll_group import PollTag, wait_seconds
-from ferret_api.participants.long_poll_groups import BoardsDep
+from ferret_api.participants.long_poll_groups import LongPollGroupsDep
 from ferret_api.schemas import BINARY, MAX_INTEGER, OCTETS, PREFIX, Command, IdempotencyKey
 from ferret_api.system.prometheus import HELD
 from ferret_core.protocol.errors import PROBLEMS, FerretError
@@ -89,7 +89,7 @@ Prefer = Annotated[
 async def next_assignment(
     bearer: ParticipantBearer,
     context: WholeContext,
-    boards: BoardsDep,
+    groups: LongPollGroupsDep,
     batches: BatchesDep,
     presence: PresenceDep,
     request: Request,
@@ -105,7 +105,7 @@ async def next_assignment(
     Requires a participant's token.
     """
     asked = PollRequest(PollTag.read(if_none_match), wait_seconds(prefer))
-    found = await LongPoll(context, boards, batches, presence, bearer, asked).answer()
+    found = await LongPoll(context, groups, batches, presence, bearer, asked).answer()
     request.scope[HELD] = found.held
     if found.body is not None and found.body.assignment is not None:
         return found.body

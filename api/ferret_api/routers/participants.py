@@ -10,7 +10,7 @@ from ferret_api.access import Researcher, Viewer
 from ferret_api.context import ContextDep
 from ferret_api.http.errors import problems
 from ferret_api.participants import resumable_upload
-from ferret_api.participants.long_poll_groups import BoardsDep
+from ferret_api.participants.long_poll_groups import LongPollGroupsDep
 from ferret_api.schemas import PAGE, PREFIX, Command, Cursor, ExperimentId, GroupName, Limit, OfGroup, ParticipantName
 from ferret_core.protocol.resources.base import RevocationCount
 from ferret_core.protocol.resources.participants import Participant, ParticipantPage
@@ -65,7 +65,7 @@ def revoke_participant(
     name: ParticipantName,
     wanted: Revocation,
     caller: Researcher,
-    boards: BoardsDep,
+    groups: LongPollGroupsDep,
     context: ContextDep,
 ) -> Participant:
     """Removes a participant. Its next request fails with `participant.revoked`, and rounds continue without it.
@@ -75,7 +75,7 @@ def revoke_participant(
     with caller.database.begin() as s:
         revoked = Participant.model_validate(membership.revoke(s, caller.id, experiment_id, name, wanted.reason))
     resumable_upload.forget(context.storage, [revoked.id])
-    from_thread.run_sync(boards.members_changed, experiment_id)
+    from_thread.run_sync(groups.members_changed, experiment_id)
     return revoked
 
 
@@ -85,14 +85,14 @@ def revoke_participant(
     responses=problems("experiment.not_found", "participant.not_found", "participant.conflict"),
 )
 def approve_participant(
-    experiment_id: ExperimentId, name: ParticipantName, caller: Researcher, boards: BoardsDep
+    experiment_id: ExperimentId, name: ParticipantName, caller: Researcher, groups: LongPollGroupsDep
 ) -> Participant:
     """Approves a pending participant, which can then take part. Repeating the action succeeds.
 
     Requires the role researcher. `participant.conflict` if it was refused or revoked."""
     with caller.database.begin() as s:
         approved = Participant.model_validate(membership.approve(s, caller.id, experiment_id, name))
-    from_thread.run_sync(boards.members_changed, experiment_id)
+    from_thread.run_sync(groups.members_changed, experiment_id)
     return approved
 
 
@@ -102,7 +102,7 @@ def approve_participant(
     responses=problems("experiment.not_found", "participant.not_found", "participant.conflict"),
 )
 def refuse_participant(
-    experiment_id: ExperimentId, name: ParticipantName, wanted: Refusal, caller: Researcher, boards: BoardsDep
+    experiment_id: ExperimentId, name: ParticipantName, wanted: Refusal, caller: Researcher, groups: LongPollGroupsDep
 ) -> Participant:
     """Refuses a pending participant permanently. Its next request fails with `participant.refused`.
 
@@ -110,7 +110,7 @@ def refuse_participant(
     """
     with caller.database.begin() as s:
         refused = Participant.model_validate(membership.refuse(s, caller.id, experiment_id, name, wanted.reason))
-    from_thread.run_sync(boards.members_changed, experiment_id)
+    from_thread.run_sync(groups.members_changed, experiment_id)
     return refused
 
 
@@ -120,7 +120,11 @@ def refuse_participant(
     responses=problems("experiment.not_found", "participant.not_found"),
 )
 def revoke_group_of_participants(
-    experiment_id: ExperimentId, wanted: GroupRevocation, caller: Researcher, boards: BoardsDep, context: ContextDep
+    experiment_id: ExperimentId,
+    wanted: GroupRevocation,
+    caller: Researcher,
+    groups: LongPollGroupsDep,
+    context: ContextDep,
 ) -> RevocationCount:
     """Revokes all participants that joined with a code of the group. Requires the role researcher.
 
@@ -129,5 +133,5 @@ def revoke_group_of_participants(
         revoked = membership.revoke_group(s, caller.id, experiment_id, wanted.group, wanted.reason)
         members = [row.id for row in participants.in_group(s, experiment_id, wanted.group)]
     resumable_upload.forget(context.storage, members)
-    from_thread.run_sync(boards.members_changed, experiment_id)
+    from_thread.run_sync(groups.members_changed, experiment_id)
     return RevocationCount(revoked=revoked)
