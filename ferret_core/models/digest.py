@@ -75,7 +75,7 @@ def tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def manifest(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
-    """Returns (name, dtype, shape) of every tensor: what the digest says of a model without its numbers."""
+    """Returns (name, dtype, shape) of every tensor: all that the digest covers except the numbers."""
     return _manifest(tensors(model))
 
 

@@ -33,7 +33,7 @@ def list_contributions(
 
 
 def shown(report: Report, display_names: Mapping[str, str]) -> Contribution:
-    """Whoever is not among the real participants' ``display_names`` is simulated."""
+    """A participant without an entry in ``display_names`` is a simulated client."""
     assignment, attempt, accepted = report
     return Contribution(
         participant=assignment.participant,

@@ -94,7 +94,7 @@ _DIGITS = 5
 
 
 def _grid(grid: ParticipationRows, display_names: Mapping[str, str]) -> ParticipationMatrix:
-    """Whoever is not among the real participants' ``display_names`` is simulated."""
+    """A participant without an entry in ``display_names`` is a simulated client."""
     names = sorted({cell.participant for cell in grid.cells})
     places = {name: place for place, name in enumerate(names)}
     cells, refusals = _by_round(grid.cells), _by_round(grid.refusals)
@@ -110,7 +110,7 @@ def _grid(grid: ParticipationRows, display_names: Mapping[str, str]) -> Particip
 
 
 def _part(part: RoundAssignment, display_names: Mapping[str, str]) -> ParticipantRound:
-    """Whoever is not among the real participants' ``display_names`` is simulated."""
+    """A participant without an entry in ``display_names`` is a simulated client."""
     accepted = part.contribution
     shown = contributions.shown(Report(part.assignment, part.round.attempt, accepted), display_names)
     return ParticipantRound(

@@ -31,6 +31,6 @@ def list_rejections(
 
 
 def _shown(row: tables.Rejection, display_names: Mapping[str, str]) -> Rejection:
-    """Whoever is not among the real participants' ``display_names`` is simulated."""
+    """A participant without an entry in ``display_names`` is a simulated client."""
     columns = {name: getattr(row, name) for name in Rejection.model_fields if name != "display_name"}
     return Rejection(display_name=display_names.get(row.participant, row.participant), **columns)
