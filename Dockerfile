@@ -3,7 +3,7 @@
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
-COPY pyproject.toml README.md requirements.txt ./
+COPY pyproject.toml README.md LICENSE requirements.txt ./
 COPY bench/pyproject.toml ./bench/
 COPY scripts ./scripts
 COPY packaging ./packaging
@@ -16,7 +16,7 @@ COPY migrations ./migrations
 COPY api ./api
 COPY worker ./worker
 # PyPI's torch brings CUDA; for machines without a GPU:
-#   --build-arg TORCH=cpu --build-arg PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
+#   --build-arg TORCH=cpu
 ARG TORCH=cuda
 ARG PIP_EXTRA_INDEX_URL=
 RUN PIP_NO_CACHE_DIR=1 python -m scripts.setup --service --venv /opt/ferret --torch "$TORCH"

@@ -32,8 +32,8 @@ demo: setup ## run the whole service with a small experiment; ARGS="--once --jso
 	$(BIN)/ferret demo $(ARGS)
 
 .PHONY: edge-demo
-edge-demo: setup ## five sites over TLS: one is killed, one late, one divergent, one revoked; all others agree
-	$(BIN)/ferret bench edge --bounds --json $(ARGS)
+edge-demo: setup ## five sites over TLS: one is killed, one late, one divergent, one revoked; ARGS=--secure sums under masks
+	$(BIN)/ferret dev bench edge --bounds --json $(ARGS)
 
 .PHONY: serve
 serve: setup ## run the service in this folder's .ferret
@@ -68,11 +68,7 @@ chaos: setup ## kill everything 200 times over 60 rounds, on SQLite and on Postg
 
 .PHONY: api-results
 api-results: setup ## measure the API under 10,000 participants for docs/results/hardening, on a machine that is idle
-	$(BIN)/ferret bench api --json | $(BIN)/python -m ferret_bench._api_page docs/results/hardening
-
-.PHONY: bench-web
-bench-web: setup $(NODE_MODULES) ## measure the dashboard in Chromium; the last line is one JSON document
-	$(BIN)/ferret bench web --json --max-seconds 1300 $(ARGS)
+	$(BIN)/ferret dev bench api --json | $(BIN)/python -m ferret_bench._api_page docs/results/hardening
 
 .PHONY: gpu
 gpu: setup ## measure on a GPU what can be measured nowhere else; ARGS=--miniature runs it all small, on a processor
@@ -110,6 +106,10 @@ audit: setup ## known vulnerabilities of the locked dependencies; passes where t
 .PHONY: docs
 docs: setup ## build the documentation site into site/html; a link that leads nowhere is an error
 	$(BIN)/python docs/generator/build.py
+
+.PHONY: release
+release: setup ## write the wheels, their SBOM and SHA256SUMS to dist/; build the image where a container engine runs
+	$(BIN)/python -m scripts.release $(ARGS)
 
 .PHONY: format
 format: setup ## rewrite files in the project's format

@@ -117,7 +117,7 @@ def _play(stack: Stack, spec: ExperimentSpec, data: Path) -> Run:
     service = Service(stack.plan.url, stack.token)
     run = service.submit(spec)
     say(f"submitted {run.id}: {spec.rounds} rounds, {spec.participants.simulated} simulated clients and {PARTICIPANT}")
-    stack.supervisor.start(_participant(stack, service.enrolment(run.id).code, data / "edge.jsonl"))
+    stack.supervisor.start(_participant(stack, run.create_code().code, data / "edge.jsonl"))
     say(HEADER)
     told = 0
     while not run.state.finished:

@@ -7,11 +7,13 @@ from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ferret_core.experiment.readers import protected_records
 from ferret_core.protocol.formatting import quantity, size
 from ferret_core.protocol.metrics import METRICS, names_of
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.experiments import (
+        Decline,
         Experiment,
         ExperimentGroup,
         ListedExperiment,
@@ -75,9 +77,8 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
     yield "round", f"{experiment.round} of {experiment.rounds}"
     if best := experiment.best:
         yield "best round", f"{best.round}: {METRICS[best.metric].label} {quantity(best.metric, best.value)}"
-    if experiment.better is not None:
-        names = {"last": "the last round's", "average": "the mean of the last rounds (export --average)"}
-        yield "better model", f"{names[experiment.better]}, by the development loss"
+    if experiment.decline:
+        yield "result", decline_line(experiment.id, experiment.decline)
     yield "algorithm", experiment.algorithm
     yield "dataset", experiment.dataset
     yield "participants", experiment.participants
@@ -90,6 +91,42 @@ def overview_rows(experiment: Experiment) -> Iterator[Row]:
         yield "archived", f"{experiment.archived_at:%Y-%m-%d %H:%M} UTC"
     if experiment.notes:
         yield "notes", experiment.notes
+
+
+def privacy_rows(experiment: Experiment) -> Iterator[Row]:
+    """Returns who reads what, and the protection of records as far as it is spent."""
+    if (found := experiment.privacy) is None:
+        return
+    for reader in found.readers:
+        yield reader.who, f"read {reader.what}"
+    if found.useful_coordinates is not None:
+        promised = experiment.spec["privacy"]
+        unit = protected_records(promised["unit"])
+        spent = experiment.metrics.get("epsilon")
+        reached = 0.0 if spent is None else spent.last
+        yield "protected", f"{unit}: ε = {reached:.3g} of {promised['epsilon']:g} is spent, δ = {promised['delta']:g}"
+        sent = experiment.spec["algorithm"].get("K")
+        yield "useful coordinates", f"K* = {found.useful_coordinates:,.0f}, K = {sent:,}"
+        yield "last audit", found.audit or ""
+
+
+def sum_rows(rounds: Sequence[Round]) -> Iterator[Row]:
+    """Returns the secure sums of each round."""
+    for done in rounds:
+        for group in done.groups:
+            yield (
+                done.number,
+                group.name,
+                f"{group.survivors}/{group.members}",
+                ", ".join(group.dropped) or None,
+                group.refused,
+            )
+
+
+def decline_line(experiment_id: str, decline: Decline) -> str:
+    """Returns the comparison, with the command for a better round if one exists."""
+    number = decline.best.round
+    return decline.detail + (f"; ferret experiment export {experiment_id} FOLDER --round {number}" if number else "")
 
 
 def metrics_rows(experiment: Experiment) -> Iterator[Row]:

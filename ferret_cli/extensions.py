@@ -1,6 +1,6 @@
-"""Commands from other distributions: entry points of the group ``ferret.commands``, each a ``typer.Typer``.
+"""The commands of ``ferret dev``: entry points of the group ``ferret.commands``, each a ``typer.Typer``.
 
-They are searched only for unknown commands, and for ``ferret --help``, which lists the installed ones.
+Other distributions have them, such as ``ferret-bench``: they are searched only for ``ferret dev``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ferret_cli.requirements_check import missing
 from ferret_core.protocol.errors import FerretError
 
 GROUP = "ferret.commands"
-INSTALL = dict.fromkeys(("bench", "paper"), "pip install . ./bench (in a checkout of Ferret)")
+INSTALL = dict.fromkeys(("bench", "paper"), "pip install ferret-bench")
 """Installation commands of Ferret's own extensions."""
 
 
 class Extensible(TyperGroup):
-    """A group that also finds commands of other distributions."""
+    """A group with the commands of other distributions."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), *sorted(_installed())]
+        return sorted(_installed())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return super().get_command(ctx, cmd_name) or _command(cmd_name)
+        return _command(cmd_name)
 
 
 def _command(name: str) -> Any:
@@ -37,7 +37,7 @@ def _command(name: str) -> Any:
         command.name = name
         return command
     if name in INSTALL:
-        raise FerretError("dependency.missing", f"ferret {name} is not installed; install it with: {INSTALL[name]}")
+        raise FerretError("dependency.missing", f"ferret dev {name} is not installed; install it with: {INSTALL[name]}")
     return None
 
 

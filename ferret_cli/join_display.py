@@ -15,6 +15,7 @@ import typer
 
 from ferret_cli.output import emit, say, stderr, table
 from ferret_core.client.hooks import Site
+from ferret_core.experiment.readers import protected_records, readers
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.formatting import size
 from ferret_core.protocol.sanitize import shown, shown_lines
@@ -22,8 +23,10 @@ from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_core.system.heartbeat import Heartbeat
 from ferret_core.system.permissions import restrict_home
 from ferret_sdk.participant.exposure import Exposure
+from ferret_sdk.participant.invitation import Inspection
 from ferret_sdk.participant.participant import Participant
 from ferret_sdk.participant.privacy_budget import Budget
+from ferret_sdk.participant.record_account import RecordTotals
 from ferret_sdk.service.progress import Progress, RoundReport, Stage, Totals, Watcher
 from ferret_sdk.service.server_address import ClientSettings
 
@@ -43,11 +46,12 @@ NEXT_STEPS = {
     "model.invalid": "name the folder of the experiment's own base model with --base, or leave it out to download it",
     "storage.full": "free some space on this machine, and run the same command again",
     "receipt.invalid": "keep the file, and compare it with a backup; the next ferret join makes receipts again",
-    "audit.broken": "keep the file, and compare it with a backup: somebody or something has changed it",
+    "audit.broken": "keep the file, and compare it with a backup: a person or a program has changed it",
     "secret.exposed": "close the file, and ask the person who invited you for a new code if somebody may have read it",
     "consent.missing": "read the message above; if this site consents, run the same command with --yes",
-    "terms.invalid": "correct the file; a page on it is docs/site-terms.md",
-    "terms.refused": "if this site agrees to it, change its terms (site.toml) and run the same command again",
+    "terms.invalid": "correct the file; a page on it is docs/sites/site-terms.md",
+    "terms.refused": "ask the person who invited you to change the value above; or, if this site accepts it, change "
+    "site.toml and run the same command again",
     "terms.limit_reached": "if this site agrees to more, change its terms (site.toml) and run the same command again",
     "training.unsupported": "take part without --site, or tell the person who invited you",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
@@ -56,6 +60,10 @@ NEXT_STEPS = {
 
 Say = Callable[[str], None]
 Paused = Callable[[], AbstractContextManager[None]]
+
+
+TRUST = "You trust the server to add the noise, and to show your contribution to nobody."
+"""The warning of a site where the server adds the noise."""
 
 
 class JoinOptions(NamedTuple):
@@ -92,7 +100,7 @@ def take_part(participant: Participant, asked: JoinOptions) -> None:
             if asked.keep_model is not None and state == ExperimentState.COMPLETED:
                 participant.keep_model(asked.keep_model)
     except KeyboardInterrupt:
-        say("stopped. Your place is kept, and so is what was trained: run the same command again to go on")
+        say("stopped. Your place and the finished training are kept: run the same command again to continue")
         raise typer.Exit(Exit.INTERRUPTED) from None
     say(f"the experiment is {state.value}: {_sum(participant.totals)}")
     if asked.keep_model is not None and state == ExperimentState.COMPLETED:
@@ -116,14 +124,61 @@ def show_preview(
     say("nothing of it was sent. Your place is kept: the same command without --dry-run takes part")
 
 
+def show_inspection(found: Inspection, *, json: bool) -> None:
+    """Prints the experiment of a code, which stays unused."""
+    if json:
+        emit({**found._asdict(), "invitation": found.invitation.model_dump(mode="json"), "spec": found.invitation.spec})
+    else:
+        table(("", ""), _inspected(found))
+    say("the code is unused: the same command without --inspect takes part")
+
+
+def _inspected(found: Inspection) -> Iterator[tuple[str, str]]:
+    spec, invitation = found.spec, found.invitation
+    chosen = ", ".join(f"{name} {value}" for name, value in spec.algorithm.options.items() if name != "local")
+    loaded = "known once the server has loaded the model"
+    yield "experiment", f"{invitation.name} ({invitation.experiment}), {invitation.state.value}"
+    yield "model", f"{spec.model.source}{'@' + spec.model.revision if spec.model.revision else ''}"
+    yield "its digest", invitation.base_digest or loaded
+    yield "your data", "one JSON object per line: instruction, input, output; or messages"
+    limit = spec.prompt.max_tokens or "the model's limit of"
+    yield "prompt", f"template {spec.prompt.template}, at most {limit} tokens"
+    yield "algorithm", spec.algorithm.name + (f": {chosen}" if chosen else "")
+    yield "rounds", str(spec.rounds)
+    sent = found.bytes_per_round
+    yield "sent per round", loaded if sent is None else f"{size(sent)} and a header of about 1 kB"
+    yield "smallest group", f"a round may end with {found.participants} real participants"
+    if (privacy := spec.privacy).of_records:
+        promised = f"ε = {privacy.epsilon:g} at δ = {privacy.delta:g}"
+        yield (
+            "protected",
+            f"{protected_records(privacy.unit)}, {promised}; you need at least {privacy.records_least} of them",
+        )
+        if privacy.field is not None:
+            yield "its field", f"name yours: --field unit={privacy.field}"
+    yield "approval", "you wait until the researcher approves you" if invitation.approval else "none: you begin at once"
+    yield "code expires", f"{invitation.expires_at:%Y-%m-%d %H:%M} UTC"
+    yield (
+        "your terms",
+        "allow it, as far as known before training" if found.refusal is None else f"refuse it: {found.refusal}",
+    )
+    central = spec.privacy.central
+    for reader in readers(separate=found.separate, least_summed=spec.secure.least_summed, central=central):
+        yield "readers", str(reader)
+    if central:
+        yield "trust", TRUST
+
+
 def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: Say, paused: Paused) -> ExperimentState:
     def report(done: RoundReport) -> None:
         tell(_report(done))
+        if (spent := participant.record_privacy) is not None:
+            tell(f"privacy: {records_in_words(spent)}")
         if asked.json:
             emit({**done._asdict(), "error": done.error and done.error.to_json()})
 
     def consent(exposure: Exposure) -> bool:
-        for line in readers(exposure):
+        for line in _exposed(exposure):
             tell(line)
         if not exposure.reasons or asked.consented:
             return True
@@ -142,13 +197,19 @@ def _run(participant: Participant, asked: JoinOptions, watcher: Watcher, tell: S
     )
 
 
-def readers(exposure: Exposure) -> Iterator[str]:
-    """Yields the readers of each kind of data, before anything is trained."""
-    update = "each of your contributions on its own" if exposure.separate else "the mean of a round's contributions"
-    yield f"A contribution is computed from {exposure.examples} examples. It can reveal that a text was among them."
-    yield "The server and the people who run it read each of your contributions on its own."
-    yield f"The other participants of the experiment read {update}."
-    yield f"The members of the experiment's project read {update}, once a round has enough participants."
+def _exposed(exposure: Exposure) -> Iterator[str]:
+    """Yields what a contribution can reveal, and its readers, before anything is trained."""
+    if exposure.epsilon is not None:
+        place = "that the server adds to the sum" if exposure.trusts_server else "in the sum"
+        yield f"Noise {place} hides each of your records, with ε = {exposure.epsilon:g} after all rounds."
+    else:
+        yield f"A contribution is computed from {exposure.examples} examples. It can reveal that a text was among them."
+    yield from map(
+        str,
+        readers(separate=exposure.separate, least_summed=exposure.least_summed, central=exposure.trusts_server),
+    )
+    if exposure.trusts_server:
+        yield TRUST
 
 
 @contextmanager
@@ -162,7 +223,7 @@ def watching(json: bool) -> Generator[tuple[Watcher, Say, Paused]]:
     console = stderr()
     if json or not console.is_terminal:
         with _warnings():
-            yield Lines(), say, nullcontext
+            yield Lines(), say_with_time, nullcontext
         return
 
     @contextmanager
@@ -179,6 +240,11 @@ def watching(json: bool) -> Generator[tuple[Watcher, Say, Paused]]:
         )
 
 
+def say_with_time(text: str) -> None:
+    """Prints a line of a log on stderr, after the local time."""
+    say(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {text}")
+
+
 class Lines:
     """Prints each stage once, each change of a wait's reason, and each failure to reach the server."""
 
@@ -191,7 +257,9 @@ class Lines:
             said = (*said, progress.done)
         if said != self._last:
             self._last = said
-            say(words(progress if progress.stage in {Stage.WAIT, Stage.OUTAGE} else progress._replace(done=0)))
+            say_with_time(
+                words(progress if progress.stage in {Stage.WAIT, Stage.OUTAGE} else progress._replace(done=0))
+            )
 
 
 def words(progress: Progress) -> str:
@@ -223,6 +291,11 @@ def _clock(seconds: float) -> str:
     return f"{datetime.now() + timedelta(seconds=seconds + 30):%a %H:%M}"
 
 
+def records_in_words(totals: RecordTotals) -> str:
+    """Returns the spent part of the ε of a site's records in an experiment."""
+    return f"ε = {totals.epsilon:.2f} of {totals.limit:.2f} is spent at δ = {totals.delta:g}"
+
+
 def budget_in_words(budget: Budget) -> str:
     """Returns the spent and the remaining part of a site's privacy budget."""
     terms, spent = budget.privacy, budget.epsilon(budget.spent())
@@ -235,7 +308,7 @@ def _waiting(progress: Progress) -> str:
     number, count = progress.round, f"{progress.done:.0f} of {progress.total:.0f}"
     match progress.awaited:
         case WaitReason.APPROVAL:
-            return "waiting to be approved by whoever runs the experiment; it then goes on by itself"
+            return "waiting for the researcher's approval; then this continues automatically"
         case WaitReason.PARTICIPANTS:
             return f"waiting for other participants: {count} have joined"
         case WaitReason.CONTRIBUTIONS:

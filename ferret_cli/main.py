@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -14,13 +15,14 @@ from ferret_cli.commands import (
     audit,
     backup,
     chat,
+    code,
     data,
     demo,
     doctor,
     experiment,
     experiment_export,
-    experiment_participants,
     join,
+    participant,
     plan,
     project,
     receipt,
@@ -39,44 +41,63 @@ from ferret_cli.extensions import Extensible
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
 
+RUN, TAKE_PART, ADMINISTER, OPERATE, DEVELOP = "Run", "Take part", "Administer", "Operate", "Develop Ferret"
+"""Panels of ``ferret --help``: what people do. They and their commands are shown in this order."""
+
 app = typer.Typer(
     name="ferret",
-    cls=Extensible,
     help="Tune all parameters of a language model over data that never leaves its owners.",
+    epilog="Exit codes: 0 done, 1 failure, 2 wrong usage, 3 not found, 4 not allowed, 5 conflict, "
+    "6 server unreachable, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
-app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.command("dashboard")(status.dashboard)
-app.command("whoami")(status.whoami)
-app.command("status")(status.status)
-app.command("plan")(plan.plan)
-app.command("submit")(submit.submit)
-app.add_typer(experiment.app, name="experiment")
+
+
+def _add(panel: str, name: str, command: Callable[..., None], example: str) -> None:
+    app.command(name, rich_help_panel=panel, epilog=f"Example: ferret {name}{example and ' '}{example}")(command)
+
+
+_add(RUN, "demo", demo.demo, "")
+_add(RUN, "serve", serve.serve, "--root /data")
+_add(RUN, "dashboard", status.dashboard, "")
+_add(RUN, "plan", plan.plan, "experiment.toml --shape llama-3b")
+_add(RUN, "submit", submit.submit, "experiment.toml --set rounds=20 --watch")
+app.add_typer(experiment.app, name="experiment", rich_help_panel=RUN)
 experiment.app.add_typer(experiment_export.app)
-experiment.app.add_typer(experiment_participants.app)
-app.command("chat")(chat.chat)
-app.command("simulate")(simulate.simulate)
-app.command("tune")(tune.tune)
-app.add_typer(data.app, name="data")
-app.command("join")(join.join)
-app.add_typer(site.app, name="site")
-app.add_typer(receipt.app, name="receipt")
-app.command("doctor")(doctor.doctor)
-app.command("api")(serve.api)
-app.command("worker")(serve.worker)
-app.command("migrate")(serve.migrate)
-app.add_typer(storage.app, name="storage")
-app.add_typer(audit.app, name="audit")
-app.add_typer(project.app, name="project")
-app.add_typer(alert.app, name="alert")
-app.add_typer(user.app, name="user")
-app.add_typer(token.app, name="token")
-app.add_typer(session.app, name="session")
-app.command("backup")(backup.backup)
-app.command("restore")(backup.restore)
+_add(RUN, "chat", chat.chat, 'latest "What is the capital of France?"')
+_add(RUN, "simulate", simulate.simulate, "experiment.toml --out tuned")
+_add(RUN, "tune", tune.tune, "experiment.toml --out study")
+app.add_typer(data.app, name="data", rich_help_panel=RUN)
+
+_add(TAKE_PART, "join", join.join, "https://ferret.example.org --data letters.jsonl")
+app.add_typer(site.app, name="site", rich_help_panel=TAKE_PART)
+app.add_typer(receipt.app, name="receipt", rich_help_panel=TAKE_PART)
+
+app.add_typer(code.app, name="code", rich_help_panel=ADMINISTER)
+app.add_typer(participant.app, name="participant", rich_help_panel=ADMINISTER)
+app.add_typer(project.app, name="project", rich_help_panel=ADMINISTER)
+app.add_typer(user.app, name="user", rich_help_panel=ADMINISTER)
+app.add_typer(token.app, name="token", rich_help_panel=ADMINISTER)
+app.add_typer(session.app, name="session", rich_help_panel=ADMINISTER)
+_add(ADMINISTER, "whoami", status.whoami, "")
+app.add_typer(alert.app, name="alert", rich_help_panel=ADMINISTER)
+app.add_typer(audit.app, name="audit", rich_help_panel=ADMINISTER)
+
+_add(OPERATE, "doctor", doctor.doctor, "")
+_add(OPERATE, "status", status.status, "")
+_add(OPERATE, "backup", backup.backup, "ferret.tar.gz")
+_add(OPERATE, "restore", backup.restore, "ferret.tar.gz --home /srv/ferret")
+app.add_typer(storage.app, name="storage", rich_help_panel=OPERATE)
+_add(OPERATE, "migrate", serve.migrate, "")
+_add(OPERATE, "api", serve.api, "--host 0.0.0.0 --port 8765")
+_add(OPERATE, "worker", serve.worker, "train")
+
+app.add_typer(
+    typer.Typer(cls=Extensible, help="Benchmarks, and the paper's tables and figures.", no_args_is_help=True),
+    name="dev",
+    rich_help_panel=DEVELOP,
+)
 
 
 def _print_version(asked: bool) -> None:
@@ -103,7 +124,7 @@ def main() -> None:
     # Set before torch is imported, here or in a child: threads that wait in a loop starve each other on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        app()
+        app(prog_name="ferret")
     except FerretError as error:
         if output.debugging():
             raise

@@ -10,10 +10,14 @@ import typer
 
 from ferret_core.protocol.errors import FerretError
 
+CONNECTION = "Connection"
+"""The panel of the options that most commands share."""
+
 Url = Annotated[
     str | None,
     typer.Option(
         "--url",
+        rich_help_panel=CONNECTION,
         help="Address of the server; default: FERRET_URL, or the server that runs in FERRET_HOME.",
         show_default=False,
     ),
@@ -22,6 +26,7 @@ InsecureHttp = Annotated[
     bool,
     typer.Option(
         "--insecure-http",
+        rich_help_panel=CONNECTION,
         envvar="FERRET_INSECURE_HTTP",
         help="Allow plain http to another machine: others on the network can read the token and change the answers.",
     ),
@@ -30,6 +35,7 @@ Ca = Annotated[
     Path | None,
     typer.Option(
         "--ca",
+        rich_help_panel=CONNECTION,
         envvar="FERRET_CA",
         metavar="FILE",
         help="Certificate authorities for the server's certificate, in PEM; default: SSL_CERT_FILE, "
@@ -45,8 +51,8 @@ Assignments = Annotated[
     typer.Option(
         "--set",
         metavar="a.b=VALUE",
-        help="Change a value, as TOML; may be repeated. Another algorithm, dataset or partition drops the options "
-        "of the one before.",
+        help="Change a value, as TOML; may be repeated. Another algorithm, dataset or partition drops the "
+        "previous one's options.",
     ),
 ]
 Unset = Annotated[
@@ -68,8 +74,8 @@ Fields = Annotated[
     typer.Option(
         "--field",
         metavar="OURS=YOURS",
-        help="Name of a field in your data, such as instruction=question; may be repeated, for instruction, input "
-        "and output.",
+        help="Name of a field in your data, such as instruction=question; may be repeated, for instruction, input, "
+        "output, messages, and unit, such as a patient, if the experiment protects records by a field.",
     ),
 ]
 SiteFile = Annotated[
@@ -97,7 +103,7 @@ Group = Annotated[
     str | None, typer.Option("--group", help="All members of this group of enrolment codes.", show_default=False)
 ]
 ParticipantName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of the participant, as `ferret experiment participants` lists it.")
+    str, typer.Argument(metavar="NAME", help="Name of the participant, as `ferret participant list` lists it.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Home = Annotated[Path, typer.Option("--home", envvar="FERRET_HOME", help="The server's folder.", file_okay=False)]

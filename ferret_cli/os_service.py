@@ -35,7 +35,10 @@ class Service(NamedTuple):
 
 
 def systemd(service: Service) -> bytes:
-    """Returns a unit for ``systemctl --user``."""
+    """Returns a unit for ``systemctl --user``.
+
+    A user's manager can apply what seccomp enforces. It cannot mount: a read-only system needs a unit of the system.
+    """
     return f"""[Unit]
 Description=Ferret participant {_specifiers(service.name)}
 StartLimitIntervalSec=0
@@ -49,6 +52,12 @@ RestartSec={RESTART_SECONDS}
 RestartPreventExitStatus={" ".join(str(int(status)) for status in FINAL)}
 UMask=0077
 NoNewPrivileges=true
+LockPersonality=true
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+RestrictNamespaces=true
+RestrictRealtime=true
+RestrictSUIDSGID=true
+SystemCallArchitectures=native
 
 [Install]
 WantedBy=default.target

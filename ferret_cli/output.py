@@ -38,6 +38,14 @@ def say(*parts: Any) -> None:
     stderr().print(*safe, soft_wrap=True, highlight=False, markup=False)
 
 
+def show_line(text: str, *, as_json: bool = False) -> None:
+    """Prints a line of a command's result on stdout; on stderr if stdout gets the result as JSON."""
+    if as_json:
+        say(text)
+    else:
+        print(shown_lines(text), flush=True)
+
+
 def stderr() -> Console:
     from rich.console import Console
 

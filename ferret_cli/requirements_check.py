@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from ferret_core.protocol.errors import FerretError
 
 SERVER_MODULES = ("ferret_db", "ferret_api", "ferret_worker")
-INSTALL_SERVER = "pip install . (in a checkout of Ferret)"
-INSTALL_TRAINING = "pip install './packaging[train]' (in a checkout of Ferret)"
-INSTALL_TUNING = "pip install './packaging[train,tune]' (in a checkout of Ferret)"
-INSTALL_DRAWING = "pip install './packaging[train,draw]' (in a checkout of Ferret)"
+INSTALL_SERVER = "pip install ferret-service"
+INSTALL_TRAINING = "pip install 'ferret-participant[train]'"
+INSTALL_TUNING = "pip install 'ferret-participant[train,tune]'"
+INSTALL_DRAWING = "pip install 'ferret-participant[train,draw]'"
 
 
 def missing(modules: Iterable[str]) -> list[str]:

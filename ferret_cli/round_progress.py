@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
+from ferret_cli.experiment_tables import decline_line
 from ferret_cli.output import say
 from ferret_core.protocol.formatting import quantity, size
 from ferret_sdk.service.measured_rounds import measured, metrics_of
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 
 HEADER = f"{'round':>9}  {'train loss':>10}  {'eval loss':>9}  {'Rouge-L':>8}  {'sent each':>9}  {'received':>9}"
+
+QUIET_SECONDS = 30.0
+"""Time without a line after which the contributions of a slow round are counted."""
 
 
 class RoundLine(NamedTuple):
@@ -38,6 +43,7 @@ class RoundLine(NamedTuple):
                 f"{rouge or '–':>8}",
                 f"{size(self.bytes_up) if self.number else '–':>9}",
                 f"{size(self.bytes_down) if self.number else '–':>9}",
+                *([f"ε = {self.metrics['epsilon']:.2f}"] if "epsilon" in self.metrics else []),
             ]
         )
 
@@ -73,17 +79,33 @@ def say_rounds(lines: Iterable[RoundLine]) -> None:
 def watch_to_the_end(run: Run) -> None:
     """Shows every round on stderr; ``run`` then has its final state."""
     try:
-        say_rounds(round_lines(run, _told(run, run.events())))
+        say_rounds(round_lines(run, say_between_rounds(run.id, run.events())))
     except KeyboardInterrupt:
         say(f"no longer watching; the experiment itself is not stopped: ferret experiment cancel {run.id}")
         raise
     say(f"{run.refresh().id} is {run.state.value}")
+    if decline := run.experiment.decline:
+        say(decline_line(run.id, decline))
 
 
-def _told(run: Run, events: Iterable[Event]) -> Iterator[Event]:
+def say_between_rounds(id: str, events: Iterable[Event]) -> Iterator[Event]:
+    """Passes on the events of experiment ``id``. Prints pauses, and in a slow round the number of contributions."""
+    arrived, participants, spoke = 0, 0, monotonic()
     for event in events:
-        if event.type == "experiment.paused":
-            say(f"paused; continue: ferret experiment resume {run.id}")
-        elif event.type == "experiment.resumed":
-            say("resumed")
+        match event.type:
+            case "experiment.paused":
+                say(f"paused; continue: ferret experiment resume {id}")
+            case "experiment.resumed":
+                say("resumed")
+            case "round.opened":
+                arrived, participants = 0, event.data["participants"]
+            case "contribution.accepted":
+                arrived += 1
+                if monotonic() - spoke >= QUIET_SECONDS:
+                    say(f"round {event.round}: {arrived} of {participants} contributions have arrived")
+                    spoke = monotonic()
+            case "round.evaluated":
+                spoke = monotonic()
+            case _:
+                pass
         yield event

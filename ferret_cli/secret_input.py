@@ -67,7 +67,7 @@ def _password(option: str, file: Path | None, prompt: str, twice: bool) -> str:
     if file is not None:
         return (_read(option, file).splitlines() or [""])[0]
     if not sys.stdin.isatty():
-        detail = f"there is nobody to ask for a password: give {option} FILE, - for stdin"
+        detail = f"no terminal to prompt for a password: give {option} FILE, - for stdin"
         raise FerretError("request.invalid", detail)
     return typer.prompt(prompt, hide_input=True, confirmation_prompt=twice, err=True)
 

@@ -49,6 +49,7 @@ def document(result: SimulationResult, out: Path | None) -> dict[str, Any]:
         "digest": result.digest,
         "checkpoint": None if out is None else str(out.resolve()),
         "stopped": result.stopped and result.stopped.detail,
+        "decline": result.decline and result.decline.detail,
         "rounds": [
             {
                 "number": done.number,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ferret_core.storage import FileKind
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_db.database import Database
 from ferret_db.engine.file_integrity import Inconsistency, altered, damaged
 from ferret_db.repositories import stored_files
@@ -31,7 +31,7 @@ class Checked(NamedTuple):
 
 def check(settings: ServiceSettings, experiments: Sequence[str | None] = (None,)) -> Checked:
     """Reads all files that the database names, or only the experiments' files."""
-    migrate.check(settings.database_url)
+    schema_version.check(settings.database_url)
     database, storage = Database(settings.database_url), settings.open_storage()
     with database.read() as s:
         files = [file for id in experiments for file in stored_files.of_all(s, id)]

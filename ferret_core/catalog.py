@@ -18,8 +18,8 @@ from pydantic import BaseModel, ValidationError
 
 from ferret_core import compatibility, discovery
 from ferret_core.protocol import merge_patch
-from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors
-from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PluginChoice
+from ferret_core.protocol.errors import FerretError, FieldError, FieldErrors, field_errors, suggestion
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, PluginChoice, is_folder
 from ferret_core.rounds import sampling
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ def entries(kind: Kind) -> list[CatalogEntry]:
 
 
 def entry(kind: Kind, name: str) -> CatalogEntry:
-    """Returns one entry; raises ``catalog.not_found`` with the existing names."""
+    """Returns one entry; raises ``catalog.not_found`` with the nearest name, or all of them."""
     known = names(kind)
     if name not in known:
-        raise FerretError.of_field("catalog.not_found", kind, name, f"choose one of {', '.join(known)}")
+        raise FerretError.of_field("catalog.not_found", kind, name, f"is unknown; {suggestion(name, known)}")
     if kind in _SINGLE:
         return _single(kind)
     if kind == "algorithms" and name in _presets():
@@ -158,15 +158,8 @@ def paths(spec: ExperimentSpec) -> list[tuple[str, str]]:
     return found
 
 
-def is_folder(source: str) -> bool:
-    """Returns True if a model's ``source`` is a folder rather than a hub name."""
-    return source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1
-
-
 def without_places(spec: ExperimentSpec) -> ExperimentSpec:
-    """Returns a resolved ``spec`` without paths on the server: a model's folder becomes its last name, the dataset its
-    name.
-    """
+    """Returns a resolved ``spec`` without the server's paths: a model's last folder, and the dataset's name."""
     model = spec.model.model_copy(update={"source": without_place(spec.model.source)})
     return spec.model_copy(update={"model": model, "dataset": PluginChoice.model_validate({"name": spec.dataset.name})})
 

@@ -5,13 +5,20 @@ Exclusions within one section are in that section's model, and so in its JSON Sc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_core.protocol.errors import FerretError, FieldError
+from ferret_core.protocol.spec import is_folder
+from ferret_core.secure.packing import MOST_WORDS
+from ferret_core.secure.roster import MOST_MEMBERS
 
 if TYPE_CHECKING:
+    from ferret_core.algorithms.configs.traits import Projecting
     from ferret_core.catalog import ResolvedExperiment
+    from ferret_core.protocol.spec import ModelSpec
 
 
 class Rule(NamedTuple):
@@ -27,10 +34,29 @@ class Rule(NamedTuple):
 
 RANKED = ("median", "trimmed_mean")
 """Values of ``robust.rule`` that rank participants number by number."""
+COMPARED = 3
+"""Contributions, or sums of groups, that can be compared."""
 ALONE = "train it with one process"
 PLAIN = "a team moves the model by plain steps"
+RECORDS = "the noise that protects records"
+
+
+def _summing(message: str) -> Callable[[ResolvedExperiment], str]:
+    """Returns the message with the ``{option}`` that sums contributions."""
+    masked, central = "secure.aggregation = 'masked'", "privacy.mechanism = 'central'"
+    return lambda it: message.format(option=masked if it.spec.secure.masked else central)
+
 
 RULES = (
+    Rule(
+        "model.revision",
+        lambda it: _moves(it.spec.model),
+        lambda it: (
+            f"is required: model.source = {it.spec.model.source!r} is a name on the hub, where models change: add "
+            "model.revision, a commit or tag from the model's page on the hub; a folder is written "
+            f"./{it.spec.model.source}"
+        ),
+    ),
     Rule(
         "robust.rule",
         lambda it: it.spec.robust.rule in RANKED and not it.traits.comparable,
@@ -57,16 +83,6 @@ RULES = (
         "answers are generated for it: set evaluation.generate_examples to at least 1, or judge by eval_loss",
     ),
     Rule(
-        "server.average_from",
-        lambda it: (it.spec.server.average_from or 0) > it.spec.rounds,
-        lambda it: f"is after the last of {it.spec.rounds} rounds: use an earlier one",
-    ),
-    Rule(
-        "server.average_from",
-        lambda it: it.spec.server.average != "tail" and 0 < (it.spec.server.average_from or 0) <= it.spec.rounds,
-        "is for server.average = 'tail': set that, or leave this out",
-    ),
-    Rule(
         "algorithm.local.precision",
         lambda it: _pure(it) and it.traits.adapts,
         lambda it: (
@@ -78,8 +94,166 @@ RULES = (
         lambda it: _pure(it) and not it.traits.adapts and it.spec.model.dtype != "bfloat16",
         lambda it: f"trains the model in its own type, which is {it.spec.model.dtype}: set model.dtype = 'bfloat16'",
     ),
+    Rule(
+        "algorithm.local.precision",
+        lambda it: _pure(it) and it.traits.corrects_steps,
+        lambda it: (
+            f"rounds each step, and {it.spec.algorithm.name} changes the steps by less than bf16 can hold: use "
+            "'bfloat16'"
+        ),
+    ),
+    Rule(
+        "algorithm.name",
+        lambda it: it.spec.summed and it.traits.projection is None and not it.traits.dense,
+        _summing(
+            "sends neither one-bit coordinates nor whole updates, which {option} cannot sum: use 'ferret', 'fedavg' or "
+            "'fedit'"
+        ),
+    ),
+    Rule(
+        "algorithm.name",
+        lambda it: it.spec.summed and it.traits.dense and _records(it),
+        f"sends whole updates, and {RECORDS} is added to coordinates: use 'ferret'",
+    ),
+    Rule(
+        "algorithm.seeds",
+        lambda it: (sent := _summed(it)) is not None and sent.seeds != "shared",
+        _summing(
+            "gives each participant other directions, which {option} cannot sum: use 'shared', with "
+            "algorithm.allocation = 'fixed'"
+        ),
+    ),
+    Rule(
+        "algorithm.coordinates",
+        lambda it: (sent := _summed(it)) is not None and not _records(it) and sent.coordinates not in ("sign", "auto"),
+        _summing("is not one bit per coordinate, which {option} cannot sum: use 'sign'"),
+    ),
+    Rule(
+        "algorithm.whole_up_to",
+        lambda it: (sent := _summed(it)) is not None and sent.whole_up_to,
+        _summing("sends small blocks in full precision, which {option} cannot sum: use 0"),
+    ),
+    Rule(
+        "algorithm.bytes_per_round",
+        lambda it: (sent := _summed(it)) is not None and sent.bytes_per_round is not None,
+        _summing(
+            "counts coordinates on their own, and with {option} they take more bits: set algorithm.K, and see ferret "
+            "plan"
+        ),
+    ),
+    Rule(
+        "algorithm.local.epochs",
+        lambda it: (sent := _summed(it)) is not None and sent.local.epochs is not None,
+        _summing(
+            "depends on a participant's number of examples, which is not sent with {option}: set algorithm.local.steps"
+        ),
+    ),
+    Rule(
+        "server.weights",
+        lambda it: it.spec.summed and it.spec.server.weights != "equal",
+        _summing("needs the participants' numbers of examples, which are not sent with {option}: use 'equal'"),
+    ),
+    Rule(
+        "robust.rule",
+        lambda it: (
+            it.spec.secure.masked
+            and it.spec.robust.rule in (*RANKED, "cosine_filter")
+            and it.spec.secure.groups(_members(it)) < COMPARED
+        ),
+        lambda it: (
+            f"compares contributions, which are masked, or sums of at least {COMPARED} groups: use 'clip', or set "
+            f"secure.group, which makes {it.spec.secure.groups(_members(it))} of {_members(it)} participants"
+        ),
+    ),
+    Rule(
+        "round.over_selection",
+        lambda it: it.spec.summed and it.spec.round.over_selection,
+        _summing("is not for {option}, which goes on without participants that drop out: use 0"),
+    ),
+    Rule(
+        "secure.least",
+        lambda it: it.spec.secure.masked and _members(it) < it.spec.secure.least,
+        lambda it: f"is more than the {_members(it)} participants of a masked sum: invite more",
+    ),
+    Rule(
+        "secure.group",
+        lambda it: it.spec.secure.masked and largest_group(it) > MOST_MEMBERS,
+        lambda it: (
+            f"sums {largest_group(it)} of a round's {_members(it)} participants together, and a masked sum has at most "
+            f"{MOST_MEMBERS}: set it to {MOST_MEMBERS} or less"
+        ),
+    ),
+    Rule(
+        "secure.group",
+        lambda it: _records(it) and it.spec.secure.group,
+        f"divides a round into groups, {RECORDS} spreads the noise over all of its participants: use 0",
+    ),
+    Rule(
+        "robust.rule",
+        lambda it: it.spec.privacy.central and it.spec.robust.rule in (*RANKED, "cosine_filter"),
+        "compares contributions, and privacy.mechanism = 'central' uses only their noised sum: use 'clip'",
+    ),
+    Rule(
+        "secure.aggregation",
+        lambda it: _records(it) and not it.spec.summed,
+        f"lets the server read each contribution, {RECORDS} adds up under masks: use 'masked', or trust the server's "
+        "noise with privacy.mechanism = 'central'",
+    ),
+    Rule(
+        "secure.aggregation",
+        lambda it: it.spec.privacy.central and it.spec.secure.masked,
+        "hides contributions from the server, which adds the noise to their sum: use 'none', or privacy.mechanism = "
+        "'distributed'",
+    ),
+    Rule(
+        "algorithm.coordinates",
+        lambda it: (sent := _protected(it)) is not None and sent.coordinates != "float32",
+        f"rounds coordinates, but {RECORDS} needs each unit's exact ones: use 'float32'",
+    ),
+    Rule(
+        "algorithm.local.steps",
+        lambda it: (sent := _protected(it)) is not None and sent.local.steps != 1,
+        f"lets later steps follow a unit, and {RECORDS} is for one gradient of each: use 1",
+    ),
+    Rule(
+        "algorithm.local.accumulation",
+        lambda it: (sent := _protected(it)) is not None and sent.local.accumulation * sent.local.batch_size != 1,
+        f"and batch_size group sequences, and {RECORDS} needs the gradient of each unit: use 1 for both, privacy.batch "
+        "is the number of units in a step",
+    ),
+    Rule(
+        "algorithm.local.optimizer",
+        lambda it: (sent := _protected(it)) is not None and (sent.local.optimizer != "normalized"),
+        f"does not use the direction of gradients alone, as {RECORDS} does: use 'normalized'",
+    ),
+    Rule(
+        "algorithm.local.momentum",
+        lambda it: (sent := _protected(it)) is not None and sent.local.momentum,
+        "has no effect in the single step of protected records: use server.momentum",
+    ),
+    Rule(
+        "algorithm.local.optimizer_in_backward",
+        lambda it: (sent := _protected(it)) is not None and sent.local.optimizer_in_backward,
+        f"holds no whole gradient, and {RECORDS} projects that of each unit: use false",
+    ),
 )
 """Rules for every experiment."""
+
+SERVICE = (
+    Rule(
+        "participants.simulated",
+        lambda it: it.spec.secure.masked and it.spec.participants.simulated,
+        "have no secrets from the service that trains them: use 0 with secure.aggregation = 'masked', or ferret "
+        "simulate",
+    ),
+    Rule(
+        "participants.simulated",
+        lambda it: it.spec.privacy.central and it.spec.participants.simulated,
+        f"have no account of what their records lose, and {RECORDS} is for real participants: use 0, or ferret "
+        "simulate",
+    ),
+)
+"""Rules for an experiment of the service."""
 
 SIMULATION = (
     Rule("participants.edge", lambda it: it.spec.participants.edge, "a simulation has no real participants; use 0"),
@@ -87,6 +261,7 @@ SIMULATION = (
 """Rules for a simulated experiment."""
 
 TEAM = (
+    Rule("privacy.unit", lambda it: _records(it), f"needs whole gradients of single units: {ALONE}"),
     Rule(
         "algorithm.name", lambda it: it.traits.adapts, f"tunes adapters, which a team does not hold in shards: {ALONE}"
     ),
@@ -116,12 +291,12 @@ FILES = (
     Rule("algorithm.name", lambda it: not it.traits.shardable, "needs the whole model"),
     Rule("server.optimizer", lambda it: it.spec.server.optimizer != "sgd", "keeps moments of every weight"),
     Rule("server.momentum", lambda it: it.spec.server.momentum, "keeps a moment of every weight"),
-    Rule("server.average", lambda it: it.spec.server.average != "none", "keeps a mean of every weight"),
     Rule("robust.rule", lambda it: it.spec.robust.rule == "cosine_filter", "compares whole updates"),
 )
 """Rules for weights in files. Nothing is refused: the weights stay in memory."""
 
 OWN_TRAINING = (
+    Rule("privacy.unit", lambda it: _records(it), "the noise is for the gradients of single units"),
     Rule(
         "algorithm.name", lambda it: it.traits.first_order is None, "it sends the loss along its own random directions"
     ),
@@ -161,6 +336,13 @@ def require(experiment: ResolvedExperiment, rules: Iterable[Rule], code: str) ->
         raise FerretError.of_fields(code, [problem])
 
 
+def require_maskable(experiment: ResolvedExperiment, d: int) -> None:
+    """Raises ``spec.invalid`` for more tuned weights ``d`` than a mask has words."""
+    if experiment.spec.secure.masked and d > MOST_WORDS:
+        message = f"sums at most {MOST_WORDS} numbers of a participant, and {d} weights are tuned: use 'none'"
+        raise FerretError.of_field("spec.invalid", "secure.aggregation", experiment.spec.secure.aggregation, message)
+
+
 def _problem(rule: Rule, experiment: ResolvedExperiment) -> FieldError:
     field, message = (said if isinstance(said, str) else said(experiment) for said in (rule.field, rule.message))
     return FieldError(field=field, value=_value(experiment, field), message=message)
@@ -174,6 +356,38 @@ def _value(experiment: ResolvedExperiment, field: str) -> Any:
     for name in path.split("."):
         value = getattr(value, name)
     return value
+
+
+def _moves(model: ModelSpec) -> bool:
+    """Returns True for a name on the hub without revision and digest: another model may be there tomorrow."""
+    pinned = model.revision is not None or model.digest is not None
+    return not pinned and not is_folder(model.source) and not Path(model.source).is_dir()
+
+
+def _summed(experiment: ResolvedExperiment) -> Projecting | None:
+    """Returns the options of coordinates that are summed; None for other contributions."""
+    return experiment.traits.projection if experiment.spec.summed else None
+
+
+def largest_group(experiment: ResolvedExperiment) -> int:
+    """Returns the number of participants in the largest group of a masked sum."""
+    members = _members(experiment)
+    return math.ceil(members / experiment.spec.secure.groups(members))
+
+
+def _records(experiment: ResolvedExperiment) -> bool:
+    return experiment.spec.privacy.of_records
+
+
+def _protected(experiment: ResolvedExperiment) -> Projecting | None:
+    """Returns the options of coordinates in which noise hides single units; None for other contributions."""
+    return experiment.traits.projection if _records(experiment) else None
+
+
+def _members(experiment: ResolvedExperiment) -> int:
+    """Returns the number of participants in a round."""
+    participants = experiment.spec.participants
+    return math.ceil(participants.fraction * (participants.simulated + participants.edge))
 
 
 def _pure(experiment: ResolvedExperiment) -> bool:

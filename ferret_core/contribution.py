@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.models.shapes import Shapes
+from ferret_core.privacy.mechanism import RecordMechanism
 from ferret_core.protocol.buffers import Pieces, size_of
 from ferret_core.protocol.digest import digest_bytes, digest_pieces
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
@@ -21,6 +22,8 @@ from ferret_core.protocol.wire import (
     malformed,
     require_finite,
 )
+from ferret_core.rounds import sampling
+from ferret_core.secure.packing import Layout
 
 if TYPE_CHECKING:
     from ferret_core.algorithms.base import Client, LocalUpdate
@@ -87,6 +90,31 @@ def open_contribution(
     contribution = Contribution.decode(blob, experiment.config.size(shapes).header)
     _check(contribution, experiment, task, shapes)
     return SealedContribution((blob,), digest or digest_bytes(blob), contribution)
+
+
+def seal_vector(pieces: Pieces, spec: ExperimentSpec, task: RoundTask, digest: str | None = None) -> SealedContribution:
+    """Seals a vector for a sum, which has no metadata: the contribution states the task, and counts for one example.
+
+    ``digest`` is the vector's digest, computed here by default.
+    """
+    meta = ContributionMeta(
+        format=FORMAT_VERSION,
+        experiment=task.experiment,
+        round=task.round,
+        participant=task.participant,
+        algorithm=spec.algorithm.name,
+        base_digest=task.base_digest,
+        examples=1,
+    )
+    return SealedContribution(pieces, digest or digest_pieces(pieces), Contribution(meta, {}))
+
+
+def committed_layout(experiment: ResolvedExperiment, shapes: Shapes, task: RoundTask) -> Layout:
+    """Returns the layout of the integers in a contribution for ``task``, with central noise."""
+    projection = experiment.traits.projection
+    assert projection is not None
+    members = sampling.sample_size(experiment.spec, task.population)
+    return RecordMechanism.of(experiment.spec, members).layout(projection.total(projection.cut(shapes)))
 
 
 def decode_stored(blob: bytes | memoryview, digest: str) -> SealedContribution:

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from types import ModuleType
 
-from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.errors import FerretError, suggestion
 
 INTERFACES = frozenset({"base", "norms", "traits"})
 _PARSING = Lock()
@@ -45,12 +45,13 @@ def documentation(package: str, name: str) -> str:
 
 
 def load(package: str, name: str, field: str, also: Iterable[str] = ()) -> ModuleType:
-    """Returns the module of ``name``; raises ``spec.invalid`` about ``field``, which lists the names and ``also``."""
+    """Returns the module of ``name``; raises ``spec.invalid`` about ``field``, which suggests one of the names and
+    ``also``."""
     try:
         return _module(package, name)
     except LookupError as error:
-        message = f"is unknown; choose one of {', '.join(sorted([*names(package), *also]))}"
-        raise FerretError.of_field("spec.invalid", field, name, message) from error
+        known = sorted([*names(package), *also])
+        raise FerretError.of_field("spec.invalid", field, name, f"is unknown; {suggestion(name, known)}") from error
 
 
 @cache

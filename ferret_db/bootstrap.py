@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_core.system.permissions import restrict_home
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_runtime import file_descriptors, log_setup, tracing
 from ferret_runtime.settings import ServiceSettings
 
@@ -32,4 +32,4 @@ def prepare(settings: ServiceSettings) -> None:
     file_descriptors.raise_limit()
     restrict_home(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True)  # creates the folder where database and storage are elsewhere
-    migrate.check(settings.database_url)
+    schema_version.check(settings.database_url)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_db.database import RESTORE, damaged, is_damage
 from ferret_db.tables import Base
 from ferret_runtime.settings import ServiceSettings
@@ -60,7 +60,7 @@ def _has_tables(url: URL, text: str) -> bool:
         path = Path(str(url.database))
         if not path.exists() or not path.stat().st_size:
             return False
-    return migrate.current(text) is not None
+    return schema_version.current(text) is not None
 
 
 def _has_files(settings: ServiceSettings) -> bool:

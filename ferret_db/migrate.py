@@ -12,11 +12,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DatabaseError, OperationalError
-from sqlalchemy.orm import Session
 
 from ferret_core.protocol.errors import FerretError
-from ferret_db.database import Database, damaged, is_damage, new_engine
+from ferret_db.database import new_engine
 
 MIGRATIONS = next(
     folder
@@ -28,58 +26,21 @@ _LOCK = 0x46455252  # any number, but the same in every process that migrates
 
 
 def upgrade(url: str) -> None:
-    """Migrates to :func:`head`, all or nothing. Creates a SQLite file's folder. Concurrent processes take turns.
+    """Migrates to the newest revision, all or nothing. Creates a SQLite file's folder. Concurrent processes take turns.
 
     Raises ``server.not_ready`` for a database that a later version has migrated.
     """
     with migrating(url) as config:
         found = MigrationContext.configure(config.attributes["connection"]).get_current_revision()
         if found is not None and not knows(found):
-            detail = f"{_shown(url)} is at revision {found}, which a later version of Ferret made"
+            detail = f"{make_url(url).render_as_string()} is at revision {found}, which a later version of Ferret made"
             raise FerretError("server.not_ready", f"{detail}; use that version, or another database")
         command.upgrade(config, "head")
 
 
-def current(url: str) -> str | None:
-    """Returns the database's revision, or None before the first migration."""
-    database = Database(url)
-    try:
-        with database.read() as s:
-            return revision(s)
-    finally:
-        database.dispose()
-
-
-def revision(s: Session) -> str | None:
-    """Returns the revision of the session's database."""
-    return MigrationContext.configure(s.connection()).get_current_revision()
-
-
-def head() -> str:
-    """Returns the revision that this code needs."""
-    found = ScriptDirectory.from_config(_config()).get_current_head()
-    assert found is not None, f"{MIGRATIONS} holds no revision"
-    return found
-
-
 def knows(revision: str) -> bool:
-    """Returns True if this code can migrate a database from ``revision`` to :func:`head`."""
+    """Returns True if this code can migrate a database from ``revision``."""
     return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-
-
-def check(url: str) -> None:
-    """Raises ``server.not_ready`` unless the database can be reached and is at :func:`head`."""
-    try:
-        found = current(url)
-    except OperationalError as error:
-        raise FerretError("server.not_ready", f"{_shown(url)} cannot be reached: {error.orig}") from error
-    except DatabaseError as error:
-        if is_damage(error):
-            raise damaged(f"{_shown(url)}: {error.orig}") from error
-        raise
-    if found != head():
-        detail = f"{_shown(url)} is at revision {found or 'none'} and this version needs {head()}"
-        raise FerretError("server.not_ready", f"{detail}; run `ferret migrate`")
 
 
 @contextmanager
@@ -102,7 +63,3 @@ def _config(connection: Connection | None = None) -> Config:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
-
-
-def _shown(url: str) -> str:
-    return make_url(url).render_as_string()

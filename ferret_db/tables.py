@@ -8,14 +8,32 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
-from sqlalchemy import JSON, BigInteger, Enum, ForeignKey, Index, Integer, MetaData, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Enum,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 from sqlalchemy.types import TypeEngine
 
 from ferret_core.protocol.resources.alerts import AlertKind
 from ferret_core.protocol.roles import Role
-from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, ParticipantState, RoundState
+from ferret_core.protocol.states import (
+    AssignmentState,
+    ExperimentState,
+    ParticipantKind,
+    ParticipantState,
+    RoundState,
+    SumStage,
+)
 from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.clock import UtcDateTime, utcnow
@@ -53,6 +71,7 @@ class Base(MappedAsDataclass, DeclarativeBase, kw_only=True, eq=False):
         **{states: _stored(states) for states in (ExperimentState, RoundState, AssignmentState, ParticipantKind, Role)},
         TaskName: _stored(TaskName),
         Queue: _stored(Queue),
+        SumStage: _stored(SumStage),
         AlertKind: _stored(AlertKind),
     }
 
@@ -153,9 +172,10 @@ class Experiment(Base, kw_only=True):
 
     ``round`` is the last committed round (0: none yet) and ``digest`` its model's. ``cloned_from`` is informative: the
     experiment it names may be gone. ``name`` is the current display name; ``spec`` keeps the submitted one, since the
-    ledger holds its digest. Experiments of one ``seed_group`` differ in the seed only. ``stopped`` is a
-    ``ferret_core.rounds.early_stopping.EarlyStop`` if it ended before its last round; evaluations of rounds up to
-    ``patience_from_round`` do not count towards the next. ``stall_alerted_at`` is when its stall was reported.
+    ledger holds its digest; once the base model is loaded, it names the template that replaced ``auto``. Experiments
+    of one ``seed_group`` differ in the seed only. ``stopped`` is a ``ferret_core.rounds.early_stopping.EarlyStop`` if
+    it ended before its last round; evaluations of rounds up to ``patience_from_round`` do not count towards the next.
+    ``stall_alerted_at`` is when its stall was reported.
     """
 
     __tablename__ = "experiments"
@@ -215,7 +235,8 @@ class Round(Base, kw_only=True):
 
     ``population`` names the real participants that a round is drawn from while it opens. ``bytes_up`` and
     ``bytes_down`` are sums over the round's participants. ``required_contributions`` close the round early if it has
-    more assignments. ``paused_seconds_left`` to the deadline are stored while the experiment is paused.
+    more assignments. ``paused_seconds_left`` to the deadline are stored while the experiment is paused. A round that
+    is a secure sum has a ``stage``, which ends at ``stage_until`` in the service's time.
     """
 
     __tablename__ = "rounds"
@@ -235,6 +256,8 @@ class Round(Base, kw_only=True):
     paused_seconds_left: Mapped[float | None] = mapped_column(default=None)
     required_contributions: Mapped[int | None] = mapped_column(default=None)
     population: Mapped[list[str] | None] = mapped_column(default=None)
+    stage: Mapped[SumStage | None] = mapped_column(default=None)
+    stage_until: Mapped[datetime | None] = mapped_column(default=None)
     frozen_at: Mapped[datetime | None] = mapped_column(default=None)
     committed_at: Mapped[datetime | None] = mapped_column(default=None)
     evaluated_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -307,6 +330,64 @@ class Contribution(Base, kw_only=True):
     signature: Mapped[str | None] = mapped_column(default=None)
     idempotency_key: Mapped[str | None] = mapped_column(default=None)
     created_at: Mapped[datetime] = mapped_column(init=False, insert_default=utcnow())
+
+
+class Prekey(Base, kw_only=True):
+    """The public halves of a participant's one-time keys (``ferret_core.secure.prekeys``), with its signature.
+
+    Keys that a roster has are ``used``. They stay, so that no later roster has them.
+    """
+
+    __tablename__ = "prekeys"
+    __table_args__ = (Index(None, "experiment_id", "used"),)
+
+    participant_id: Mapped[ParticipantId] = mapped_column(primary_key=True)
+    mask: Mapped[str] = mapped_column(primary_key=True)
+    experiment_id: Mapped[ExperimentId]
+    share: Mapped[str]
+    signature: Mapped[str]
+    used: Mapped[bool] = mapped_column(default=False)
+
+
+class SecureSum(Base, kw_only=True):
+    """The roster of a group of a round that is a secure sum, and the transcript once the round is committed."""
+
+    __tablename__ = "secure_sums"
+
+    round_id: Mapped[RoundId] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    experiment_id: Mapped[ExperimentId]
+    # Plain JSON, as in the ledger: the hashed text must be restored exactly.
+    roster: Mapped[dict[str, Any]] = mapped_column(JSON())
+    transcript: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), default=None)
+
+
+class SecureMessage(Base, kw_only=True):
+    """A member's message to the secure sum of a round: its deal, its signature or its shares.
+
+    ``kind`` is the stage of the message. Once the round is committed or abandoned, its messages are deleted.
+    """
+
+    __tablename__ = "secure_messages"
+
+    round_id: Mapped[RoundId] = mapped_column(primary_key=True)
+    participant: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[SumStage] = mapped_column(primary_key=True)
+    experiment_id: Mapped[ExperimentId]
+    body: Mapped[bytes] = mapped_column(LargeBinary())
+
+
+class NoisedSum(Base, kw_only=True):
+    """The packed sum of a round's contributions with the server's noise for records, from its first aggregation on.
+
+    Another draw of noise on the same contributions would reveal more than their privacy allows, so there is one.
+    """
+
+    __tablename__ = "noised_sums"
+
+    round_id: Mapped[RoundId] = mapped_column(primary_key=True)
+    experiment_id: Mapped[ExperimentId]
+    body: Mapped[bytes] = mapped_column(LargeBinary())
 
 
 class Rejection(Base, kw_only=True):
@@ -442,7 +523,10 @@ class TaskRun(Base, kw_only=True):
 
 
 class Worker(Base, kw_only=True):
-    """A worker, alive at ``seen_at``, its work's ``subject``, and when the message that it last took was sent."""
+    """A worker, alive at ``seen_at``, its work's ``subject``, and when the message that it last took was sent.
+
+    ``bfloat16``: its device is quick at bf16.
+    """
 
     __tablename__ = "workers"
     __table_args__ = (Index(None, "queue", "seen_at"),)
@@ -452,6 +536,7 @@ class Worker(Base, kw_only=True):
     host: Mapped[str]
     pid: Mapped[int]
     device: Mapped[str]
+    bfloat16: Mapped[bool] = mapped_column(default=False)
     task: Mapped[TaskName | None] = mapped_column(default=None)
     subject: Mapped[str | None] = mapped_column(default=None)
     message_sent_at: Mapped[datetime | None] = mapped_column(default=None)

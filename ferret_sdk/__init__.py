@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["ExperimentSpec", "FerretError", "Participant", "Run", "Service", "Site", "tasks"]
 
 
+def __dir__() -> list[str]:
+    """The public names alone, for completion in a shell or notebook."""
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Imports ``Participant``, ``Site`` and ``tasks`` on first use: they load NumPy, which submitting does not need."""
     if name == "Participant":

@@ -1,7 +1,7 @@
 """``make gpu-wheels``: the wheels that Ferret needs in addition to a training image, for a machine without an index.
 
 Such an image has torch, transformers, PEFT, numba and their dependencies. The rest comes from the lock, for Python 3.12
-on Linux x86_64, each file with a hash of the lock. ``docs/gpu.md`` describes the installation there.
+on Linux x86_64, each file with a hash of the lock. ``docs/operators/gpu.md`` describes the installation there.
 """
 
 from __future__ import annotations
@@ -88,9 +88,7 @@ def fetch(folder: Path, names: tuple[str, ...] = CORE + SERVICE) -> int:
 
 
 def _there(pin: lock.Pin) -> lock.Pin | None:
-    """Returns the pin without its condition, which pip would check against this machine. None if it excludes the
-    other.
-    """
+    """Returns the pin without its condition, which is about this machine; None if it excludes the other."""
     first, newline, hashes = pin.lines.partition("\n")
     requirement = Requirement(first.removesuffix("\\"))
     if requirement.marker is not None and not requirement.marker.evaluate(THERE):

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 RUNTIME, DEVELOPMENT = "requirements.txt", "requirements-dev.txt"
 BUILD = ["hatchling", "editables", "setuptools"]  # of Ferret, and of rouge-score, which is published as source only
 SOURCES = {
-    RUNTIME: ["./packaging[train,hub]", ".[s3,tracing]", *BUILD],
+    RUNTIME: ["./packaging[train,hub,privacy]", ".[s3,tracing]", *BUILD],
     DEVELOPMENT: [
         "./packaging[train,hub,mlflow,notebook,privacy,tensorboard,tune,wandb]",
         ".[dev]",

@@ -21,7 +21,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 ALLOWED = ROOT / "scripts" / "prose.json"
 CODE = ("ferret_core", "ferret_runtime", "ferret_db", "api", "worker", "ferret_sdk", "ferret_cli", "bench", "scripts")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/tutorials/*.md")
+SECTIONS = ("start", "tutorials", "researchers", "sites", "operators", "concepts", "reference", "research")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", *(f"docs/{name}/*.md" for name in SECTIONS))
 DASHBOARD = ("web/src/**/*.ts", "web/src/**/*.tsx")
 GENERATED = ("api/ferret_api/static/", "web/src/api/schema.d.ts")
 KEYWORDS = {"description", "help", "summary", "title"}

@@ -1,6 +1,7 @@
 """``make setup``: a virtual environment with every package of the lock, verified by its hash, and Ferret itself.
 
-Only torch's small build is not verified: it comes from an index that the user names, and the lock has only its version.
+Only torch's small build is not verified: it comes from PyTorch's index or a configured one, and the lock has only its
+version.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def install_libraries(environment: Environment, asked: str, name: str) -> str:
     """Installs all packages of the lock ``name``. Returns the installed build of torch."""
     pins = lock.pins(name)
     small = next(pin.version for pin in pins if pin.name == "torch") + "+cpu"
-    choice = torch_build.choose(asked, sys.platform, torch_build.has_driver(), lambda: _offered(small))
+    choice = torch_build.choose(
+        asked, sys.platform, torch_build.has_driver(), lambda: _offered(small), lambda: torch_build.lists(small)
+    )
     fetched, installed = SIZES[choice.build]
     print(f"torch for {choice.build.upper()}: {choice.why}", flush=True)
     print(f"set-up fetches {fetched} GB, which become {installed} GB in {environment.folder}", flush=True)
@@ -54,7 +57,7 @@ def install_libraries(environment: Environment, asked: str, name: str) -> str:
     environment.create()
     environment.install_locked(pin for pin in pins if pin.name in BUILDERS)
     if choice.build == "cpu" and sys.platform == "linux":
-        environment.install(f"torch=={small}")
+        environment.install(f"torch=={small}", *([f"--index-url={choice.index}"] if choice.index else []))
         pins = [pin for pin in pins if not pin.name.startswith(CUDA)]
     environment.install_locked(pins)
     return choice.build

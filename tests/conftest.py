@@ -236,16 +236,20 @@ def toy_spec(tiny_model_dir: Path, toy_data: tuple[Path, Path]) -> Callable[...,
         adam = {"optimizer": "adam"} if algorithm == "ferret" else {}
         # Its weights are small random numbers that mean nothing, so noise cannot spoil them.
         unguarded = {"refuse_noisy_rounds": False} if algorithm == "ferret" else {}
-        spec = {
+        public = {"public_examples": 2} if algorithm == "fed_sb" else {}
+        spec: dict[str, Any] = {
             "name": "toy",
             "seed": 5,
             "rounds": 3,
             "model": {"source": str(tiny_model_dir)},
             "dataset": {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[1])},
             "participants": {"simulated": 3},
-            "algorithm": {"name": algorithm, "local": {**adam, **local}, **unguarded, **(options or {})},
+            "algorithm": {"name": algorithm, "local": {**adam, **local}, **unguarded, **public, **(options or {})},
             "evaluation": {"examples": 10, "generate_examples": 4, "max_new_tokens": 8},
         }
+        if algorithm not in ("fedkseed", "fedzo"):
+            # The numbers are the same on hardware with bf16 and without.
+            spec["algorithm"]["local"] = {"precision": "float32"} | spec["algorithm"]["local"]
         return ExperimentSpec.model_validate(spec | changes)
 
     return make

@@ -58,6 +58,7 @@ def round_(number: int = 1, **changes: Any) -> Json:
         "rejected": 0,
         "bytes_up": 0,
         "bytes_down": 0,
+        "groups": [],
         "metrics": {},
         "opened_at": TIME,
         "deadline_at": TIME,

@@ -7,9 +7,9 @@ import threading
 import time
 from pathlib import Path
 
-import uvicorn
-
 from ferret_api.app import create_app
+from ferret_api.context import Context
+from ferret_api.server import Server
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 from ferret_core.storage import open_storage
 from ferret_db.database import Database
@@ -25,6 +25,9 @@ from tests.sized import made
 
 ADMIN = "an-admin-token-for-the-tests"
 NO_BROKER = "redis://127.0.0.1:1/0"
+
+PART_BYTES = 64 << 10
+"""As small as possible, so that the toy model's whole updates are sent in parts."""
 
 
 class Api:
@@ -47,11 +50,12 @@ class Api:
             poll_seconds=0.1,
             stream_poll_seconds=0.05,
             lease_seconds=2,
+            part_bytes=PART_BYTES,
         )
         listener = socket.create_server(("127.0.0.1", self.port))
         self.port = int(listener.getsockname()[1])
-        config = uvicorn.Config(create_app(settings), log_config=None, loop="asyncio", timeout_graceful_shutdown=1)
-        self._server = uvicorn.Server(config)
+        context = Context.open(settings)
+        self._server = Server(create_app(settings, context), context)  # it lets polls end before it stops
         self._thread = threading.Thread(target=self._server.run, args=([listener],))
         self._thread.start()
         while not self._server.started:
@@ -66,12 +70,16 @@ class Worker:
     """Does what the workers do, in a thread, by looking at the database instead of waiting for messages."""
 
     def __init__(self, home: Path) -> None:
-        settings = WorkerSettings(home=home)
-        self.database = Database(settings.database_url, dispatch=lambda messages: None)
-        self._context = WorkerState(settings, self.database, open_storage(settings.storage_url))
+        self._settings = WorkerSettings(home=home)
+        self.database = Database(self._settings.database_url, dispatch=lambda messages: None)
+        self._context = self.new_context()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
+
+    def new_context(self) -> WorkerState:
+        """A worker's memory, with nothing in it."""
+        return WorkerState(self._settings, self.database, open_storage(self._settings.storage_url))
 
     def stop(self) -> None:
         self._stop.set()

@@ -23,7 +23,7 @@ TESTS = Path(__file__).parent
         ("ferret_core/algorithms/topk.py", "contract/test_algorithm.py", "ferret_core/ledger/test_record.py"),
         ("tests/process_groups.py", "ferret_core/distributed/test_barrier.py", "ferret_core/ledger/test_record.py"),
         ("tests/api/conftest.py", "api/test_users.py", "ferret_core/ledger/test_record.py"),
-        ("docs/theory.md", "test_docs.py", "ferret_core/ledger/test_record.py"),
+        ("docs/research/theory.md", "test_docs.py", "ferret_core/ledger/test_record.py"),
     ],
 )
 def test_selects_what_a_change_can_break(changed: str, can_break: str, cannot: str) -> None:

@@ -33,7 +33,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text
 BUCKET: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.s3.yml").read_text())["services"]
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
-GUIDE = (ROOT / "docs/kubernetes.md").read_text()
+GUIDE = (ROOT / "docs/operators/kubernetes.md").read_text()
 FIELDS = {**ApiSettings.model_fields, **WorkerSettings.model_fields}
 SERVICES = {"api": "api", "train": "train-0", "aggregate": "aggregate", "playground": "playground"}
 """Services of compose by the components that do the same."""
@@ -287,19 +287,6 @@ class TestRendered:
         known = {f"FERRET_{field.upper()}" for field in FIELDS} - secret | {f"{variable}_FILE" for variable in secret}
         assert chart.environment(case, name).keys() - {"AWS_SHARED_CREDENTIALS_FILE", *COLLECTOR} <= known
 
-    def test_values_cannot_give_what_the_chart_sets(self, chart: Chart) -> None:
-        """The ConfigMap would have it twice."""
-        kinds = [
-            values.get("settings", {}).keys()
-            for values in (EVERYTHING, *EVERYTHING.values())
-            if isinstance(values, dict)
-        ]
-        set_by_the_chart = {name for process in SERVICES for name in chart.environment("everything", process)}
-        may_be_given = {
-            name for found in SCHEMA["definitions"].values() for name in found.get("propertyNames", {}).get("enum", [])
-        }
-        assert (set_by_the_chart - set().union(*kinds)) & may_be_given == set()
-
     @pytest.mark.parametrize("case", CASES)
     def test_every_secret_that_a_pod_reads_is_mounted_there_and_no_other(self, chart: Chart, case: str) -> None:
         for name, pod in chart.pods(case).items():
@@ -489,15 +476,6 @@ class TestRendered:
         assert api["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "api"
         assert [rule["from"] for rule in api["ingress"]] == [EVERYTHING["networkPolicy"]["from"]]
 
-    def test_notes_say_what_comes_next(self, chart: Chart) -> None:
-        def notes(case: str) -> str:
-            (text,) = [text for path, text in chart.found[case]["rendered"].items() if path.endswith("NOTES.txt")]
-            return text
-
-        assert "port-forward service/ferret-api 8765" in notes("minimal")
-        assert "ingress.enabled is false" in notes("minimal")
-        assert "ingress.enabled is false" not in notes("everything")
-
 
 def read(
     environment: dict[str, str], settings: type[ServiceSettings], monkeypatch: pytest.MonkeyPatch, folder: Path
@@ -544,23 +522,6 @@ def test_the_schema_names_every_setting_that_values_may_give() -> None:
     ours, opentelemetry = allowed["settings"]["anyOf"]
     assert {**allowed, "settings": ours} == {name: {"enum": found} for name, found in wanted.items()}
     assert opentelemetry == {"pattern": "^OTEL_[A-Z_]+$", "not": {"pattern": "HEADERS"}}, "a key is a password"
-
-
-def test_every_value_that_may_be_given_has_a_default() -> None:
-    def described(schema: dict[str, Any], defaults: Any) -> Iterator[str]:
-        schema = SCHEMA["definitions"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-        for name, inner in schema.get("properties", {}).items():
-            yield name
-            yield from (f"{name}.{path}" for path in described(inner, (defaults or {}).get(name)))
-
-    def given(values: Any, schema: dict[str, Any]) -> Iterator[str]:
-        schema = SCHEMA["definitions"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-        for name, inner in schema.get("properties", {}).items():
-            if isinstance(values, dict) and name in values:
-                yield name
-                yield from (f"{name}.{path}" for path in given(values[name], inner))
-
-    assert set(given(DEFAULTS, SCHEMA)) == set(described(SCHEMA, DEFAULTS)) - {"global"}
 
 
 def test_nothing_may_be_given_that_the_schema_does_not_know() -> None:

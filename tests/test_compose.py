@@ -190,7 +190,7 @@ def test_without_a_provider_compose_sets_none(api_settings: Callable[[dict[str, 
 def test_the_guide_to_sign_in_sets_a_provider(
     api_settings: Callable[[dict[str, str]], ApiSettings], tmp_path: Path
 ) -> None:
-    guide = (ROOT / "docs/people.md").read_text()
+    guide = (ROOT / "docs/operators/people.md").read_text()
     (env,) = re.findall(r'```bash title="\.env"\n(.*?)```', guide, re.DOTALL)
     variables = {name: value.strip("'") for name, _, value in (line.partition("=") for line in env.splitlines())}
     (tmp_path / "oidc_client_secret").write_text("from the provider\n")
@@ -244,7 +244,7 @@ def test_the_image_installs_from_the_lock_and_copies_all_that_this_reads() -> No
     installs = re.findall(r"^RUN (?:\w+=\w+ )*(.*(?:pip install|scripts\.setup).*)$", DOCKERFILE, re.MULTILINE)
     assert installs == ['python -m scripts.setup --service --venv /opt/ferret --torch "$TORCH"']
     copied = {name for line in re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()}
-    for name in [lock.RUNTIME, *lock.PROJECTS]:
+    for name in [lock.RUNTIME, *lock.PROJECTS, "README.md", "LICENSE"]:
         assert copied & {name, *map(str, Path(name).parents)}, name
 
 
@@ -290,5 +290,5 @@ def test_what_observes_is_given_files_that_are_there() -> None:
     assert targets["grafana-ferret"].startswith(provider["options"]["path"])
     sources = yaml.safe_load((ROOT / "deploy/grafana/datasources.yml").read_text())["datasources"]
     assert {re.split("//|:", source["url"])[2] for source in sources} <= OBSERVE["services"].keys()
-    guide = (ROOT / "docs/monitoring.md").read_text()
+    guide = (ROOT / "docs/operators/monitoring.md").read_text()
     assert all(f"secrets/{name}" in guide for name in OBSERVE["secrets"])

@@ -1,4 +1,4 @@
-"""docs/tls.md: its commands make a certificate that the service takes, and it shows what docker-compose.yml uses."""
+"""The commands of docs/operators/tls.md make a valid certificate; the page agrees with docker-compose.yml."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ferret_core.system.tls_certificate import Certificate
 from ferret_sdk.http import certificates
 
 ROOT = Path(__file__).parents[1]
-GUIDE = ROOT / "docs/tls.md"
+GUIDE = ROOT / "docs/operators/tls.md"
 
 
 def block(title: str) -> str:

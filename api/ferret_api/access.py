@@ -152,7 +152,8 @@ def identity(context: Context, token: str, found: tables.Participant | None) -> 
     Raises ``auth.invalid`` without a row, ``participant.refused``, ``participant.revoked`` and ``request.too_many``."""
     if found is None:
         raise FerretError(
-            "auth.invalid", "this server does not know the token; use the one in FERRET_HOME/admin.token on the server"
+            "auth.invalid",
+            "this server does not know the token; use the token in FERRET_HOME/admin.token on the server",
         )
     if found.revoked_at is not None:
         context.limits.forget(token)
@@ -310,6 +311,6 @@ def _revoked(participant: tables.Participant) -> FerretError:
     reason = f": {participant.revocation_reason}" if participant.revocation_reason else ""
     return FerretError(
         "participant.revoked",
-        f"{participant.display_name} was removed from {participant.experiment_id}{reason}; what was accepted from it "
-        "stays in the ledger, and nothing more is taken",
+        f"{participant.display_name} was removed from {participant.experiment_id}{reason}; its accepted contributions "
+        "stay in the ledger, and further ones are refused",
     )

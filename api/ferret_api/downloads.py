@@ -61,9 +61,7 @@ def record_checkpoint(context: Context, reader: Reader, experiment_id: str, roun
 
 
 def record_update(context: Context, reader: Reader, experiment_id: str, round: int) -> None:
-    """Records that the reader downloads the update of ``round``.
-
-    Participants follow all rounds, so all their downloads count as one object."""
+    """Records the download of a round's update. A participant follows all rounds: all its downloads count as one."""
     _record(
         context, "update.downloaded", (reader.id, experiment_id, None if reader.is_participant else round), round=round
     )

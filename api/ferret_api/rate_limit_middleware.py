@@ -11,7 +11,7 @@ from ferret_api.http.errors import problem
 from ferret_api.limits.rate_limits import RateLimitExceeded
 from ferret_api.schemas import PREFIX
 
-ENROL = f"{PREFIX}/participants"
+CODES = {f"{PREFIX}/participants", f"{PREFIX}/enrolments:inspect"}
 SIGN_IN = {f"{PREFIX}/session", f"{PREFIX}/session/oidc"}
 _COUNTED = "ferret.failure_counted"
 
@@ -81,11 +81,11 @@ def _credential(request: Request, context: Context) -> str | None:
 
 def _is_guess(scope: Scope) -> bool:
     """Returns True if the body may be a guess of a password, a link or a code. Credentials in headers do not count."""
-    return scope["method"] == "POST" and (scope["path"] == ENROL or scope["path"] in SIGN_IN)
+    return scope["method"] == "POST" and scope["path"] in CODES | SIGN_IN
 
 
 def _failed(scope: Scope, status: int, credential: str | None) -> bool:
     """Returns True if the request had a wrong credential. A browser without a session sends none."""
     return (status == 401 and (credential is not None or scope["path"] in SIGN_IN)) or (
-        status == 403 and scope["path"] == ENROL
+        status == 403 and scope["path"] in CODES
     )

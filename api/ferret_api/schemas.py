@@ -54,8 +54,8 @@ PAGE = 50
 SPECIFICATION: Json = {
     "name": "instructions at 8 kB",
     "rounds": 20,
-    "model": {"source": "HuggingFaceTB/SmolLM2-135M"},
+    "model": {"source": "HuggingFaceTB/SmolLM2-135M-Instruct", "revision": "main"},
     "dataset": {"name": "dolly", "hub": "databricks/databricks-dolly-15k"},
     "participants": {"simulated": 20},
-    "algorithm": {"name": "ferret", "bytes_per_round": 8192, "local": {"optimizer": "adam", "learning_rate": 1e-4}},
+    "algorithm": {"name": "ferret", "bytes_per_round": 8192},
 }

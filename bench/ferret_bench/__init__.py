@@ -1,1 +1,1 @@
-"""Benchmarks, one file each, found by file name: ``ferret bench NAME``. Each gives one JSON document."""
+"""Benchmarks, one file each, found by file name: ``ferret dev bench NAME``. Each gives one JSON document."""

@@ -1,4 +1,4 @@
-"""Keeps a run for the documents: ``ferret bench api --json | python -m ferret_bench._api_page docs/results/hardening``
+"""Keeps a run for documents: ``ferret dev bench api --json | python -m ferret_bench._api_page docs/results/hardening``
 writes ``api-DATABASE.json`` and, for people, ``api-DATABASE.md`` into the folder. A busy machine's run is not kept."""
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from ferret_bench.base import Table
 
 IDLE = 0.5
 """Maximum load over the minute before the run."""
+
+NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+"""Names of the databases in titles."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,12 +56,13 @@ def page(document: Mapping[str, Any]) -> str:
     about = (
         f"{document['participants']:,} enrolled participants in {document['experiments']} experiments send "
         f"{document['polls']:g} questions and {document['uploads']:g} uploads of 8 kB a second for "
-        f"{document['case_seconds']:g} s: alone, and beside {document['dripping']:,} connections that send a byte a "
+        f"{document['case_seconds']:g} s: alone, and with {document['dripping']:,} connections that send a byte a "
         f"second. Then half of the rates. The {document['processes']} API processes share the machine with the "
         "database, the load and the turning of rounds: "
         f"{processor}, {document['database']}, load {before:.2f} before. [The run]({_name(document)}.json)."
     )
-    parts = ["# The API under load", about, "```console\nmake api-results\n```"]
+    title = f"# The API under load: {NAMES.get(document['database'], document['database'])}"
+    parts = [title, about, "```console\nmake api-results\n```"]
     return "\n\n".join([*parts, *map(_section, Benchmark().tables(document))]) + "\n"
 
 

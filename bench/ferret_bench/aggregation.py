@@ -113,7 +113,7 @@ class Turn(NamedTuple):
 
 @final
 class Benchmark(base.Benchmark):
-    """``ferret bench aggregation``"""
+    """``ferret dev bench aggregation``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:
         size = QUICK if asked.quick else FULL
@@ -205,9 +205,7 @@ def _storing(base: Mapping[str, Any]) -> Table:
 
 
 def _way(replica: Replica, base: Path, size: Size, children: list[int]) -> dict[str, Any]:
-    """Returns the measurements of a way. The first rounds compile and write files for the first time, and do not
-    count.
-    """
+    """Returns the measurements of a way, without its first rounds, which compile and write files for the first time."""
     blob = update(replica.spec, replica.shapes, size.contributions)
     turns = [_turn(replica, base, blob, children) for _ in range(WARM + size.turns)][WARM:]
     return {

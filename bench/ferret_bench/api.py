@@ -76,7 +76,7 @@ QUICK = Size(participants=80, experiments=2, polls=25, uploads=10, case_seconds=
 
 @final
 class Benchmark(base.Benchmark):
-    """``ferret bench api``"""
+    """``ferret dev bench api``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:
         load = os.getloadavg()
@@ -143,7 +143,7 @@ def _case(folder: Path, name: str, size: Size, dripping: int, say: Say) -> dict[
         try:
             say(f"{size.participants} participants enrol ({name})")
             cohorts = enrol(database, size.experiments, size.participants)
-            with serving(folder / "home", url, size.processes) as service, turning(database, cohorts):
+            with serving(folder / "home", url, size.processes, say) as service, turning(database, cohorts):
                 return _measured(service, cohorts, size, dripping, say)
         finally:
             database.dispose()

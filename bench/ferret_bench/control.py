@@ -47,7 +47,7 @@ QUICK = Size(clients=2, rounds=3, assignments=10)
 
 @final
 class Benchmark(base.Benchmark):
-    """``ferret bench control``"""
+    """``ferret dev bench control``"""
 
     def measure(self, say: Say, asked: Asked) -> Document:
         names = [EMBEDDED] if asked.bounds else list(databases.NAMES)

@@ -13,6 +13,15 @@ another model. The document holds ``machine``, ``bounds``, and for each of ``way
                               after the first, bytes until its first contribution was accepted, and all bytes
 
 and ``catch_up``: bytes and seconds of a site that missed 100 rounds. Bytes are TCP's payload, TLS and HTTP included.
+
+With ``--secure`` the sites sum under masks. One of five is killed before it has dealt, one after, and one releases a
+wrong share. ``secure`` holds
+
+    state, rounds, digest, agree    as above
+    attempts, survivors             of each round; all sums were repeated from their transcripts
+    named                           participants that cheated and the codes with which they were refused
+
+and ``ten``: what each of ten sites sends in a round in addition to its coordinates.
 """
 
 from __future__ import annotations
@@ -21,7 +30,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from ferret_bench import base
-from ferret_bench._edge import links, scenarios
+from ferret_bench._edge import links, scenarios, secure
 from ferret_bench._edge.testbed import Deadline, inhabited
 from ferret_bench.base import Asked, Document, Say, Table
 from ferret_bench.measure import bound
@@ -33,7 +42,16 @@ BOUNDS = {
     "bytes_up": Bound("<=", 12_000),
     "bytes_down": Bound("<=", 60_000),
 }
+SECURE_BOUNDS = {
+    "completed": Bound(">=", 1),
+    "agree": Bound(">=", 1),
+    "named": Bound(">=", 1),
+    "bytes_extra": Bound("<=", 1_800),
+}
 MISSED, QUICK_MISSED = 100, 3
+MEMBERS = 10
+COUNTED, QUICK_COUNTED = 7, 2
+"""Rounds of the ten sites."""
 COLUMNS = (
     "site",
     "status",
@@ -51,10 +69,15 @@ COLUMNS = (
 
 @final
 class Benchmark(base.Benchmark):
-    """``ferret bench edge``; with ``--bounds`` the direct way alone."""
+    """``ferret dev bench edge``; with ``--bounds`` the direct way alone."""
+
+    def __init__(self, *, secure: bool = False) -> None:
+        self._secure = secure
 
     def measure(self, say: Say, asked: Asked) -> Document:
         deadline = Deadline.after(asked.max_seconds)
+        if self._secure:
+            return _summed(QUICK_COUNTED if asked.quick else COUNTED, say, deadline)
         taken = {
             way: _played(way, say, deadline) for way in (["direct"] if asked.bounds or asked.quick else links.WAYS)
         }
@@ -66,6 +89,8 @@ class Benchmark(base.Benchmark):
         }
 
     def tables(self, document: Mapping[str, Any]) -> list[Table]:
+        if "secure" in document:
+            return [*_secure_tables(document["secure"], document["ten"]), bound.table(document)]
         return [
             *(_table(way, found) for way, found in document["ways"].items()),
             *([_catch_up_table(document["catch_up"])] if document["catch_up"] else []),
@@ -85,6 +110,19 @@ def _caught_up(missed: int, say: Say, deadline: Deadline) -> dict[str, Any]:
     say(f"a site that is away for {missed} rounds")
     with links.direct() as place, inhabited(place) as world:
         return scenarios.catch_up(world, missed, say, deadline)
+
+
+def _summed(rounds: int, say: Say, deadline: Deadline) -> Document:
+    with links.direct() as place, inhabited(place) as world:
+        five = secure.play(world, say, deadline)
+        ten = secure.count(world, MEMBERS, rounds, say, deadline)
+    values = {
+        "completed": float(five["state"] == "completed"),
+        "agree": float(five["agree"]),
+        "named": float(five["named"] == ["cheater: secure.shares_invalid"]),
+        "bytes_extra": ten["extra"]["max"],
+    }
+    return {"secure": five, "ten": ten, "bounds": against(SECURE_BOUNDS, values)}
 
 
 def _bounded(found: list[dict[str, Any]]) -> dict[str, float | None]:
@@ -113,6 +151,20 @@ def _table(way: str, found: Mapping[str, Any]) -> Table:
         for site in found["sites"]
     ]
     return Table(f"{title}; bytes of a round, until the first contribution, and in all", COLUMNS, rows)
+
+
+def _secure_tables(five: Mapping[str, Any], ten: Mapping[str, Any]) -> list[Table]:
+    rounds = [
+        [number, attempts, ", ".join(survivors)]
+        for number, (attempts, survivors) in enumerate(zip(five["attempts"], five["survivors"], strict=True), start=1)
+    ]
+    named = f"{five['state']} in {five['seconds']:.0f} s; named: {', '.join(five['named']) or 'nobody'}"
+    columns = ["members", "vector", "extra", "most extra", "with HTTP and TLS"]
+    bytes_up = [ten["members"], ten["vector"], ten["extra"]["median"], ten["extra"]["max"], ten["wire"]]
+    return [
+        Table(named, ["round", "attempts", "summed"], rounds),
+        Table("bytes of a round that a site sends", columns, [bytes_up]),
+    ]
 
 
 def _catch_up_table(found: Mapping[str, Any]) -> Table:

@@ -1,7 +1,7 @@
 """Builds the documentation site: ``python docs/generator/build.py`` (``make docs``) writes ``site/html/``.
 
 Zensical reads one folder, so the pages are gathered in ``site/pages/``: ``docs/``, the pages at the repository's root,
-the files that pages link to, and the REST reference. Links that work in the repository become links within the site.
+the files that pages link to, and the generated references. Links that work in the repository become links of the site.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cli
+import errors
 import rest
+import specification
 import yaml
+
+from ferret_core import __version__
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "site"
@@ -30,7 +35,7 @@ AT_ROOT = {
 }
 COPIED = {"openapi.json", "api/ferret_api/static/favicon.svg"}
 REMARKS = "*-remarks.md"
-"""What a page of results is written with; it stands on the page itself."""
+"""Text that a page of results already contains."""
 LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)#\s]+)")
 LOADED = re.compile(
     r'<(?:script|img|iframe)[^>]*\ssrc="?(?:https?:)?//[^ >]*|<link[^>]*"stylesheet"[^>]*href="?(?:https?:)?//[^ >]*'
@@ -56,8 +61,13 @@ def gather() -> None:
         gather_page(path)
     for path in [*COPIED, "docs/generator/site.css"]:
         shutil.copy(ROOT / path, PAGES)
-    with (PAGES / "reference/rest.md").open("a") as page:
-        page.write(rest.page(json.loads((ROOT / "openapi.json").read_text())))
+    openapi = json.loads((ROOT / "openapi.json").read_text())
+    for name, text in rest.pages(openapi).items():
+        write(f"reference/rest/{name}.md", text)
+    appended = {"cli": cli.page(), "errors": errors.page(), "rest": rest.index(openapi)}
+    for name, text in (appended | {"specification": specification.page()}).items():
+        with (PAGES / f"reference/{name}.md").open("a") as page:
+            page.write(text)
 
 
 def gather_page(path: str) -> None:
@@ -91,7 +101,9 @@ def write(uri: str, text: str) -> None:
 def write_configuration() -> None:
     """``docs/generator/site.yml`` with the pages that its patterns stand for; every page must be in the navigation."""
     configuration = yaml.safe_load((ROOT / "docs/generator/site.yml").read_text())
+    configuration["site_name"] += f" {__version__}"
     configuration["nav"] = expanded(configuration["nav"])
+    configuration["copyright"] = f"Ferret {__version__}, Apache License 2.0"
     listed = set(re.findall(r"[\w/.-]+\.md", json.dumps(configuration["nav"])))
     pages = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")}
     if left_out := sorted(page for page in pages - listed if not page.startswith("source/")):

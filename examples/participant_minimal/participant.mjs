@@ -1,4 +1,4 @@
-// A participant of a FedAvg experiment, with nothing of Ferret: Node 20 and docs/wire-format.md.
+// A participant of a FedAvg experiment, with nothing of Ferret: Node 20 and docs/reference/wire-format.md.
 //
 //     FERRET_CODE=… node participant.mjs https://ferret.example.org my-name
 //

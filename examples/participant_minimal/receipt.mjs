@@ -1,4 +1,4 @@
-// Checks a receipt by docs/wire-format.md: that a record of the ledger holds what was sent.
+// Checks a receipt by docs/reference/wire-format.md: that a record of the ledger holds what was sent.
 
 import { blake3 } from './blake3.mjs'
 

@@ -1,10 +1,14 @@
-"""Format of a backup: a tar file with the database, its referenced files, and last the manifest with every digest."""
+"""Format of a backup: a tar file, packed by gzip, with the database, its referenced files that cannot be rebuilt, and
+last the manifest with every digest.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import tarfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
@@ -14,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_sdk.service.server_address import TOKEN_FILE
 
 FORMAT: Literal[1] = 1
@@ -78,6 +82,10 @@ EXTENSIONS = {
 KINDS = {tarfile.REGTYPE, tarfile.AREGTYPE, *EXTENSIONS}
 
 
+UNREADABLE = (tarfile.TarError, EOFError, ValueError, gzip.BadGzipFile, zlib.error)
+"""Errors of a damaged file, or of another kind of file."""
+
+
 class Member(tarfile.TarInfo):
     """A regular file: any other kind is refused at its header, before its content is read."""
 
@@ -102,15 +110,15 @@ def survey(file: Path, folder: Path) -> Manifest:
         reason = "is not a regular file" if file.exists() else "does not exist"
         raise FerretError.of_field("request.invalid", "FILE", str(file), reason)
     try:
-        sizes, manifest = _look(file)
-    except (tarfile.TarError, EOFError, ValueError, ValidationError) as error:
+        sizes, manifest = _look(file, folder)
+    except (*UNREADABLE, ValidationError) as error:
         raise invalid(file, f"it cannot be read: {error}") from error
     if manifest is None:
         raise invalid(file, f"it ends before its {MANIFEST}: the backup was cut off")
     require_equal(file, sizes, {name: entry.size for name, entry in manifest.files.items()})
-    if manifest.revision != migrate.head():
-        raise invalid(file, f"its database is at revision {manifest.revision} and this version needs {migrate.head()}")
-    _require_room(manifest.size, folder)
+    if manifest.revision != schema_version.HEAD:
+        found = f"its database is at revision {manifest.revision}"
+        raise invalid(file, f"{found} and this version needs {schema_version.HEAD}")
     return manifest
 
 
@@ -125,12 +133,16 @@ def invalid(file: Path, reason: str) -> FerretError:
     return FerretError("backup.invalid", f"{file}: {reason}")
 
 
-def _look(file: Path) -> tuple[dict[str, int], Manifest | None]:
-    """Returns the sizes of all members but the manifest, and the manifest."""
+def _look(file: Path, folder: Path) -> tuple[dict[str, int], Manifest | None]:
+    """Returns the sizes of all members but the manifest, and the manifest.
+
+    A small file can unpack to a large one: each size is compared with the free space before the member is unpacked.
+    """
     sizes: dict[str, int] = {}
     manifest: Manifest | None = None
-    with file.open("rb") as stream, tarfile.open(fileobj=stream, mode="r:", tarinfo=Member) as archive:
+    with gzip.open(file) as unpacked, tarfile.open(fileobj=unpacked, mode="r|", tarinfo=Member) as archive:
         for member in archive:
+            _require_room(member.size + sum(sizes.values()), folder)
             if manifest is not None:
                 raise invalid(file, f"{member.name} comes after the manifest")
             if member.name == MANIFEST:
@@ -138,6 +150,8 @@ def _look(file: Path) -> tuple[dict[str, int], Manifest | None]:
             else:
                 _check(file, member, sizes)
                 sizes[member.name] = member.size
+        if len(unpacked.read(HEADER_BYTES)) == HEADER_BYTES:  # reading to the end compares the checksum of gzip
+            raise invalid(file, "more comes after its end")
     return sizes, manifest
 
 

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import shutil
 import tarfile
 import tempfile
 from pathlib import Path
 
-from ferret_cli.backup.manifest import DATABASE, Digesting, Entry, Manifest, Member, invalid, require_equal, survey
+from ferret_cli.backup.manifest import (
+    DATABASE,
+    UNREADABLE,
+    Digesting,
+    Entry,
+    Manifest,
+    Member,
+    invalid,
+    require_equal,
+    survey,
+)
 from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import atomic_write, flush_folder, make_folder_durably
 from ferret_core.system.failpoints import failpoint
 from ferret_db.database import Database
-from ferret_db.repositories import audit
+from ferret_db.engine.file_integrity import call_for_repair
+from ferret_db.repositories import audit, stored_files
+from ferret_db.repositories.stored_files import is_rebuildable
 from ferret_runtime.settings import ServiceSettings
 
 CHUNK_BYTES = 1 << 20
@@ -42,11 +55,15 @@ def restore(file: Path, home: Path) -> Manifest:
 
 
 def _record(draft: Path, file: Path, manifest: Manifest) -> None:
+    """Audits the restoration, and has a worker rebuild the checkpoints that the backup left out."""
     url = f"sqlite:///{draft / DATABASE}"
     database = Database(url)
     try:
         with database.begin() as s:
             audit.record(s, audit.HOST, "backup.restored", file.name, made=manifest.created_at)
+            missing = {each.experiment_id for each in stored_files.of_all(s) if is_rebuildable(each)}
+            for experiment_id in sorted(missing):
+                call_for_repair(s, experiment_id)
     finally:
         database.dispose()
 
@@ -87,12 +104,12 @@ def _unpack(file: Path, folder: Path) -> Manifest:
     manifest = survey(file, folder)
     found: dict[str, Entry] = {}
     try:
-        with file.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|", tarinfo=Member) as archive:
+        with gzip.open(file) as unpacked, tarfile.open(fileobj=unpacked, mode="r|", tarinfo=Member) as archive:
             for member in archive:
                 # The file may have been replaced since the check.
                 if (said := manifest.files.get(member.name)) is not None and said.size == member.size:
                     found[member.name] = _write(archive, member, folder)
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except UNREADABLE as error:
         raise invalid(file, f"it cannot be read: {error}") from error
     require_equal(file, found, manifest.files)
     return manifest

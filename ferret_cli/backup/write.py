@@ -1,7 +1,11 @@
-"""Writes a backup, also while the service runs: first a snapshot of the database, then its referenced files."""
+"""Writes a backup, also while the service runs: first a snapshot of the database, then its referenced files.
+
+Checkpoints after the base model are left out: the ledger and the updates rebuild them to the bit.
+"""
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 import tarfile
 import tempfile
@@ -19,11 +23,15 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import Storage
 from ferret_core.system.atomic_files import atomic_write, make_folder_durably
 from ferret_core.system.failpoints import failpoint
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_db.database import Database
 from ferret_db.repositories import audit, stored_files
+from ferret_db.repositories.stored_files import is_rebuildable
 from ferret_runtime.settings import ServiceSettings
 from ferret_sdk.service.server_address import TOKEN_FILE
+
+LEVEL = 1
+"""Weights shrink as little at higher levels, which take several times as long."""
 
 
 def write(settings: ServiceSettings, file: Path) -> Manifest:
@@ -34,7 +42,7 @@ def write(settings: ServiceSettings, file: Path) -> Manifest:
     """
     if file.exists():
         raise FerretError.of_field("request.invalid", "FILE", str(file), "exists; choose a new name")
-    migrate.check(settings.database_url)
+    schema_version.check(settings.database_url)
     storage = settings.open_storage()
     make_folder_durably(file.parent)
     with storage.copying(), tempfile.TemporaryDirectory(prefix=".ferret-backup-", dir=file.parent) as scratch:
@@ -43,7 +51,10 @@ def write(settings: ServiceSettings, file: Path) -> Manifest:
         failpoint("backup.copied")
         named = _named(database)
         with atomic_write(file) as stream:
-            with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+            with (
+                gzip.GzipFile(fileobj=stream, mode="wb", filename="", compresslevel=LEVEL) as packed,
+                tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive,
+            ):
                 manifest = _fill(archive, database, settings.home / TOKEN_FILE, storage, named)
             _record(settings.database_url, file, manifest)  # a backup that nobody knows of gets no name
         return manifest
@@ -59,11 +70,12 @@ def _record(url: str, file: Path, manifest: Manifest) -> None:
 
 
 def _named(database: Path) -> dict[str, str]:
-    """Returns the digest of each stored file that the copied database names, by location."""
+    """Returns the digest of each stored file that the copied database names and no ledger rebuilds, by location."""
     copy = Database(f"sqlite:///{database}")
     try:
         with copy.read() as s:
-            return {file.location: file.digest for file in stored_files.of_all(s)}
+            files = stored_files.of_all(s)
+            return {file.location: file.digest for file in files if not is_rebuildable(file)}
     finally:
         copy.dispose()
 
@@ -81,7 +93,8 @@ def _fill(archive: tarfile.TarFile, database: Path, token: Path, storage: Storag
         if files[name].digest != digest:
             message = f"{location} does not match its digest: run `ferret storage verify --repair`, then back up again"
             raise FerretError("storage.corrupt", message)
-    manifest = Manifest(format=FORMAT, created_at=datetime.now(UTC).isoformat(), revision=migrate.head(), files=files)
+    now = datetime.now(UTC).isoformat()
+    manifest = Manifest(format=FORMAT, created_at=now, revision=schema_version.HEAD, files=files)
     text = canonical_json(manifest.model_dump(mode="json"))
     _add(archive, MANIFEST, BytesIO(text), len(text))
     failpoint("backup.written")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, show_list
+from ferret_cli.output import emit, say, show_line, show_list
 from ferret_cli.resolve_experiment import connect
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.alerts import AlertEvent
@@ -27,8 +27,8 @@ OfProject = Annotated[str | None, typer.Option("--project", help="Project to wat
 AlertId = Annotated[str, typer.Argument(metavar="ID", help="Id of the alert, as ferret alert list shows it.")]
 
 
-@app.command("add")
-def add(
+@app.command("create", epilog="Example: ferret alert create --webhook https://hooks.example.org/ferret --on failed")
+def create(
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Address that signed messages are posted to.")
     ] = None,
@@ -46,17 +46,16 @@ def add(
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Add an alert. The signing key of a webhook is printed on stdout, only once."""
-    from ferret_cli import resolve_experiment
+    """Create an alert. The signing key of a webhook is printed on stdout, only once."""
     from ferret_core.protocol.resources.alerts import AlertKind
 
     if (address := webhook or email) is None or (webhook and email):
         raise typer.BadParameter("give one of the two", param_hint="--webhook and --email")
     service = connect(url, insecure_http)
     kind = AlertKind.WEBHOOK if webhook else AlertKind.EMAIL
-    only = resolve_experiment.experiment(service, experiment).experiment if experiment else None
+    only = service.experiment(experiment).experiment if experiment else None
     of = only.project if only else _project_of(service, project)
-    made = service.alerts.add(of, kind, address, on or tuple(AlertEvent), only.id if only else None)
+    made = service.alerts.create(of, kind, address, on or tuple(AlertEvent), only.id if only else None)
     about = made.experiment_id or made.project
     say(f"{made.address} receives messages about {about}; try it: ferret alert test {made.id} --project {made.project}")
     if json:
@@ -66,7 +65,7 @@ def add(
         print(made.secret)
 
 
-@app.command("list")
+@app.command("list", epilog="Example: ferret alert list")
 def list_alerts(
     project: OfProject = None,
     url: options.Url = None,
@@ -93,7 +92,7 @@ def _last(alert: Alert) -> str:
     return f"{last.event} {last.state}{why}"
 
 
-@app.command("test")
+@app.command("test", epilog="Example: ferret alert test alr_5f0c9f6a3b1d2e47")
 def send_test(
     id: AlertId,
     project: OfProject = None,
@@ -105,7 +104,7 @@ def send_test(
     service = connect(url, insecure_http)
     of = _project_of(service, project)
     delivery = _tried(service.alerts, of, id, service.alerts.test(of, id))
-    say(f"{delivery.id} is {delivery.state}" + (f": {delivery.error}" if delivery.error else ""))
+    show_line(f"{delivery.id} is {delivery.state}" + (f": {delivery.error}" if delivery.error else ""), as_json=json)
     if json:
         emit(delivery)
     if delivery.state != "delivered":
@@ -121,7 +120,7 @@ def _tried(alerts: Alerts, project: str, id: str, sent: Delivery) -> Delivery:
     return sent
 
 
-@app.command("disable")
+@app.command("disable", epilog="Example: ferret alert disable alr_5f0c9f6a3b1d2e47")
 def disable(
     id: AlertId,
     project: OfProject = None,
@@ -133,7 +132,7 @@ def disable(
     _switch(id, project, url, insecure_http, json, enabled=False)
 
 
-@app.command("enable")
+@app.command("enable", epilog="Example: ferret alert enable alr_5f0c9f6a3b1d2e47")
 def enable(
     id: AlertId,
     project: OfProject = None,
@@ -154,14 +153,20 @@ def _switch(id: str, project: str | None, url: str | None, insecure_http: bool, 
         emit(changed)
 
 
-@app.command("remove")
-def remove(
-    id: AlertId, project: OfProject = None, url: options.Url = None, insecure_http: options.InsecureHttp = False
+@app.command("delete", epilog="Example: ferret alert delete alr_5f0c9f6a3b1d2e47")
+def delete(
+    id: AlertId,
+    project: OfProject = None,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
 ) -> None:
-    """Remove an alert, with its queued messages."""
+    """Delete an alert, with its queued messages."""
     service = connect(url, insecure_http)
-    service.alerts.remove(_project_of(service, project), id)
-    say(f"{id} is removed")
+    service.alerts.delete(_project_of(service, project), id)
+    say(f"{id} is deleted")
+    if json:
+        emit({"id": id, "deleted": True})
 
 
 def _project_of(service: Service, project: str | None) -> str:

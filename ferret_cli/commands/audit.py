@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, table
+from ferret_cli.output import emit, show_line, table
 from ferret_cli.resolve_experiment import connect
 
 app = typer.Typer(
@@ -16,7 +16,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@app.command("list", epilog="Example: ferret audit list --action experiment.paused")
 def list_audit(
     actor: Annotated[
         str | None, typer.Option("--actor", help="Only actions of this actor: admin, host, nobody, an id.")
@@ -45,7 +45,7 @@ def _told(detail: dict[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in detail.items())
 
 
-@app.command("verify")
+@app.command("verify", epilog="Example: ferret audit verify")
 def verify(
     heads: Annotated[
         list[str] | None,
@@ -71,12 +71,12 @@ def verify(
     head = service.audit_head()
     count = audit.verify(service.audit(oldest_first=True), head, kept)
     against = f", and {len(kept)} noted before" if kept else ""
-    say(f"{count} entries are as they were written, up to {head}{against}")
+    show_line(f"{count} entries are as they were written, up to {head}{against}", as_json=json)
     if json:
         emit({"entries": count, "head": str(head), "kept": len(kept)})
 
 
-@app.command("head")
+@app.command("head", epilog="Example: ferret audit head > head.txt")
 def head(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:
     """Print the end of the log, as NUMBER:HASH, to store on another machine for `ferret audit verify --head`."""
     found = connect(url, insecure_http).audit_head()

@@ -8,17 +8,20 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say
+from ferret_cli.output import emit, show_line
 from ferret_cli.requirements_check import require_server
 from ferret_core.protocol.formatting import size
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup, e.g. ferret.tar.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the backup, e.g. ferret.tar.gz.")],
     home: options.Home = options.DEFAULT_HOME,
     json: options.Json = False,
 ) -> None:
-    """Save this machine's service in one file, even while it runs: experiments, models, contributions, token."""
+    """Save this machine's service in one file, even while it runs: experiments, base models, contributions, token.
+
+    Later checkpoints are left out: the restored service rebuilds them from the ledger.
+    """
     require_server()
 
     from ferret_cli.backup.write import write
@@ -26,9 +29,12 @@ def backup(
 
     path = file.expanduser().absolute()
     manifest = write(ServiceSettings.read(home=home), path)
-    say(f"saved {len(manifest.files)} files, {size(manifest.size)}, in {path}")
+    packed = path.stat().st_size
+    told = f"saved {len(manifest.files)} files, {size(manifest.size)}, in {path}, which has {size(packed)}"
+    show_line(told, as_json=json)
     if json:
-        emit({"file": str(path), "files": len(manifest.files), "bytes": manifest.size, "revision": manifest.revision})
+        counted = {"files": len(manifest.files), "bytes": manifest.size, "packed_bytes": packed}
+        emit({"file": str(path), **counted, "revision": manifest.revision})
 
 
 def restore(
@@ -36,13 +42,19 @@ def restore(
     home: options.Home = options.DEFAULT_HOME,
     json: options.Json = False,
 ) -> None:
-    """Restore a backup into a new or empty folder, all or nothing; every file is checked against its digest."""
+    """Restore a backup into a new or empty folder, all or nothing; every file is checked against its digest.
+
+    The service rebuilds the checkpoints as soon as it runs; `ferret storage verify --repair` does it without a server.
+    """
     require_server()
 
     from ferret_cli.backup.restore import restore as unpack
 
     path = home.expanduser().absolute()
     manifest = unpack(file.expanduser(), path)
-    say(f"restored {len(manifest.files)} files, {size(manifest.size)}, in {path}; start: ferret serve --home {path}")
+    show_line(
+        f"restored {len(manifest.files)} files, {size(manifest.size)}, in {path}; start: ferret serve --home {path}",
+        as_json=json,
+    )
     if json:
         emit({"home": str(path), "files": len(manifest.files), "bytes": manifest.size, "revision": manifest.revision})

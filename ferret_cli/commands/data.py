@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 
 
-@app.command("show")
+@app.command("show", epilog="Example: ferret data show examples/dolly.toml --out pictures")
 def show(
     file: options.SpecFile,
     assignments: options.Assignments = None,

@@ -10,6 +10,7 @@ import typer
 from ferret_cli import options
 from ferret_cli.output import say
 from ferret_cli.requirements_check import require_server
+from ferret_core import __version__
 
 
 def demo(
@@ -30,6 +31,7 @@ def demo(
     Prints one address for the browser and keeps serving until Ctrl-C.
     """
     require_server()
+    say(f"starting Ferret {__version__}")
 
     from ferret_cli import demo
     from ferret_cli.demo import show

@@ -9,14 +9,14 @@ import typer
 
 from ferret_cli import options
 from ferret_cli.output import emit, require_completed, say, show_list, table
-from ferret_cli.resolve_experiment import connect, experiment, experiment_at
+from ferret_cli.resolve_experiment import connect, experiment_at
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import ExperimentState
 
 app = typer.Typer(help="List, follow and manage the experiments on a server.", no_args_is_help=True)
 
 
-@app.command("list")
+@app.command("list", epilog="Example: ferret experiment list --state running --sort -eval_loss")
 def list_experiments(
     state: Annotated[
         list[ExperimentState] | None, typer.Option("--state", help="Only experiments in this state; may be repeated.")
@@ -64,18 +64,21 @@ def list_experiments(
     show_list(listed, columns, rows, json)
 
 
-@app.command("show")
+@app.command("show", epilog="Example: ferret experiment show latest")
 def show(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
-    """Show one experiment: its state, why it is stalled if it is, metrics, cost, rounds and refused uploads."""
+    """Show one experiment: its state, why it is stalled if it is, who reads what, metrics, cost, rounds and refused
+    uploads."""
     from ferret_cli.experiment_tables import (
         cost_rows,
         label_rows,
         metrics_rows,
         overview_rows,
+        privacy_rows,
         rejection_rows,
         round_rows,
+        sum_rows,
     )
 
     run = experiment_at(url, insecure_http, id)
@@ -86,10 +89,12 @@ def show(
     losses = ["train loss", "eval loss", "Rouge-L"]
     tables = {
         ("", ""): overview_rows(run.experiment),
+        ("privacy", ""): privacy_rows(run.experiment),
         ("metric", "first", "last", "best"): metrics_rows(run.experiment),
         ("cost per round", "median"): cost_rows(rounds),
         ("label", "eval loss", "Rouge-L"): label_rows(rounds),
         ("round", "state", "accepted", *losses, "sent", "received"): round_rows(rounds),
+        ("round", "secure sum", "survivors", "dropped out", "left out of the model"): sum_rows(rounds),
         ("round", "participant", "refused", "reason", "detail of the latest"): rejection_rows(run.rejections()),
     }
     for columns, rows in tables.items():
@@ -97,7 +102,7 @@ def show(
             table(columns, shown)
 
 
-@app.command("watch")
+@app.command("watch", epilog="Example: ferret experiment watch latest")
 def watch(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -117,7 +122,7 @@ def watch(
     require_completed(run)
 
 
-@app.command("pause")
+@app.command("pause", epilog="Example: ferret experiment pause quickstart")
 def pause(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -130,7 +135,7 @@ def pause(
         emit(run.experiment)
 
 
-@app.command("resume")
+@app.command("resume", epilog="Example: ferret experiment resume quickstart")
 def resume(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -141,7 +146,7 @@ def resume(
         emit(run.experiment)
 
 
-@app.command("extend")
+@app.command("extend", epilog="Example: ferret experiment extend latest --rounds 10")
 def extend(
     id: options.Id,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Number of rounds to add.")],
@@ -159,7 +164,7 @@ def extend(
         emit(run.experiment)
 
 
-@app.command("cancel")
+@app.command("cancel", epilog="Example: ferret experiment cancel latest --yes")
 def cancel(
     id: options.Id,
     yes: options.Yes = False,
@@ -177,7 +182,7 @@ def cancel(
         emit(run.experiment)
 
 
-@app.command("clone")
+@app.command("clone", epilog="Example: ferret experiment clone latest --set seed=2")
 def clone(
     id: options.Id,
     assignments: options.Assignments = None,
@@ -197,7 +202,7 @@ def clone(
 
     service = connect(url, insecure_http)
     changes = spec_input.changes(assignments or (), unset or (), absolute_paths=is_loopback(service.url))
-    original = experiment(service, id)
+    original = service.experiment(id)
     run = original.clone(changes, key, project=project)
     for field, before, after in differences(original.experiment.spec, run.experiment.spec):
         say(f"{field}: {_told(before)} → {_told(after)}")
@@ -212,7 +217,7 @@ def _told(value: Any) -> str:
     return "unset" if value is None else repr(value)
 
 
-@app.command("edit")
+@app.command("edit", epilog='Example: ferret experiment edit latest --name "Second try" --tag thesis')
 def edit(
     id: options.Id,
     name: Annotated[str | None, typer.Option("--name", help="New name.")] = None,
@@ -236,7 +241,7 @@ def edit(
         emit(edited)
 
 
-@app.command("archive")
+@app.command("archive", epilog="Example: ferret experiment archive exp_5f0c")
 def archive(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -247,7 +252,7 @@ def archive(
         emit(run.experiment)
 
 
-@app.command("unarchive")
+@app.command("unarchive", epilog="Example: ferret experiment unarchive exp_5f0c")
 def unarchive(
     id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -258,7 +263,7 @@ def unarchive(
         emit(run.experiment)
 
 
-@app.command("delete")
+@app.command("delete", epilog="Example: ferret experiment delete exp_5f0c")
 def delete(
     id: options.Id,
     yes: options.Yes = False,

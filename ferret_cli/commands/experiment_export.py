@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say
+from ferret_cli.output import emit, say, show_line
 from ferret_cli.requirements_check import require_training
 from ferret_cli.resolve_experiment import experiment_at
+from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
     from ferret_sdk.service.run import Run
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command("export")
+@app.command("export", epilog="Example: ferret experiment export latest tuned --best")
 def export(
     id: options.Id,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="New or empty folder for the checkpoint.")],
@@ -29,14 +31,6 @@ def export(
     ] = None,
     best: Annotated[
         bool, typer.Option("--best", help="The best checkpoint of those kept, by stopping.metric of the specification.")
-    ] = False,
-    average: Annotated[
-        bool,
-        typer.Option(
-            "--average",
-            help="The mean of the models of the last rounds up to --round, rebuilt from base model and ledger: of the "
-            "last half of the rounds, or from server.average_from on.",
-        ),
     ] = False,
     push: Annotated[
         str | None,
@@ -62,20 +56,21 @@ def export(
 ) -> None:
     """Download a checkpoint that transformers can load; every file is checked against its digest.
 
-    The folder also has a model card and a chat template in the format of the training data.
+    A round with a dropped checkpoint is rebuilt here from the base model and the ledger, without --push. The folder
+    also has a model card and a chat template in the format of the training data.
     """
-    if average and (best or push is not None):
-        raise typer.BadParameter("can be combined only with --round", param_hint="--average")
     if best and round is not None:
         raise typer.BadParameter("give one of the two", param_hint="--round and --best")
     if push is None and (branch is not None or public):
         raise typer.BadParameter("are for --push OWNER/NAME", param_hint="--branch and --public")
     run = experiment_at(url, insecure_http, id)
-    if average:
-        _export_average(run, run.experiment.round if round is None else round, folder, json)
+    path = folder.expanduser().resolve()
+    if push is None and not best and round is not None and not _is_kept(run, round):
+        say(f"the checkpoint of round {round} is not kept: it is rebuilt from the ledger")
+        _rebuild(run, round, path, as_json=json)
         return
     files = run.best_checkpoint() if best else run.checkpoint(round)
-    number, path = files[0].round, folder.expanduser().resolve()
+    number = files[0].round
     pushed = None
     if push is None:
         run.export(path, number)
@@ -89,19 +84,9 @@ def export(
         print(pushed.url if pushed else path)
 
 
-def _export_average(run: Run, number: int, folder: Path, json: bool) -> None:
-
-    require_training()
-
-    from ferret_cli import ledger_replay
-
-    path = folder.expanduser().resolve()
-    manifest = ledger_replay.replay(run, number, path, lambda record: None, average=True)
-    say(f"the mean of the last rounds up to {number} is in {path}, its digest is {manifest.digest}")
-    if json:
-        emit({"id": run.id, "round": number, "average": True, "digest": manifest.digest, "checkpoint": str(path)})
-    else:
-        print(path)
+def _is_kept(run: Run, number: int) -> bool:
+    """Returns False for a committed round without a checkpoint; other rounds are left to the server."""
+    return number > run.experiment.round or any(file.round == number for file in run.artifacts())
 
 
 class Format(StrEnum):
@@ -114,7 +99,7 @@ class Format(StrEnum):
     TRACKIO = "trackio"
 
 
-@app.command("export-metrics")
+@app.command("export-metrics", epilog="Example: ferret experiment export-metrics latest --to tensorboard --dir runs")
 def export_metrics(
     id: options.Id,
     to: Annotated[
@@ -153,9 +138,16 @@ def export_metrics(
         emit({"id": run.id, "to": to.value, "rounds": count})
 
 
-@app.command("verify")
+@app.command("verify", epilog="Example: ferret experiment verify latest")
 def verify(
-    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+    id: options.Id,
+    sums: Annotated[
+        bool,
+        typer.Option("--sums", help="Also repeat each secure sum from its transcript and the masked vectors."),
+    ] = False,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
 ) -> None:
     """Rebuild the model from the base model and the ledger, and compare every digest, checkpoints included.
 
@@ -165,54 +157,52 @@ def verify(
     require_training()
 
     from ferret_cli.ledger_replay import verified_records
+    from ferret_core.privacy.accounting import epsilon_of
 
     run = experiment_at(url, insecure_http, id)
-    digest, hashes = run.experiment.base_digest, list[str]()
-    for record in verified_records(run):
+    digest, hashes, releases = run.experiment.base_digest, list[str](), 0
+    for record in verified_records(run, sums=sums):
         digest = record.digest
         hashes.append(record.hash)
+        releases += sum(group.releases or 0 for group in record.groups)
         signed = f", {len(record.signatures)} signed" if record.signatures else ""
-        told = f"{record.digest[:16]}…  {len(record.contributions)} contributions{signed}"
-        say(f"round {record.round:>4}  {told}  verified; hash {record.hash}")
-    say(f"{run.id}: {len(hashes)} rounds verified, the model's digest is {digest}")
+        repeated = ", sum repeated" if sums and record.groups else ""
+        told = f"{record.digest[:16]}…  {len(record.contributions)} contributions{signed}{repeated}"
+        show_line(f"round {record.round:>4}  {told}  verified; hash {record.hash}", as_json=json)
+    show_line(f"{run.id}: {len(hashes)} rounds verified, the model's digest is {digest}", as_json=json)
+    if releases:
+        privacy = run.specification().privacy
+        with suppress(FerretError):  # dp-accounting may be missing
+            spent = epsilon_of(privacy.rate, privacy.noise_multiplier or 0, releases, privacy.delta)
+            show_line(f"records: ε = {spent:.2f} at δ = {privacy.delta:g} after {releases} attempts", as_json=json)
     if json:
         emit({"id": run.id, "rounds": len(hashes), "digest": digest, "hashes": hashes, "verified": True})
 
 
-@app.command("replay")
+@app.command("replay", epilog="Example: ferret experiment replay latest round-7 --round 7")
 def replay(
     id: options.Id,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="New or empty folder for the checkpoint.")],
     round: Annotated[int, typer.Option("--round", min=0, help="Round to rebuild; 0 is the base model.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="New or empty folder for the checkpoint.")],
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
     """Rebuild the model of any committed round from the base model and the ledger, as a checkpoint for transformers."""
+    _rebuild(experiment_at(url, insecure_http, id), round, folder.expanduser().resolve(), as_json=json)
+
+
+def _rebuild(run: Run, round: int, folder: Path, *, as_json: bool) -> None:
     require_training()
 
     from ferret_cli import ledger_replay
 
-    run = experiment_at(url, insecure_http, id)
-    folder = out.expanduser().resolve()
     manifest = ledger_replay.replay(
         run, round, folder, lambda record: say(f"round {record.round:>4}  {record.digest[:16]}…  verified")
     )
     say(f"round {round} is in {folder}, the model's digest is {manifest.digest}")
-    if json:
-        emit({"id": run.id, "round": round, "digest": manifest.digest, "checkpoint": str(folder)})
+    if as_json:
+        files = list(manifest.files)
+        emit({"id": run.id, "round": round, "digest": manifest.digest, "checkpoint": str(folder), "files": files})
     else:
         print(folder)
-
-
-@app.command("receipt")
-def receipt(
-    id: options.Id,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The participant, or a simulated client.")],
-    round: Annotated[int, typer.Option("--round", min=1, help="Number of the round.")],
-    url: options.Url = None,
-    insecure_http: options.InsecureHttp = False,
-) -> None:
-    """Print the receipt for a participant's contribution to a committed round, for `ferret receipt verify`."""
-    run = experiment_at(url, insecure_http, id)
-    emit(run.receipt(round, name))

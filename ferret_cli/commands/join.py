@@ -15,13 +15,15 @@ from ferret_cli.requirements_check import require_training
 def join(
     url: Annotated[str, typer.Argument(metavar="URL", help="Address of the server.")],
     data: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--data",
             metavar="FILE.jsonl",
-            help="Your examples, one JSON object per line: instruction, input, output. They never leave this machine.",
+            help="Your examples, one JSON object per line: instruction, input, output. They never leave this machine. "
+            "Required, but not with --inspect.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     code: Annotated[
         str | None,
         typer.Option(
@@ -80,6 +82,14 @@ def join(
             help="This site's own terms, which apply to all requests of the server; default: FERRET_HOME/site.toml.",
         ),
     ] = None,
+    inspect: Annotated[
+        bool,
+        typer.Option(
+            "--inspect",
+            help="Show the experiment of your code: model, data format, algorithm, bytes per round, smallest group and "
+            "readers. The code is not used, and nothing is sent but the code.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -103,6 +113,11 @@ def join(
     """Take part in an experiment with your own data, until it ends."""
     import socket
 
+    if inspect:
+        _inspect(url, code, code_file, terms, insecure_http=insecure_http, ca=ca, json=json)
+        return
+    if data is None:
+        raise typer.BadParameter("is required to take part; --inspect alone needs none", param_hint="--data")
     require_training()
 
     from ferret_cli import hooks_file
@@ -134,3 +149,24 @@ def join(
             return
         seconds = None if give_up_after is None else give_up_after * 3600
         take_part(participant, JoinOptions(data, fields, own, keep_model, seconds, yes, json))
+
+
+def _inspect(
+    url: str,
+    code: str | None,
+    code_file: Path | None,
+    terms: Path | None,
+    *,
+    insecure_http: bool,
+    ca: Path | None,
+    json: bool,
+) -> None:
+    from ferret_cli.join_display import NEXT_STEPS, show_inspection
+    from ferret_cli.secret_input import enrolment_code
+    from ferret_sdk.participant.invitation import inspect
+    from ferret_sdk.participant.site_terms import read
+
+    with advising(NEXT_STEPS):
+        own = None if terms is None else read(terms)
+        found = inspect(url, enrolment_code(code, code_file), insecure_http=insecure_http, ca=ca, terms=own)
+        show_inspection(found, json=json)

@@ -14,6 +14,7 @@ from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.projects import Project
+    from ferret_sdk.service.projects import Projects
 
 app = typer.Typer(
     help=(
@@ -34,7 +35,7 @@ Data = Annotated[list[str] | None, typer.Option("--data", metavar="PATH", help="
 Entry = TypeVar("Entry")
 
 
-@app.command("list")
+@app.command("list", epilog="Example: ferret project list")
 def list_projects(
     url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -44,7 +45,7 @@ def list_projects(
     show_list(found, ["name", "since", "about"], rows, json)
 
 
-@app.command("show")
+@app.command("show", epilog="Example: ferret project show hearts")
 def show(
     name: options.ProjectName,
     url: options.Url = None,
@@ -71,51 +72,75 @@ def _allowed(entries: Sequence[str] | None) -> Sequence[str]:
     return entries or ["none: ferret project allow adds some"]
 
 
-@app.command("add")
-def add(
+@app.command(
+    "create", epilog='Example: ferret project create hearts --description "Discharge letters of three hospitals"'
+)
+def create(
     name: options.ProjectName,
     description: Annotated[str, typer.Option("--description", help="Description of the project.")] = "",
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Make a project."""
-    made = connect(url, insecure_http).projects.add(name, description)
+    """Create a project."""
+    made = connect(url, insecure_http).projects.create(name, description)
     say(f"{made.name} has no members yet: ferret project add-member {made.name} USER")
     if json:
         emit(made)
 
 
-@app.command("delete")
-def delete(name: options.ProjectName, url: options.Url = None, insecure_http: options.InsecureHttp = False) -> None:
+@app.command("delete", epilog="Example: ferret project delete hearts")
+def delete(
+    name: options.ProjectName,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
+) -> None:
     """Delete a project that has no experiments. Its members stay users."""
     connect(url, insecure_http).projects.delete(name)
     say(f"{name} is deleted")
+    if json:
+        emit({"name": name, "deleted": True})
 
 
-@app.command("add-member")
+@app.command("add-member", epilog="Example: ferret project add-member hearts ada")
 def add_member(
-    project: options.ProjectName, users: Users, url: options.Url = None, insecure_http: options.InsecureHttp = False
+    project: options.ProjectName,
+    users: Users,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
 ) -> None:
     """Let users see the project's experiments; their role determines their permissions."""
     service = connect(url, insecure_http)
     for user in [service.people.user(name) for name in users]:
         service.projects.add_member(project, user)
         say(f"{user.name}, a {user.role}, sees {project} now")
+    _show_members(service.projects, project, json)
 
 
-@app.command("remove-member")
+@app.command("remove-member", epilog="Example: ferret project remove-member hearts ada")
 def remove_member(
-    project: options.ProjectName, users: Users, url: options.Url = None, insecure_http: options.InsecureHttp = False
+    project: options.ProjectName,
+    users: Users,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.Json = False,
 ) -> None:
     """Remove members from the project, from their next request on."""
     service = connect(url, insecure_http)
     for user in [service.people.user(name) for name in users]:
         service.projects.remove_member(project, user)
         say(f"{user.name} is no longer a member of {project}")
+    _show_members(service.projects, project, json)
 
 
-@app.command("allow")
+def _show_members(projects: Projects, project: str, json: bool) -> None:
+    if json:
+        emit({"name": project, "members": [member.model_dump(mode="json") for member in projects.members(project)]})
+
+
+@app.command("allow", epilog="Example: ferret project allow hearts --model HuggingFaceTB/SmolLM2-135M-Instruct")
 def allow(
     name: options.ProjectName,
     model: Models = None,
@@ -141,7 +166,7 @@ def allow(
     _show_allowed(projects.change(name, **changes), json)
 
 
-@app.command("disallow")
+@app.command("disallow", epilog="Example: ferret project disallow hearts --data /data/letters.jsonl")
 def disallow(
     name: options.ProjectName,
     model: Models = None,

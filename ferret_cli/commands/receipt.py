@@ -1,4 +1,4 @@
-"""``ferret receipt …``: a participant's proof, checked by the file alone."""
+"""``ferret receipt …``: a participant's proof, fetched from the server and checked by the file alone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,29 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say
+from ferret_cli.output import emit, show_line
+from ferret_cli.resolve_experiment import experiment_at
 from ferret_core.protocol.errors import FerretError
 
 app = typer.Typer(help="Proof that a round holds a contribution.", no_args_is_help=True)
 
 
-@app.command("verify")
+@app.command("show", epilog="Example: ferret receipt show latest hospital-a --round 3 > receipt.json")
+def show(
+    id: options.Id,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The participant, or a simulated client.")],
+    round: Annotated[int, typer.Option("--round", min=1, help="Number of the round.")],
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+) -> None:
+    """Print the receipt for a participant's contribution to a committed round: one JSON document, which `ferret receipt
+    verify` checks.
+    """
+    run = experiment_at(url, insecure_http, id)
+    emit(run.receipt(round, name))
+
+
+@app.command("verify", epilog="Example: ferret receipt verify receipt.json")
 def verify(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The receipt; `ferret site log --json` shows its path.")],
     hash: Annotated[
@@ -37,9 +53,11 @@ def verify(
         raise FerretError.of_field("receipt.invalid", "--hash", hash, message)
     outcome, signed = outcome_of(leaf), "not signed" if leaf.public_key is None else f"signed with {leaf.public_key}"
     why = "" if outcome.reason is None else f", {outcome.reason}"
-    say(f"round {header.round} of {header.experiment} holds contribution {leaf.contribution} of {leaf.participant}")
-    say(f"{outcome.state}{why}; {signed}")
-    say(f"the round's hash is {receipt.hash}, {'compared' if hash else 'to be compared with what others have'}")
+    held = f"holds contribution {leaf.contribution} of {leaf.participant}"
+    show_line(f"round {header.round} of {header.experiment} {held}", as_json=json)
+    show_line(f"{outcome.state}{why}; {signed}", as_json=json)
+    compared = "compared" if hash else "to be compared with what others have"
+    show_line(f"the round's hash is {receipt.hash}, {compared}", as_json=json)
     if json:
         emit(
             {

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say
+from ferret_cli.output import emit, say, show_line
 from ferret_cli.requirements_check import require_server
+from ferret_core import __version__
 from ferret_core.protocol.task_names import Queue
 
 
@@ -42,6 +43,7 @@ def serve(
     ] = 1,
     tls_cert: options.TlsCert = None,
     tls_key: options.TlsKey = None,
+    json: options.Json = False,
 ) -> None:
     """Run the whole service on this machine: broker, API, training workers and the aggregation worker.
 
@@ -49,12 +51,14 @@ def serve(
     https.
     """
     require_server()
+    home = home.expanduser().resolve()
+    say(f"starting Ferret {__version__} in {home}; the address follows when it is ready")
 
     from ferret_cli.stack.stack import Plan, running
     from ferret_core.system.tls_certificate import Certificate
 
     plan = Plan(
-        home.expanduser().resolve(),
+        home,
         host,
         port,
         workers,
@@ -65,7 +69,11 @@ def serve(
     )
     try:
         with running(plan, say) as stack:
-            print(stack.sign_in_address(), flush=True)
+            address = stack.sign_in_address()
+            if json:
+                emit({"url": address})
+            else:
+                print(address, flush=True)
             say(f"serving; logs are in {plan.home / 'logs'}; Ctrl-C stops it")
             stack.keep_running()
     except KeyboardInterrupt:
@@ -97,12 +105,12 @@ def migrate(json: options.Json = False) -> None:
     """Update the database (FERRET_DATABASE_URL) to this version's schema."""
     require_server()
 
-    from ferret_db import integrity, migrate
+    from ferret_db import integrity, migrate, schema_version
     from ferret_runtime.settings import ServiceSettings
 
     settings = ServiceSettings.read()
     integrity.require(settings)
     migrate.upgrade(settings.database_url)
-    say(f"the database is at revision {migrate.head()}")
+    show_line(f"the database is at revision {schema_version.HEAD}", as_json=json)
     if json:
-        emit({"revision": migrate.head()})
+        emit({"revision": schema_version.HEAD})

@@ -14,7 +14,7 @@ from ferret_cli.resolve_experiment import connect
 app = typer.Typer(help="Signed-in browsers: your own, or another user's with --user.", no_args_is_help=True)
 
 
-@app.command("list")
+@app.command("list", epilog="Example: ferret session list")
 def list_sessions(
     of: OfUser = None, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -34,8 +34,8 @@ def list_sessions(
     show_list(found, ["kind", "address", "since", "until", "id"], rows, json)
 
 
-@app.command("end")
-def end(
+@app.command("revoke", epilog="Example: ferret session revoke ses_0123456789abcdef")
+def revoke(
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of the session, as `ferret session list` prints it.")],
     of: OfUser = None,
     url: options.Url = None,
@@ -44,7 +44,7 @@ def end(
 ) -> None:
     """Sign a browser out, or revoke a sign-in link, from the next request on."""
     people = connect(url, insecure_http).people
-    people.end_session(id, user_named(people, of))
-    say(f"{id} has ended")
+    people.revoke_session(id, user_named(people, of))
+    say(f"{id} is revoked")
     if json:
-        emit({"id": id})
+        emit({"id": id, "revoked": True})

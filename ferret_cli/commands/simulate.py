@@ -37,9 +37,11 @@ def simulate(
 
     require_training()
 
+    from ferret_core import catalog
     from ferret_sdk.service.download import require_empty
 
     spec = spec_input.load(file, assignments or (), unset or (), preset)
+    catalog.resolve(spec)  # a contradiction is answered before torch loads, which takes seconds
     if out is not None:
         require_empty(out, "--out")
 
@@ -74,6 +76,8 @@ def simulate(
         complete(out, facts(spec, result))
     if result.stopped:
         say(result.stopped.detail)
+    if result.decline:
+        say(result.decline.detail)
     if json:
         emit(document(result, out))
     else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import advising, emit, say, table
+from ferret_cli.output import advising, emit, say, show_line, table
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import size
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     from ferret_sdk.participant.membership import DiskItem, MembershipFiles
     from ferret_sdk.participant.privacy_budget import Budget
     from ferret_sdk.participant.receipts import Outcome
+    from ferret_sdk.participant.record_account import RecordTotals
     from ferret_sdk.participant.site_terms import Terms
 
 app = typer.Typer(help="A site that takes part: its own data and machine.", no_args_is_help=True)
 
 
 TERMS = """\
-# What this site agrees to, for any request of a server. docs/site-terms.md explains every line.
+# What this site agrees to, for any request of a server. docs/sites/site-terms.md explains every line.
 
 [allow]
 algorithms = ["ferret"]
@@ -40,11 +42,17 @@ hours = 200              # of training, in the whole experiment
 memory_gb = 16           # of this machine's memory, in units of 10⁹ bytes
 bytes_per_round = 65536  # of a contribution
 bytes = 10000000         # of all contributions to the experiment
+
+[secure]
+require = false          # true: only sums, in which the server cannot read this site's contribution
+peers = []               # identities of other sites, as `ferret site key` prints them there
+peers_required = 0       # fewest of them in a sum
+least = 3                # fewest participants in a sum, this site included
 """
 
 
-@app.command("init")
-def init() -> None:
+@app.command("init", epilog="Example: ferret site init")
+def init(json: options.Json = False) -> None:
     """Write careful terms to FERRET_HOME/site.toml, for you to read and change. An existing file stays as it is.
 
     `ferret join` then refuses every model until you name it in the file.
@@ -63,9 +71,33 @@ def init() -> None:
         restrict_home(home)
         write_durably(path, TERMS.encode())
     say(f"{path} is written: read it, and change what this site agrees to")
+    if json:
+        emit({"path": str(path)})
 
 
-@app.command("check")
+@app.command("key", epilog="Example: ferret site key")
+def key(json: options.Json = False) -> None:
+    """Show this site's identity, which signs all that it sends. It is made at the first use.
+
+    Other sites pin it under `[secure] peers` in their site.toml: tell it them by phone or letter, not by the server.
+    """
+    from ferret_cli.join_display import NEXT_STEPS
+    from ferret_core.protocol.signatures import public_key
+    from ferret_core.system.permissions import restrict_home
+    from ferret_sdk.participant.membership import site_key
+    from ferret_sdk.service.server_address import ClientSettings
+
+    home = ClientSettings().home.expanduser()
+    with advising(NEXT_STEPS):
+        restrict_home(home)
+        identity = public_key(site_key(home))
+    if json:
+        emit({"identity": identity})
+    else:
+        print(identity)
+
+
+@app.command("check", epilog="Example: ferret site check letters.jsonl --field instruction=question")
 def check(
     file: Annotated[
         Path, typer.Argument(metavar="FILE.jsonl", help="Your examples, as `ferret join --data` has them.")
@@ -84,12 +116,17 @@ def check(
         examples = read_examples(file, options.field_names(field or []))
     longest = max(len(example.output) for example in examples)
     without = sum(not example.input for example in examples)
-    say(f"{len(examples)} examples, {without} without an input; the longest answer has {longest} characters")
+    counted = f"{len(examples)} examples, {without} without an input"
+    show_line(f"{counted}; the longest answer has {longest} characters", as_json=json)
     if json:
         emit({"examples": len(examples), "without_input": without, "longest_answer": longest})
 
 
-@app.command("install", context_settings={"allow_extra_args": True})
+@app.command(
+    "install",
+    epilog="Example: ferret site install hearts -- https://ferret.example.org --data letters.jsonl --code-file code",
+    context_settings={"allow_extra_args": True},
+)
 def install(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the service, such as the experiment's.")],
@@ -98,6 +135,7 @@ def install(
         typer.Option("--kind", help="systemd, launchd or windows; default: what this system has.", show_default=False),
     ] = None,
     show: Annotated[bool, typer.Option("--print", help="Print the file and write nothing.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Write a service file that runs `ferret join` with the arguments after `--`, from this folder, also after a
     restart.
@@ -114,6 +152,8 @@ def install(
         return
     file = write(Path.home() / place(chosen, name), text)
     say(f"{file} is written; it starts with:\n  {start(chosen, name)}")
+    if json:
+        emit({"path": str(file), "kind": chosen, "start": start(chosen, name)})
 
 
 def _known_kind(kind: str, kinds: list[str]) -> str:
@@ -122,7 +162,7 @@ def _known_kind(kind: str, kinds: list[str]) -> str:
     return kind
 
 
-@app.command("log")
+@app.command("log", epilog="Example: ferret site log")
 def log(
     all: Annotated[bool, typer.Option("--all", help="Also requests without a body: questions and downloads.")] = False,
     head: Annotated[
@@ -176,7 +216,7 @@ def log(
             ),
         )
     total = sum(sent.size for sent in shown)
-    say(f"{end.number} requests, {size(total)} in bodies; the chain is unbroken. Its head is {end}")
+    show_line(f"{end.number} requests, {size(total)} in bodies; the chain is unbroken. Its head is {end}", as_json=json)
 
 
 def _outcome_in_words(outcome: Outcome | None) -> str | None:
@@ -185,7 +225,7 @@ def _outcome_in_words(outcome: Outcome | None) -> str | None:
     return outcome.state if outcome.reason is None else f"{outcome.state}: {outcome.reason}"
 
 
-@app.command("status")
+@app.command("status", epilog="Example: ferret site status")
 def status(
     terms: Annotated[
         Path | None, typer.Option("--terms", metavar="site.toml", help="This site's terms; default: FERRET_HOME's.")
@@ -196,9 +236,10 @@ def status(
 
     It contacts no server.
     """
-    from ferret_cli.join_display import NEXT_STEPS
+    from ferret_cli.join_display import NEXT_STEPS, records_in_words
     from ferret_sdk.participant.membership import memberships, pieces, receipts
     from ferret_sdk.participant.privacy_budget import Budget
+    from ferret_sdk.participant.record_account import accounts
     from ferret_sdk.participant.site_terms import of_home, read
     from ferret_sdk.service.server_address import ClientSettings
 
@@ -208,13 +249,19 @@ def status(
         found, lying = memberships(home), [*pieces(home), *receipts(home)]
         budget = None if own.privacy is None else Budget(home, own.privacy)
         if json:
-            emit(_status_document(found, lying, own, budget))
+            emit(_status_document(found, lying, own, budget, accounts(home)))
         else:
             _show_status(found, lying, own, budget)
+            for experiment, totals in accounts(home).items():
+                show_line(f"records in {experiment}: {records_in_words(totals)}")
 
 
 def _status_document(
-    found: list[MembershipFiles], lying: list[DiskItem], own: Terms, budget: Budget | None
+    found: list[MembershipFiles],
+    lying: list[DiskItem],
+    own: Terms,
+    budget: Budget | None,
+    records: Mapping[str, RecordTotals],
 ) -> dict[str, object]:
     return {
         "memberships": [
@@ -235,6 +282,7 @@ def _status_document(
         "privacy": None
         if budget is None
         else {"epsilon": budget.epsilon(budget.spent()), "contributions_left": budget.left()},
+        "records": {experiment: totals._asdict() for experiment, totals in records.items()},
     }
 
 
@@ -262,13 +310,15 @@ def _show_status(found: list[MembershipFiles], lying: list[DiskItem], own: Terms
         ("on disk", "experiment", "name", "size", "path"),
         ((piece.what, piece.experiment, piece.participant or None, size(piece.size), piece.path) for piece in lying),
     )
-    say(f"{len(found)} memberships, {size(sum(piece.size for piece in lying))} on disk")
-    say("terms:", own.model_dump_json(exclude_defaults=True) if own.model_fields_set else "none")
+    print()
+    show_line(f"{len(found)} memberships, {size(sum(piece.size for piece in lying))} on disk")
+    terms = own.model_dump_json(exclude_defaults=True) if own.model_fields_set else "none"
+    show_line(f"terms: {terms}")
     if budget is not None:
-        say(f"privacy: {budget_in_words(budget)}")
+        show_line(f"privacy: {budget_in_words(budget)}")
 
 
-@app.command("clean")
+@app.command("clean", epilog="Example: ferret site clean --dry-run")
 def clean(
     experiment: Annotated[
         list[str] | None,
@@ -313,7 +363,8 @@ def clean(
             if not yes:
                 typer.confirm(f"Delete these {len(found)} things, {size(total)}?", abort=True, err=True)
             membership.remove(home, found, lambda piece: None)
-    say(f"{'would delete' if dry_run else 'deleted'} {len(found)} things, {size(total)}")
+    deleted = "would delete" if dry_run else "deleted"
+    show_line(f"{deleted} {len(found)} things, {size(total)}", as_json=json)
     if json:
         listed = [{**piece._asdict(), "path": str(piece.path)} for piece in found]
         emit({"deleted": listed, "bytes": total, "dry_run": dry_run})

@@ -33,7 +33,7 @@ def whoami(url: options.Url = None, insecure_http: options.InsecureHttp = False,
     if json:
         emit(me)
     else:
-        print(f"{me.name}, {me.role}, at {service.url}; the token is good for {' and '.join(me.scopes)}")
+        print(f"{me.name}, {me.role}, at {service.url}; the token's scopes: {' and '.join(me.scopes)}")
 
 
 def status(url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say
+from ferret_cli.output import emit, show_line
 from ferret_cli.requirements_check import require_server
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import size
@@ -17,8 +17,8 @@ app = typer.Typer(help="The stored files of the server on this machine.", no_arg
 DAY_SECONDS = 24 * 3600.0
 
 
-@app.command("gc")
-def gc(
+@app.command("clean", epilog="Example: ferret storage clean --dry-run")
+def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     grace: Annotated[
         float, typer.Option("--grace", min=0, metavar="SECONDS", help="Keep files younger than this.")
@@ -31,24 +31,25 @@ def gc(
     """
     require_server()
 
-    from ferret_db import migrate
+    from ferret_db import schema_version
     from ferret_db.database import Database
     from ferret_db.engine.garbage_collection import collect
     from ferret_runtime.settings import ServiceSettings
 
     settings = ServiceSettings.read()
-    migrate.check(settings.database_url)
+    schema_version.check(settings.database_url)
     swept = collect(Database(settings.database_url), settings.open_storage(), grace, dry_run=dry_run)
     if swept is None:
         raise FerretError(
             "storage.busy", "another process is cleaning up or making a backup; try again when it is done"
         )
-    say(f"{'would delete' if dry_run else 'deleted'} {swept.files} files with {size(swept.bytes)}")
+    deleted = "would delete" if dry_run else "deleted"
+    show_line(f"{deleted} {swept.files} files with {size(swept.bytes)}", as_json=json)
     if json:
         emit({"files": swept.files, "bytes": swept.bytes, "dry_run": dry_run})
 
 
-@app.command("verify")
+@app.command("verify", epilog="Example: ferret storage verify --repair")
 def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild damaged files as far as possible.")] = False,
     json: options.Json = False,
@@ -66,15 +67,19 @@ def verify(
     settings = ServiceSettings.read()
     found = check(settings)
     for file in found.damaged:
-        say(f"damaged: {file.location} (round {file.round} of {file.experiment_id})")
+        show_line(f"missing or damaged: {file.location} (round {file.round} of {file.experiment_id})", as_json=json)
     for row in found.altered:
         where = f"round {row.round} of {row.experiment_id}"
-        say(f"altered: the contribution of {row.participant or 'somebody'} in {where}: {row.reason}")
+        show_line(
+            f"altered: the contribution of {row.participant or 'somebody'} in {where}: {row.reason}", as_json=json
+        )
     left = rebuild(settings, found) if repair else found
-    say(f"{found.files} files, {len(found.damaged)} damaged, {len(found.damaged) - len(left.damaged)} rebuilt")
+    rebuilt = len(found.damaged) - len(left.damaged)
+    show_line(f"{found.files} files, {len(found.damaged)} missing or damaged, {rebuilt} rebuilt", as_json=json)
     for file in left.damaged:
         if file not in left.missed:
-            say(f"{file.location} is no longer needed: it is part of the model of round {file.round}")
+            message = f"{file.location} is no longer needed: it is part of the model of round {file.round}"
+            show_line(message, as_json=json)
     if json:
         names = {
             name: [file._asdict() for file in files]

@@ -25,7 +25,7 @@ OfUser = Annotated[
 ]
 
 
-@app.command("create")
+@app.command("create", epilog="Example: ferret token create notebook --write > token")
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Label for the token's place of use.")],
     write: Annotated[
@@ -52,7 +52,7 @@ def create(
         print(made.token)
 
 
-@app.command("list")
+@app.command("list", epilog="Example: ferret token list")
 def list_tokens(
     of: OfUser = None, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -70,7 +70,7 @@ def _time(time: datetime | None, otherwise: str) -> str:
     return f"{time:%Y-%m-%d %H:%M}" if time else otherwise
 
 
-@app.command("revoke")
+@app.command("revoke", epilog="Example: ferret token revoke notebook")
 def revoke(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the token.")],
     of: OfUser = None,

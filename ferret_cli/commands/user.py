@@ -21,8 +21,8 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the user.")]
 
 
-@app.command("add")
-def add(
+@app.command("create", epilog="Example: ferret user create ada --role researcher --project default")
+def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Unique; letters, digits and . _ @ + -")],
     role: Annotated[Role, typer.Option("--role", help="Role, which determines the user's permissions.")] = Role.VIEWER,
     projects: Annotated[
@@ -42,7 +42,7 @@ def add(
 
     service = connect(url, insecure_http)
     seen = [service.projects.get(project).name for project in projects or ()]
-    made = service.people.add(name, role, None if no_password else secret_input.password(password_file))
+    made = service.people.create(name, role, None if no_password else secret_input.password(password_file))
     for project in seen:
         service.projects.add_member(project, made)
     say(f"{made.name} is a {made.role}; a token for programs: ferret token create NAME --user {made.name}")
@@ -52,7 +52,7 @@ def add(
         emit(made)
 
 
-@app.command("list")
+@app.command("list", epilog="Example: ferret user list")
 def list_users(
     url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -72,20 +72,20 @@ def list_users(
     show_list(found, ["name", "role", "", "signs in at", "since", "id"], rows, json)
 
 
-@app.command("role")
-def role(
+@app.command("edit", epilog="Example: ferret user edit ada --role admin")
+def edit(
     name: Name,
-    role: Annotated[Role, typer.Argument(metavar="ROLE", help="viewer, researcher or admin.")],
+    role: Annotated[Role, typer.Option("--role", help="Another role, from the next request on.")],
     url: options.Url = None,
     insecure_http: options.InsecureHttp = False,
     json: options.Json = False,
 ) -> None:
-    """Give a user another role, from the next request on."""
+    """Change a user's role."""
     _change(name, f"is a {role} now", url, insecure_http, json, role=role.value)
 
 
-@app.command("password")
-def password(
+@app.command("set-password", epilog="Example: ferret user set-password ada")
+def set_password(
     name: Annotated[
         str | None,
         typer.Argument(metavar="[NAME]", help="Name or id of a user, for administrators; without it: yourself."),
@@ -115,7 +115,7 @@ def password(
         emit(changed)
 
 
-@app.command("disable")
+@app.command("disable", epilog="Example: ferret user disable ada")
 def disable(
     name: Name, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:
@@ -125,7 +125,7 @@ def disable(
     )
 
 
-@app.command("enable")
+@app.command("enable", epilog="Example: ferret user enable ada")
 def enable(
     name: Name, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
 ) -> None:

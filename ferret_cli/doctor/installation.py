@@ -15,16 +15,16 @@ from ferret_cli.stack import broker, ports
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.formatting import size
 from ferret_core.system.tls_certificate import valid_until
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_runtime.broker import address
 from ferret_runtime.settings import ServiceSettings
 from ferret_sdk.http.certificates import pinned
 from ferret_sdk.service.server_address import TOKEN_FILE, Address, running_server
 
-BUCKET = 'see docs/operations.md, "A bucket instead of a disk", for what the service needs'
+BUCKET = 'see docs/operators/storage.md, "A bucket instead of a disk", for what the service needs'
 NEEDED_BYTES = 2 * 10**9
 RENEWAL_DAYS = 14
-RENEW = "renew the certificate in its file: the server takes it by itself"
+RENEW = "renew the certificate in its file; the server loads it automatically"
 
 
 def checks(settings: ServiceSettings, port: int) -> list[Check]:
@@ -59,10 +59,10 @@ def database(settings: ServiceSettings) -> Check:
     if settings.database_url.startswith("sqlite") and not Path(file).exists():
         return Check("database", True, f"ferret serve will create {file}")
     try:
-        migrate.check(settings.database_url)
+        schema_version.check(settings.database_url)
     except FerretError as error:
         return Check("database", False, error.detail, "ferret migrate")
-    return Check("database", True, f"at revision {migrate.head()}")
+    return Check("database", True, f"at revision {schema_version.HEAD}")
 
 
 def disk(home: Path) -> Check:

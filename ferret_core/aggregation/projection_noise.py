@@ -1,8 +1,8 @@
 """Noise of random directions in the weights, relative to the weights, with a limit.
 
-A reconstruction is the update plus noise of mean zero (docs/projection.md). The noise's energy is a multiple of the
-update's. So it is predicted before round 1, from the options and the expected norm of local training, and measured in
-every round, from the norms in the contributions. With N participants and separate seeds,
+A reconstruction is the update plus noise of mean zero (docs/concepts/projection.md). The noise's energy is a multiple
+of the update's. So it is predicted before round 1, from the options and the expected norm of local training, and
+measured in every round, from the norms in the contributions. With N participants and separate seeds,
 
     σ_l = a · √(Σᵢ (nᵢ / Σ nⱼ)² · ‖noiseᵢ,l‖² / d_l)
 
@@ -21,10 +21,10 @@ import numpy as np
 
 from ferret_core.algorithms.configs.norms import Norms
 from ferret_core.algorithms.configs.traits import Projecting
-from ferret_core.catalog import ResolvedExperiment
+from ferret_core.catalog import ResolvedExperiment, resolve
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 from ferret_core.protocol.wire import Array
 from ferret_core.rounds import sampling
 from ferret_core.server.schedule import noise_step, server_rate
@@ -37,9 +37,16 @@ MOST = 0.5
 """Maximum noise, relative to the weights' RMS: above it a round is refused. docs/results/size/size.md has runs on
 either side.
 """
-ADVISED = 0.1
-"""Target of the advice, relative to the weights' RMS."""
+SHARE = 0.2
+"""Largest share of a round's gain that the noise may cost by the advice."""
+ADVISED = 0.05
+"""Target of the advice, relative to the weights' RMS: noise that cost ``SHARE`` in docs/results/noise/noise.md."""
+MOST_TIMES, MOST_PARTICIPANTS, MOST_SLOWED = 256, 1000, 20
+"""Bounds of the advice: times the bytes, participants in a round, and how many times shorter steps become."""
+WORK = frozenset({"steps", "epochs", "batch_size", "accumulation", "loss", "precision", "optimizer_in_backward"})
+"""Local options that suit any optimizer."""
 METRIC = "projection_noise"
+SUMMED = 10_000
 
 
 class ProjectionNoise(NamedTuple):
@@ -79,6 +86,27 @@ def expected(
     participants = participants_of(experiment.spec)
     norms = projection.expected_norms(shapes, examples)
     return measure(experiment, shapes, weights, [norms] * participants, [1 / participants] * participants, 1)
+
+
+def accumulated(first: ProjectionNoise, experiment: ResolvedExperiment) -> float:
+    """Returns the noise of all rounds together, relative to the weights' RMS, where round 1 adds ``first``.
+
+    The errors of different rounds have mean zero and independent directions, so the variance of their sum is the sum of
+    their variances (Bienaymé's identity; docs/projection.md shows the mean of zero):
+
+        σ = σ₁ · √(Σ_r (s_r / s₁)²),  s_r = a_r η_r
+
+    with the server's rate a_r and the local rate η_r of round r: a local update is as long as its rate, as in round 1.
+    Server optimizers with a second moment make steps as long as a_r, so that s_r = a_r. It is exact up to
+    ``SUMMED`` rounds, and beyond them the sum over evenly spaced ones.
+    """
+    spec, local = experiment.spec, _projection(experiment).local
+    numbers = np.linspace(1, spec.rounds, min(spec.rounds, SUMMED)).round().astype(int).tolist()
+    steps = [server_rate(spec.server, number, spec.rounds) for number in numbers]
+    if spec.server.optimizer == "sgd":
+        steps = [step * local.rate(number, spec.rounds) for step, number in zip(steps, numbers, strict=True)]
+    squares = np.square(np.array(steps) / steps[0])
+    return first.total * math.sqrt(spec.rounds * float(squares.mean()))
 
 
 def of_base(replica: Replica, data: FederatedData) -> ProjectionNoise | None:
@@ -123,6 +151,13 @@ def measure(
     return ProjectionNoise(tuple(block.name for block in blocks), sizes, moved, np.array(weights))
 
 
+def expected_share(noise: ProjectionNoise) -> float:
+    """Returns the share of a round's gain that the noise is expected to cost. For an update of given length it grows
+    with the square of the noise; docs/decisions/0067-one-criterion-for-noise.md has the measurements.
+    """
+    return SHARE * (noise.total / ADVISED) ** 2
+
+
 def check(noise: ProjectionNoise | None, experiment: ResolvedExperiment, shapes: Shapes, when: str) -> None:
     """Raises ``noise.too_large`` if the noise is refused (:func:`exceeds_limit`).
 
@@ -152,21 +187,51 @@ def exceeds_limit(noise: ProjectionNoise, experiment: ResolvedExperiment) -> boo
 def remedies(
     noise: ProjectionNoise, experiment: ResolvedExperiment, shapes: Shapes, to: float = ADVISED
 ) -> Mapping[str, str]:
-    """Returns, by kind, changes that each lower the noise to ``to`` of the weights' RMS."""
+    """Returns, by kind and the best first, changes that each lower the noise to ``to`` of the weights' RMS.
+
+    The change of the optimizer has its own noise in its text. More participants do not help under a
+    shared seed: their errors are the same. Values that nobody can afford, or with which nothing is
+    learned, are left out; if no other is left, the rate is returned.
+    """
     spec, projection = experiment.spec, _projection(experiment)
     factor = noise.total / to
     d, K = count(shapes), projection.total(projection.cut(shapes))
     found: dict[str, str] = {}
-    if factor**2 * K < d:
+    other = _of_default_optimizer(experiment, shapes, noise)
+    if other is not None and other < noise.total / 2:
+        how = "leave out algorithm.local.optimizer and learning_rate"
+        found["optimizer"] = f"the default optimizer, which adds {other:.1%} ({how})"
+    if factor**2 * K < d and factor**2 <= MOST_TIMES:
         by_K = projection.K is not None
         name, value = ("K", projection.K) if by_K else ("bytes_per_round", projection.bytes_per_round)
         found["bytes"] = f"algorithm.{name} = {_up(factor**2 * (value or 0))}"
-    found["participants"] = f"{_up(factor**2 * participants_of(spec))} participants in a round"
-    found["rate"] = f"algorithm.local.learning_rate = {_down(projection.local.learning_rate / factor)}"
-    if projection.local.optimizer != "normalized":
-        found["optimizer"] = "algorithm.local.optimizer = 'normalized' with its own rate"
-    found["server"] = f"server.learning_rate = {_down(spec.server.learning_rate / factor)}"
-    return found
+    rate = f"algorithm.local.learning_rate = {_down(projection.local.learning_rate / factor)}"
+    if factor <= MOST_SLOWED:
+        found["rate"] = rate
+    participants = _up(factor**2 * participants_of(spec))
+    if projection.seeds != "shared" and participants <= MOST_PARTICIPANTS:
+        found["participants"] = f"{participants} participants in a round"
+    if factor <= MOST_SLOWED:
+        found["server"] = f"server.learning_rate = {_down(spec.server.learning_rate / factor)}"
+    return found or {"rate": rate}
+
+
+def _of_default_optimizer(experiment: ResolvedExperiment, shapes: Shapes, noise: ProjectionNoise) -> float | None:
+    """Returns the noise of round 1 with the algorithm's default optimizer; None if that cannot be computed, or for an
+    experiment with this optimizer.
+    """
+    algorithm = experiment.spec.algorithm
+    local = _projection(experiment).local.model_dump()
+    kept = {name: value for name, value in local.items() if name in WORK and value is not None}
+    choice = PluginChoice.model_validate({**algorithm.model_dump(), "local": kept})
+    try:
+        changed = resolve(experiment.spec.model_copy(update={"algorithm": choice}))
+        if _projection(changed).local.optimizer == _projection(experiment).local.optimizer:
+            return None
+        found = expected(changed, shapes, noise.weights.tolist(), None)
+    except FerretError:
+        return None
+    return None if found is None else found.total
 
 
 def _projection(experiment: ResolvedExperiment) -> Projecting:

@@ -27,13 +27,15 @@ def shorten_step(builder: CandidateBuilder, candidate: Candidate) -> tuple[Candi
     """Returns the candidate at the longest step that the guard accepts, or at the minimum step if it accepts none; and
     the metrics measured on development sequences. The replica holds that candidate.
     """
-    server, metrics = builder.replica.spec.server, dict[str, float]()
-    if server.step_guard:
-        candidate, ratio = _halved(builder, candidate, loss_limit(builder.loss_before, server.max_loss_rise))
-        metrics = {"step_taken": 100 * candidate.step, "noise_ratio": ratio}
-    if server.needs_development_split:
-        metrics["development_loss"] = candidate.loss
-    return candidate, metrics
+    server = builder.replica.spec.server
+    if not server.step_guard:
+        return candidate, {}
+    candidate, ratio = _halved(builder, candidate, loss_limit(builder.loss_before, server.max_loss_rise))
+    return candidate, {
+        "step_taken": 100 * candidate.step,
+        "noise_ratio": ratio,
+        "development_loss": candidate.loss,
+    }
 
 
 def _halved(builder: CandidateBuilder, candidate: Candidate, limit: float) -> tuple[Candidate, float]:

@@ -16,7 +16,7 @@ from torch import nn
 
 from ferret_core.algorithms._dense import AveragedUpdates, dense_update
 from ferret_core.algorithms.base import Client, LocalUpdate, State
-from ferret_core.algorithms.configs.base import LowRank
+from ferret_core.algorithms.configs.fedit import Config
 from ferret_core.models.load import context_of
 from ferret_core.models.parameters import trainable, working_copy
 from ferret_core.protocol.errors import FerretError
@@ -37,7 +37,7 @@ class AveragedAdapters(AveragedUpdates):
         return LocalUpdate({"update": update}, trained.metrics)
 
 
-def with_low_rank(model: nn.Module, options: LowRank, seed: int) -> nn.Module:
+def with_low_rank(model: nn.Module, options: Config, seed: int) -> nn.Module:
     """Adds B A to the weights of the options' ``targets``; raises ``spec.invalid``, which lists the model's layers.
 
     Initially B = 0, so that nothing changes, and A is uniform in ±1/√fan_in.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from ferret_core.projection.project import Projected
 from ferret_core.protocol.buffers import places
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.training.config import LocalConfig
 
 
 class AveragedUpdates(FullModelMixin):
@@ -61,6 +62,38 @@ class AveragedDescents(AveragedUpdates):
             trained = client.descend(model, self.config.local)
             update = client.protected(dense_update(before, model))
         return LocalUpdate({"update": update}, trained.metrics)
+
+
+class DenseUpdate(NamedTuple):
+    """A participant's dense update, before anything protects it, and the metrics of its training."""
+
+    vector: Array
+    metrics: dict[str, float]
+
+
+def trained_update(model: nn.Module, client: Client, local: LocalConfig) -> DenseUpdate:
+    """Trains a copy of ``model`` on the client's shard and returns its dense update; ``model`` stays unchanged."""
+    with client.working_copy(model, local) as before:
+        if client.rounds_steps(local):
+            steps = _StepSum(trainable(model))
+            trained = client.train(model, local, moved=steps.add)
+            return DenseUpdate(steps.total.numpy(), trained.metrics)
+        trained = client.train(model, local)
+        return DenseUpdate(dense_update(before, model), trained.metrics)
+
+
+class _StepSum:
+    """``total``, fp32 (d,): the sum of all steps of ``parameters``, in host memory, each before it is rounded."""
+
+    def __init__(self, parameters: Mapping[str, nn.Parameter]) -> None:
+        lengths = [parameter.numel() for parameter in parameters.values()]
+        self.total = torch.zeros(sum(lengths))
+        self._parts = dict(zip(parameters.values(), self.total.split(lengths), strict=True))
+
+    def add(self, parameter: nn.Parameter, after: torch.Tensor) -> None:
+        """Adds parameter − after."""
+        step = parameter.detach().float().sub_(after)
+        self._parts[parameter] += step.reshape(-1).to("cpu")
 
 
 def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:

@@ -17,7 +17,7 @@ participants, auditors) replays ``apply_update``. A complete toy::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -28,12 +28,16 @@ from torch import nn
 from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.models.parameters import working_copy
 from ferret_core.models.shapes import Shapes
+from ferret_core.privacy.mechanism import RecordPrivacy
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.secure.packing import Entries, Segment
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.custom_training import CustomTraining, CustomTrainingMetrics
 from ferret_core.training.local import LocalMetrics, train
+from ferret_core.training.optimizer_in_backward import Moved
 from ferret_core.training.privacy import ReleasePolicy
 from ferret_core.training.zeroth_order import zeroth_order_steps
 
@@ -46,7 +50,8 @@ class Client(NamedTuple):
 
     ``on_step`` is called with each finished local step and may raise to stop the work. All sent values must be computed
     from the result of :meth:`protected`; ``discretion`` configures that, and the withheld metrics. ``own`` has a site's
-    own functions.
+    own functions. ``in_backward``: this machine holds no whole gradients, so that each step is taken in the backward
+    pass. ``record`` protects single records: the contribution is then made of their noised sum alone.
     """
 
     task: RoundTask
@@ -55,6 +60,8 @@ class Client(NamedTuple):
     on_step: Callable[[int], None] | None = None
     discretion: ReleasePolicy = ReleasePolicy()
     own: CustomTraining | None = None
+    record: RecordPrivacy | None = None
+    in_backward: bool = False
 
     def protected(self, vector: Array) -> Array:
         """Returns the fp32 vector (n,) of a contribution in its releasable form: clipped and noised if configured."""
@@ -62,26 +69,36 @@ class Client(NamedTuple):
         return vector if protect is None else protect(vector)
 
     def train(
-        self, model: nn.Module, config: LocalConfig, correct: Callable[[], None] | None = None
+        self,
+        model: nn.Module,
+        config: LocalConfig,
+        correct: Callable[[], None] | None = None,
+        moved: Moved | None = None,
     ) -> LocalMetrics | CustomTrainingMetrics:
         """Moves ``model`` by first-order steps on the shard, in the order that the task's seed gives, or as the site's
         own function does.
 
-        ``correct`` may change each step's gradients in place.
+        ``correct`` may change each step's gradients in place. ``moved`` receives each step before it is
+        rounded to bf16, if :meth:`rounds_steps` is True.
         """
         if self.own is not None and self.own.site.trains is not None:
             return self.own.train(model, self.own.context(model, self.task, self.shard, config, self.on_step))
+        config = config.in_backward() if self.in_backward else config
         batches = self.shard.batches(config.batch_size, self.task.data_seed)
         seed, examples = self.task.data_seed, len(self.shard)
         rate = config.rate(self.task.round, self.task.rounds)
-        return train(model, batches, config, self.on_step, rate=rate, seed=seed, correct=correct, examples=examples)
+        options: dict[str, Any] = {"correct": correct, "moved": moved, "examples": examples}
+        return train(model, batches, config, self.on_step, rate=rate, seed=seed, **options)
 
     def working_copy(self, model: nn.Module, config: LocalConfig) -> AbstractContextManager[dict[str, torch.Tensor]]:
-        """Returns :func:`ferret_core.models.parameters.working_copy`, for :meth:`train` with the same ``config``. A
-        site's own function requires fp32 weights.
+        """Returns :func:`ferret_core.models.parameters.working_copy`, for :meth:`train` with the same ``config``."""
+        return working_copy(model, pure=self.rounds_steps(config))
+
+    def rounds_steps(self, config: LocalConfig) -> bool:
+        """True if :meth:`train` rounds its steps to bf16: the update is then the sum of the steps before rounding, and
+        not the difference of the weights. A site's own function gets fp32 weights.
         """
-        own = self.own is not None and self.own.site.trains is not None
-        return working_copy(model, pure=config.pure and not own)
+        return config.pure and (self.own is None or self.own.site.trains is None)
 
     def descend(self, model: nn.Module, config: ZerothOrderConfig) -> LocalMetrics:
         """Moves ``model`` by zeroth-order steps along fresh directions, with seeds derived from the task's."""
@@ -166,6 +183,48 @@ class SharedCoordinates(Protocol):
     def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
         """Returns the result of ``aggregate`` if all ``count`` participants had sent ``centre``."""
         ...
+
+
+class StartsFromPublicText(Protocol):
+    """An algorithm that takes bases from public text, once; everyone downloads them with the base model.
+
+    Its ``Config`` declares ``traits.public_examples``. The bases become part of the server's state.
+    """
+
+    def bases(self, model: nn.Module, public: ClientData, seed: int) -> Arrays:
+        """Computes the bases for the base ``model``, which is unchanged; ``seed`` (64 bits) is the experiment's."""
+        ...
+
+    def basis_layouts(self, shapes: Shapes) -> Mapping[str, Layout]:
+        """Returns the type and shape of each array of the bases."""
+        ...
+
+
+class SummableContributions(Protocol):
+    """An algorithm that can sum contributions as integers, under masks.
+
+    :data:`ferret_core.compatibility.RULES` has the options with which an algorithm is one.
+    """
+
+    def segments(self, shapes: Shapes) -> Sequence[Segment]:
+        """Returns the segments of a participant's integers."""
+        ...
+
+    def integers(self, state: State, contribution: Contribution, shapes: Shapes) -> Sequence[Entries]:
+        """Returns a participant's integers, for each segment, from its contribution to the round after ``state``."""
+        ...
+
+    def mean(self, state: State, sums: Sequence[Array], count: int, shapes: Shapes) -> SummedContributions:
+        """Returns the mean of ``count`` participants from the ``sums`` of their integers, which it may overwrite."""
+        ...
+
+
+class SummedContributions(NamedTuple):
+    """A group's contribution: the mean of its members, with the fields of ``LocalUpdate``."""
+
+    arrays: Arrays
+    metrics: Mapping[str, float]
+    basis_fields: Mapping[str, Any]
 
 
 class DecodableUpdate(Protocol):

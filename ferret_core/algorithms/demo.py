@@ -34,7 +34,7 @@ from functools import cache
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
+from ferret_core.algorithms._dense import apply_dense, rounding_of, trained_update
 from ferret_core.algorithms._sparsify import matrices_of, matrices_state, mean_over_senders, scattered, with_error
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs._chunks import (
@@ -99,9 +99,8 @@ class Algorithm(FullModelMixin):
         return matrices_state(shapes(model))
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(dense_update(before, model))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(trained.vector)
         chunks = self.config.chunks(shapes(model))
         momentum = in_chunks(with_error(update, client.memory, self.config.decay), chunks.cuts)
         coefficients = transformed(momentum, chunks.cuts)

@@ -34,7 +34,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
+from ferret_core.algorithms._dense import apply_dense, average_of, trained_update
 from ferret_core.algorithms._sparsify import with_error
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.drive import CHUNK, Config
@@ -57,9 +57,8 @@ class Algorithm(FullModelMixin):
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         seed = client.task.seed
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(with_error(dense_update(before, model), client.memory))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(with_error(trained.vector, client.memory))
         rotated = rotate(torch.from_numpy(update), seed).numpy()
         arrays = {"signs": np.packbits(rotated < 0), "scales": self._scales(rotated)}
         memory = {"error": update - _decoded(arrays, seed, len(update))} if self.config.error_feedback else {}

@@ -5,7 +5,8 @@ LoRA Fine-Tuning", 2025, https://arxiv.org/abs/2502.15436, with the adapters of 
 Update Approximation is a Silver Bullet for Extremely Efficient Low-Rank Fine-Tuning" (LoRA-SB), 2024,
 https://arxiv.org/abs/2411.19557. Sends r² numbers per tuned matrix of any size.
 
-    U_l, V_l of every tuned matrix l (n_l × m_l), n_l × r and m_l × r: close to its leading singular vectors; fixed
+    G_l ← sign(∂ℓ/∂w_l) of every tuned matrix l (n_l × m_l), by the mean gradient on public text: a first step of Adam
+    U_l, V_l ← G_l's r leading singular vectors, n_l × r and m_l × r; everyone downloads them with w, once
     for each round r:
         for each participant i in parallel:
             Rᵢ,l ← 0; T steps of Adam on Rᵢ alone, with w_l + U_l Rᵢ,l V_lᵀ instead of w_l
@@ -14,17 +15,14 @@ https://arxiv.org/abs/2411.19557. Sends r² numbers per tuned matrix of any size
 
 The mean of cores is the core of the mean update. With ``coordinates = "sign"`` a core takes r² bits.
 
-Differences from the authors: Their U and V are the leading singular vectors of the mean gradient at 50 examples, which
-their code takes from all participants' data together, and R starts at that gradient's core. That gradient would reveal
-private data. Computed from public text it would have different bits on every machine, but all replicas must agree. Here
-U and V are computed from the base model's own matrices, as in LoRA-XS (Bałazy et al., 2024,
-https://arxiv.org/abs/2405.17604), by four steps of subspace iteration in exact arithmetic, and R starts at 0. A round's
-result is added to w.
+Differences from the authors: Their code takes the gradient at 50 examples of all participants' data together, which
+would reveal private data. Here the server takes it at as many examples of the validation split, which no participant
+trains on. Their R starts at G's core; here it starts at 0, and a round's result is added to w.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -34,18 +32,20 @@ import torch
 from torch import Tensor, nn
 
 from ferret_core.algorithms._dense import apply_dense, average_of, rounding_of
-from ferret_core.algorithms._gram_schmidt import orthonormal
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.fed_sb import WEIGHT, Config, Matrix
+from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.models.parameters import shapes, trainable, working_copy
 from ferret_core.models.shapes import Shapes, count
 from ferret_core.projection import quantize
-from ferret_core.protocol.digest import derive_seed
+from ferret_core.projection.coordinate_encoding import Layout
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Array, Arrays, Contribution
+from ferret_core.training.local import seeded
+from ferret_core.training.unit_gradients import unit_gradients
 
-ITERATIONS = 4
-WHOLE = 2.0**15
-"""Factor for rounding matrices to whole numbers: sums of their products stay below 2⁵³, and are exact."""
+ITERATIONS = 10
+"""Iterations of the randomised decomposition, as in the authors' code."""
 
 
 class Algorithm(FullModelMixin):
@@ -55,13 +55,23 @@ class Algorithm(FullModelMixin):
         self.config = config
 
     def init_state(self, model: nn.Module, seed: int) -> State:
-        """Returns U and V of all tuned matrices, fp32, flattened and concatenated; and their sides and ranks."""
-        tuned, weights = self.config.matrices(shapes(model)), trainable(model)
-        noise = np.random.default_rng(derive_seed(seed, "fed_sb"))
-        bases = [_singular_basis(weights[matrix.layer + WEIGHT], matrix.rank, noise) for matrix in tuned]
+        """Returns the ranks of the tuned matrices; the bases are added."""
+        return {"ranks": np.array([matrix.rank for matrix in self.config.matrices(shapes(model))], np.uint64)}
+
+    def bases(self, model: nn.Module, public: ClientData, seed: int) -> Arrays:
+        """Returns U and V of all tuned matrices, fp32, flattened and concatenated."""
+        tuned = self.config.matrices(shapes(model))
+        with working_copy(model), seeded(torch.device("cpu"), seed):
+            (gradients,) = unit_gradients(model, public, [range(len(public))], self.config.local, seed)
+            bases = [_leading(gradients[matrix.layer + WEIGHT].sign(), matrix.rank) for matrix in tuned]
         left, right = zip(*bases, strict=True)
-        ranks = np.array([matrix.rank for matrix in tuned], np.uint64)
-        return {"U": np.concatenate(left, axis=None), "V": np.concatenate(right, axis=None), "ranks": ranks}
+        return {"U": np.concatenate(left, axis=None), "V": np.concatenate(right, axis=None)}
+
+    def basis_layouts(self, shapes: Shapes) -> Mapping[str, Layout]:
+        tuned, fp32 = self.config.matrices(shapes), np.dtype(np.float32)
+        left = sum(matrix.rows * matrix.rank for matrix in tuned)
+        right = sum(matrix.columns * matrix.rank for matrix in tuned)
+        return {"U": Layout(fp32, (left,)), "V": Layout(fp32, (right,))}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         tuned = self.config.matrices(shapes(model))
@@ -111,19 +121,15 @@ def _product(left: Array, right: Array) -> Array:
     return total
 
 
-def _singular_basis(weight: Tensor, rank: int, noise: np.random.Generator) -> tuple[Array, Array]:
-    """Returns U, fp32 (n, rank), and V, fp32 (m, rank), close to the leading singular vectors of ``weight`` (n, m)."""
-    numbers = weight.detach().double().cpu().numpy()
-    whole = np.rint(numbers * (WHOLE / (np.abs(numbers).max() or 1.0)))
+def _leading(step: Tensor, rank: int) -> tuple[Array, Array]:
+    """Returns U, fp32 (n, rank), and V, fp32 (m, rank), close to the leading singular vectors of ``step`` (n, m).
 
-    def iterated(start: Array) -> tuple[Array, Array]:
-        left = orthonormal(whole @ start, noise)
-        return left, orthonormal(whole.T @ np.rint(left * WHOLE), noise)
-
-    left, right = iterated(noise.integers(0, 2, (whole.shape[1], rank)) * 2.0 - 1)
-    for _ in range(ITERATIONS - 1):
-        left, right = iterated(np.rint(right * WHOLE))
-    return left, right
+    Raises ``training.non_finite``.
+    """
+    if not bool(step.isfinite().all()):
+        raise FerretError("training.non_finite", "the base model's gradient on the public examples is not finite")
+    left, _, right = torch.svd_lowrank(step, rank, niter=ITERATIONS)
+    return left.numpy(), right.numpy()
 
 
 @contextmanager

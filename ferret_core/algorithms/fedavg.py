@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from ferret_core.algorithms._dense import AveragedUpdates, dense_update
+from ferret_core.algorithms._dense import AveragedUpdates, trained_update
 from ferret_core.algorithms.base import Client, LocalUpdate, State
 from ferret_core.algorithms.configs.fedavg import Config
 
@@ -26,7 +26,6 @@ class Algorithm(AveragedUpdates):
         self.config = config
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(dense_update(before, model))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(trained.vector)
         return LocalUpdate({"update": update}, trained.metrics)

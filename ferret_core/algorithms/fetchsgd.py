@@ -31,7 +31,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, average, dense_update
+from ferret_core.algorithms._dense import apply_dense, average, trained_update
 from ferret_core.algorithms._sparsify import largest, scattered
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.fetchsgd import Config
@@ -58,9 +58,8 @@ class Algorithm(FullModelMixin):
         return {"momentum": empty, "error": empty, "seed": hashes}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(dense_update(before, model))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(trained.vector)
         rows, columns = state["error"].shape
         table = sketch(update, rows, columns, int(state["seed"][0]))
         return LocalUpdate({"sketch": table}, trained.metrics)

@@ -35,7 +35,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._dense import AveragedUpdates, apply_dense, average, dense_update
+from ferret_core.algorithms._dense import AveragedUpdates, apply_dense, average, trained_update
 from ferret_core.algorithms._gram_schmidt import orthonormal
 from ferret_core.algorithms._sparsify import with_error
 from ferret_core.algorithms.base import Client, LocalUpdate, State, Weighted
@@ -59,9 +59,8 @@ class Algorithm(AveragedUpdates):
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
         side = sent_in(client.task.round)
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = torch.from_numpy(client.protected(with_error(dense_update(before, model), client.memory)))
+        trained = trained_update(model, client, self.config.local)
+        update = torch.from_numpy(client.protected(with_error(trained.vector, client.memory)))
         shared = torch.from_numpy(state[OTHER[side]].copy())
         sent = {name: torch.empty(shape) for name, (_, shape) in self.config.layouts(shapes(model), side).items()}
         for tensor in matrices(shapes(model), self.config.rank):

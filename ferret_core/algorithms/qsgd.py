@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, average_of, dense_update
+from ferret_core.algorithms._dense import apply_dense, average_of, trained_update
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.qsgd import Config, pack_levels
 from ferret_core.models.parameters import shapes
@@ -49,9 +49,8 @@ class Algorithm(FullModelMixin):
         return {"parameters": np.array([count(shapes(model))], np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(dense_update(before, model))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(trained.vector)
         norms = self._norms(update)
         levels = self._rounded(update, norms, client.task.seed)
         arrays = {"levels": pack_levels(levels, self.config.levels), "norms": norms}

@@ -35,7 +35,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, average_of, dense_update, rounding_of
+from ferret_core.algorithms._dense import apply_dense, average_of, rounding_of, trained_update
 from ferret_core.algorithms._sparsify import with_error
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.signsgd import Config
@@ -56,9 +56,8 @@ class Algorithm(FullModelMixin):
         return {"lengths": np.array(list(sizes(shapes(model)).values()), np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(with_error(dense_update(before, model), client.memory))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(with_error(trained.vector, client.memory))
         lengths = _lengths(state)
         negative, scales = _negative(update, client.task.seed), self._scales(update, lengths)
         memory: Arrays = {}

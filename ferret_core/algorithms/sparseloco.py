@@ -31,7 +31,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
+from ferret_core.algorithms._dense import apply_dense, rounding_of, trained_update
 from ferret_core.algorithms._sparsify import matrices_of, matrices_state, mean_over_senders, scattered, with_error
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs._chunks import (
@@ -63,9 +63,8 @@ class Algorithm(FullModelMixin):
         return matrices_state(shapes(model))
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(with_error(dense_update(before, model), client.memory, self.config.decay))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(with_error(trained.vector, client.memory, self.config.decay))
         chunks = self.config.chunks(shapes(model))
         ordered = in_chunks(update, chunks.cuts)
         places = largest_of_each(ordered, chunks)

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, dense_update, rounding_of
+from ferret_core.algorithms._dense import apply_dense, rounding_of, trained_update
 from ferret_core.algorithms._sparsify import largest, scattered, with_error
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs._elias_fano import pack_indices, unpack_indices
@@ -51,9 +51,8 @@ class Algorithm(FullModelMixin):
         return {"parameters": np.array([d], np.uint64)}
 
     def local_update(self, model: nn.Module, state: State, client: Client) -> LocalUpdate:
-        with client.working_copy(model, self.config.local) as before:
-            trained = client.train(model, self.config.local)
-            update = client.protected(with_error(dense_update(before, model), client.memory))
+        trained = trained_update(model, client, self.config.local)
+        update = client.protected(with_error(trained.vector, client.memory))
         d, K = len(update), self.config.entries(len(update))
         indices = largest(update, K)
         values = quantize.quantize([torch.from_numpy(update[indices])], self.config.coordinates, client.task.seed)

@@ -41,7 +41,7 @@ class Site:
     """The functions of one site, which replace Ferret's own; functions that are not given stay Ferret's.
 
     Both are called as ``function(model, examples, context)`` with a causal language model of ``transformers`` in fp32,
-    the site's examples (``instruction``, ``input``, ``output``) and a
+    the site's examples (``instruction``, ``input``, ``output``, and ``turns`` of a conversation) and a
     :class:`ferret_core.training.custom_training.TrainingContext`.
     """
 

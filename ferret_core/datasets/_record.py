@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
-from ferret_core.datasets.base import Example
+from ferret_core.datasets.base import Example, Role, Turn
 from ferret_core.protocol.errors import FerretError, cut
 
 MOST_NAMES = 12
@@ -117,12 +117,18 @@ def kind_of(value: object) -> str:
 
 
 class Names(NamedTuple):
-    """Names of a record's fields; ``label`` is None if no partition uses it."""
+    """Names of a record's fields; ``label`` is None if no partition uses it.
+
+    ``messages`` is a list of messages with ``role`` and ``content``, in place of instruction, input and output, as in
+    Hugging Face TRL. ``unit`` is a text or a whole number that each record must have; None if records need none.
+    """
 
     instruction: str = "instruction"
     input: str = "input"
     output: str = "output"
     label: str | None = "label"
+    messages: str = "messages"
+    unit: str | None = None
 
 
 def examples_of(records: Iterable[Record], names: Names) -> list[Example]:
@@ -136,7 +142,7 @@ def examples_of(records: Iterable[Record], names: Names) -> list[Example]:
     last: Record | None = None
     for last in records:
         unseen -= last.fields.keys()
-        examples.append(_example(last, names))
+        examples.append(_example(last, names)._replace(unit=_unit(last, names.unit)))
     if unseen and last is not None:
         missing = min(name for name in unseen if name is not None)
         raise invalid(last.option, last.path, f"no example has the field {missing!r} ({last.others}): correct its name")
@@ -144,7 +150,46 @@ def examples_of(records: Iterable[Record], names: Names) -> list[Example]:
 
 
 def _example(record: Record, names: Names) -> Example:
+    label = "" if names.label is None else record.text_or_empty(names.label)
+    if names.messages in record.fields:
+        return _conversation(record, names, label)
     instruction = record.text(names.instruction)
     output, *accepted = record.texts(names.output)
-    label = "" if names.label is None else record.text_or_empty(names.label)
     return Example(instruction, record.text_or_empty(names.input), output, label, tuple(accepted))
+
+
+def _unit(record: Record, field: str | None) -> str:
+    """Returns the unit's name; raises ``privacy.unit_missing``."""
+    if field is None:
+        return ""
+    value = record.fields.get(field)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        problem = "is missing" if field not in record.fields else f"is {kind_of(value)}"
+        message = f"{record.place} of {record.path}: field {field!r} {problem}: give every record a text or a number"
+        raise FerretError.of_field("privacy.unit_missing", "privacy.unit", f"field:{field}", message)
+    return str(value)
+
+
+def _conversation(record: Record, names: Names, label: str) -> Example:
+    """The last message is the answer, the one before it the question. Only the first may be the system's."""
+    if names.instruction in record.fields:
+        raise record.invalid(names.messages, f"and field {names.instruction!r} are both given: remove one")
+    turns = [_turn(message) for message in record.records(names.messages)]
+    roles = [turn.role for turn in turns]
+    if "system" in roles[1:]:
+        place = f"{names.messages}[{roles.index('system', 1)}]"
+        raise record.invalid(place, "is a system message: only the first message can be one")
+    if roles[-2:] != ["user", "assistant"]:
+        message = "does not end with a message of the user and the assistant's answer: add the answer, or cut the rest"
+        raise record.invalid(names.messages, message)
+    *earlier, question, answer = turns
+    return Example(question.content, "", answer.content, label, turns=tuple(earlier))
+
+
+def _turn(message: Record) -> Turn:
+    role, content = message.text("role"), message.text("content")
+    if role not in get_args(Role):
+        raise message.invalid("role", "is not system, user or assistant: use one of these, or remove the message")
+    if not content.strip():
+        raise message.invalid("content", "is empty: write a text, or remove the message")
+    return Turn(cast(Role, role), content)

@@ -1,13 +1,14 @@
 """Examples excluded from training: the validation split, to choose settings without the test examples, and from it
-the development examples, which the server uses to decide about a round before it counts.
+the development examples, which the server uses to decide about a round before it counts, and the public examples, from
+which an algorithm takes its bases.
 
 The validation split follows from the dataset and the share alone, not from the experiment's seed: all trials of a
 search are compared on the same examples. If the test examples are a random part of the data, so is the validation
 split. If they are of labels that are not in the training data (:class:`~ferret_core.datasets.base.HoldsOutLabels`), it
 takes whole labels too, because settings that suit the training labels may not suit others.
 
-Development examples are used neither for training nor for results: they are removed from the clients' training data
-and, if the validation split is evaluated, from that too.
+Development and public examples are used neither for training nor for results: they are removed from the clients'
+training data and, if the validation split is evaluated, from that too.
 """
 
 from __future__ import annotations
@@ -57,13 +58,17 @@ def rank(example: Example) -> str:
     It needs no seed and does not depend on the order of the lines, so every process that reads a file holds out the
     same examples. Examples that differ only in further accepted answers have the same rank.
     """
-    return digest_json([example.instruction, example.input, example.output, example.label])
+    turns = [[list(turn) for turn in example.turns]] if example.turns else []
+    return digest_json([example.instruction, example.input, example.output, example.label, *turns])
 
 
-def choose_development(validation: Sequence[Example], count: int) -> list[Example]:
+def choose_development(
+    validation: Sequence[Example], count: int, field: str = "server.development_examples"
+) -> list[Example]:
     """Chooses ``count`` validation examples with different texts, evenly spaced in the order of their ranks.
 
-    Raises ``dataset.invalid`` unless there are more than ``count``, because at least one must be left to evaluate.
+    ``field`` is the option with the count. Raises ``dataset.invalid`` unless there are more than ``count``, because at
+    least one must be left to evaluate.
     """
     by_rank = {rank(example): example for example in validation}
     if len(by_rank) <= count:
@@ -71,7 +76,7 @@ def choose_development(validation: Sequence[Example], count: int) -> list[Exampl
             f"the validation split has {len(by_rank)} examples of different texts: use fewer, or raise "
             "evaluation.validation_share or the data"
         )
-        raise FerretError.of_field("dataset.invalid", "server.development_examples", count, message)
+        raise FerretError.of_field("dataset.invalid", field, count, message)
     ordered = [by_rank[own] for own in sorted(by_rank)]
     return [ordered[index * len(ordered) // count] for index in range(count)]
 

@@ -1,9 +1,11 @@
-"""Instructions from your own JSON Lines file: one object per line with an instruction, an input and an output.
+"""Your own JSON Lines file: one object per line with an instruction, an input and an output, or a conversation.
 
 Files may be gzipped (``.gz``). A relative path is used unchanged. Field names are configurable, so that a file need not
 be rewritten; ``input`` and ``label`` may be missing from single lines. If ``output`` is a list of answers, training
-uses the first, and a score the best match. Without a ``test`` file, ``test_share`` of the examples is held out: the
-ones with the smallest BLAKE3 digests, see ``_validation_split.py``.
+uses the first, and a score the best match. ``messages`` is a conversation as in Hugging Face TRL, objects with ``role``
+(system, user, assistant) and ``content``: training uses its last answer, after all earlier messages. Without a ``test``
+file, ``test_share`` of the examples is held out: the ones with the smallest BLAKE3 digests, see
+``_validation_split.py``.
 """
 
 from __future__ import annotations
@@ -35,6 +37,11 @@ class Config(StrictModel):
     output: limits.Label = Field(
         default="output", min_length=1, description="Field of the answer, or of a list of accepted ones"
     )
+    messages: limits.Label = Field(
+        default="messages",
+        min_length=1,
+        description="Field of a conversation, a list of messages with role and content, in lines without instruction",
+    )
     label: limits.Label = Field(
         default="label", min_length=1, description="Field of the label, the key of skewed partitions"
     )
@@ -57,19 +64,23 @@ class Config(StrictModel):
 class Dataset:
     """The examples of one or two files."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, unit: str | None = None) -> None:
         self.config = config
+        self._unit = unit
+
+    def with_units(self, field: str) -> Dataset:
+        return Dataset(self.config, field)
 
     def train(self) -> list[Example]:
         """Returns all lines of ``train`` that are not held out; raises ``dataset.invalid``."""
         if self.config.test is not None:
-            return self._read(self.config.train, "dataset.train", self.config.train_limit)
+            return self._read(self.config.train, "dataset.train", self.config.train_limit, self._unit)
         return self._split()[0][: self.config.train_limit]
 
     def test(self) -> list[Example]:
         """Returns the lines of ``test``, or the held-out ones of ``train``; raises ``dataset.invalid``."""
         if self.config.test is not None:
-            return self._read(self.config.test, "dataset.test", self.config.test_limit)
+            return self._read(self.config.test, "dataset.test", self.config.test_limit, unit=None)
         if not self.config.test_share:
             message = "nothing is held out: set dataset.test, or a test_share above 0"
             raise FerretError.of_field("dataset.invalid", "dataset.test_share", self.config.test_share, message)
@@ -78,7 +89,7 @@ class Dataset:
     def _split(self) -> tuple[list[Example], list[Example]]:
         """Returns training and held-out examples in the order of lines; at least one of each, if any is held out."""
         config = self.config
-        examples = self._read(config.train, "dataset.train", None)
+        examples = self._read(config.train, "dataset.train", None, self._unit)
         if not config.test_share:
             return examples, []
         if len(examples) < 2:
@@ -89,7 +100,7 @@ class Dataset:
         test = [example for index, example in enumerate(examples) if index in chosen]
         return [example for index, example in enumerate(examples) if index not in chosen], test
 
-    def _read(self, path: str, option: str, limit: int | None) -> list[Example]:
+    def _read(self, path: str, option: str, limit: int | None, unit: str | None) -> list[Example]:
         config = self.config
-        names = Names(config.instruction, config.input, config.output, config.label)
+        names = Names(config.instruction, config.input, config.output, config.label, config.messages, unit)
         return examples_of(islice(read_lines(path, option), limit), names)

@@ -127,7 +127,7 @@ def _listed(path: str, option: str) -> Sequence[tuple[int, str]]:
 
 def _told(name: str) -> str:
     """Returns a task's name for a message; any other content of a file is not repeated."""
-    return repr(name) if _NAME.fullmatch(name) else "what is no task"
+    return repr(name) if _NAME.fullmatch(name) else "a name that is no task"
 
 
 def _decoded(raw: bytes, number: int, path: str, option: str) -> str:

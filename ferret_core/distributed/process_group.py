@@ -21,7 +21,7 @@ from ferret_core.protocol.errors import PROBLEMS, FerretError
 
 _SIGNS = ("gloo", "NCCL", "Connection closed by peer", "Connection reset by peer", "Broken pipe")
 """Messages of torch, often in a plain ``RuntimeError``, when another process of the group has ended or is late."""
-REMEDY = "nothing was stored; start the whole team again, with torchrun --max-restarts by itself"
+REMEDY = "nothing was stored; start the whole team again; torchrun --max-restarts does so automatically"
 SETTING = "FERRET_COLLECTIVE_TIMEOUT_SECONDS"
 LINGER_SECONDS = 3.0
 """Time that the process with the store waits for the others at the end."""

@@ -1,4 +1,4 @@
-"""Measurement of a model on the held-out examples of a dataset; docs/metrics.md lists the metrics.
+"""Measurement of a model on the held-out examples of a dataset; docs/researchers/metrics.md lists the metrics.
 
 Exact match is the equality of the final numbers of an answer and its reference: Cobbe et al., "Training Verifiers to
 Solve Math Word Problems", 2021, https://arxiv.org/abs/2110.14168, and ``grade_school_math/dataset.py`` in

@@ -12,8 +12,9 @@ from torch import nn
 
 from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.chat import chat_ids, rendered_ids
-from ferret_core.datasets.tokenization.chat_template import fitting, is_of_training, messages_of
-from ferret_core.datasets.tokenization.tokenize import end_of_text, pad_id
+from ferret_core.datasets.tokenization.chat_template import fitting, messages_of
+from ferret_core.datasets.tokenization.prompt_jinja import wording_of
+from ferret_core.datasets.tokenization.tokenize import end_of_text, pad_id, resolve_template
 from ferret_core.evaluation.generate import generation_inputs, plain_settings, transformers_model
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.models.parameters import inference
@@ -63,8 +64,8 @@ def load_checkpoint(folder: Path, base: Path, template: Template) -> LoadedModel
     model, and if no chat template gives the prompt of training.
     """
     loaded = _with_adapters(folder, _load(base)) if (folder / ADAPTERS).is_file() else _load(folder)
-    if template != "chat":
-        loaded.tokenizer.chat_template = fitting(loaded.tokenizer, template)
+    if (rendered := resolve_template(template, loaded.tokenizer)) != "chat":
+        loaded.tokenizer.chat_template = fitting(loaded.tokenizer, rendered)
     if loaded.tokenizer.chat_template is None:
         message = "no chat template gives its tokenizer the prompt of training: use the exported model in your own code"
         raise FerretError.of_field("model.invalid", "prompt.template", template, message)
@@ -101,9 +102,9 @@ def question_ids(tokenizer: Any, instruction: str, input: str = "") -> list[int]
     Raises ``spec.invalid`` for a chat template that does not accept a single question.
     """
     template = str(tokenizer.chat_template)
-    if is_of_training(template):
+    if wording_of(template):
         return rendered_ids(messages_of(instruction, input), tokenizer, template)
-    return chat_ids(Example(instruction, input, ""), tokenizer)
+    return chat_ids([Example(instruction, input, "")], tokenizer)[0]
 
 
 def answer(

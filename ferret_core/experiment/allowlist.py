@@ -8,7 +8,7 @@ from pathlib import Path
 from ferret_core import catalog
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.projects import AllowedModel
-from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, is_folder
 
 
 def require_allowed(
@@ -33,8 +33,8 @@ def _refused(field: str, value: str, kind: str, allowed: Sequence[str], project:
 
 def _covers(allowed: AllowedModel, model: ModelSpec) -> bool:
     """Returns True if ``model`` is the allowed one, or is inside the allowed folder after resolving links."""
-    if catalog.is_folder(allowed.source):
-        return catalog.is_folder(model.source) and _lies_in(model.source, allowed.source)
+    if is_folder(allowed.source):
+        return is_folder(model.source) and _lies_in(model.source, allowed.source)
     return model.source == allowed.source and allowed.revision in {None, model.revision}
 
 

@@ -14,10 +14,11 @@ from ferret_core.datasets._validation_split import (
     without_development,
     without_validation,
 )
-from ferret_core.datasets.base import Example
+from ferret_core.datasets.base import Example, FederatedDataset, NamesUnits
 from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.protocol.digest import derive_seed
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.rounds.sampling import client_names
 
@@ -42,26 +43,50 @@ def deal(spec: ExperimentSpec) -> FederatedSplit:
 
     Raises ``dataset.invalid`` for unreadable data and ``partition.invalid`` if they cannot be split as requested.
     """
-    source = catalog.dataset(spec.dataset)
+    source = _source(spec)
     names, evaluation, development = client_names(spec.participants.simulated), spec.evaluation, list[Example]()
     if evaluation.split == "validation":
         train, held_out = without_validation(source, evaluation.validation_share)
     else:
         train, held_out = source.train() if names else [], source.test()
-    if spec.server.needs_development_split:
+    wanted = catalog.ResolvedExperiment.of(spec).traits.public_examples
+    if spec.server.step_guard or wanted:
         aside = (
             held_out if evaluation.split == "validation" else without_validation(source, evaluation.validation_share)[1]
         )
-        development = choose_development(aside, spec.server.development_examples)
+        public = choose_development(aside, wanted, "algorithm.public_examples") if wanted else []
+        if spec.server.step_guard:
+            development = choose_development(aside, spec.server.development_examples)
         if evaluation.split == "validation":
-            held_out = without_development(held_out, development)
-        train = without_development(train, development)
+            held_out = without_development(held_out, [*development, *public])
+        train = without_development(train, [*development, *public])
         require_development_apart(development, held_out)
     if not names:
         return FederatedSplit([], held_out, {}, development)
-    labels = [example.label for example in train]
-    shards = catalog.partition(spec.partition).split(labels, len(names), derive_seed(spec.seed, "partition"))
+    units = _units(train)
+    labels = [train[unit[0]].label for unit in units]
+    dealt = catalog.partition(spec.partition).split(labels, len(names), derive_seed(spec.seed, "partition"))
+    shards = [[index for unit in shard for index in units[unit]] for shard in dealt]
     return FederatedSplit(train, held_out, dict(zip(names, shards, strict=True)), development)
+
+
+def _source(spec: ExperimentSpec) -> FederatedDataset:
+    """Returns the dataset, with the unit of each example if the experiment protects units by a field."""
+    source = catalog.dataset(spec.dataset)
+    if spec.privacy.field is None:
+        return source
+    if not isinstance(source, NamesUnits):
+        message = f"the dataset {spec.dataset.name} has no such field: use 'example', or a jsonl file with the field"
+        raise FerretError.of_field("privacy.unit_missing", "privacy.unit", spec.privacy.unit, message)
+    return source.with_units(spec.privacy.field)
+
+
+def _units(examples: Sequence[Example]) -> list[list[int]]:
+    """Returns the positions of the examples that one client gets together: a unit's, or one example."""
+    by_unit = dict[str | int, list[int]]()
+    for index, example in enumerate(examples):
+        by_unit.setdefault(example.unit or index, []).append(index)
+    return list(by_unit.values())
 
 
 class FederatedData:

@@ -1,7 +1,7 @@
 """Presets: named starting points for a specification, with sensible choices.
 
-Each suits a model of any size: a test checks from 1 M to 13 B parameters that the noise of its projection stays below a
-tenth of the weights. The guard refuses an experiment with too much noise.
+Each suits a model of any size: a test checks from 1 M to 13 B parameters that the noise of its projection stays below
+what the guard refuses.
 """
 
 from __future__ import annotations
@@ -45,11 +45,18 @@ PRESETS = (
     ),
     Preset(
         "private",
-        "For owners of private data: three real participants, each approved by an administrator, and one bit of each "
-        "coordinate within 8 kB; a privacy budget remains each site's own choice.",
+        "For owners of private data: five real participants, each approved by an administrator, in secure sums of at "
+        "least three, so that the server reads only sums; 131,072 one-bit coordinates each, about 50 kB.",
         {
-            "participants": {"simulated": 0, "edge": 3, "approval": True},
-            "algorithm": {"name": "ferret", "bytes_per_round": 8192, "coordinates": "sign"},
+            "participants": {"simulated": 0, "edge": 5, "approval": True},
+            "secure": {"aggregation": "masked", "least": 3},
+            "algorithm": {
+                "name": "ferret",
+                "K": 131_072,
+                "coordinates": "sign",
+                "seeds": "shared",
+                "allocation": "fixed",
+            },
         },
     ),
 )

@@ -21,14 +21,16 @@ from ferret_core.protocol.ids import AssignmentId, Digest, ExperimentId, Partici
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.signatures import Signed, is_valid
 from ferret_core.protocol.spec import StrictModel
+from ferret_core.secure.roster import MOST_MEMBERS
 
 REASON_LENGTH = 1000
 Reason = Annotated[str, Field(max_length=REASON_LENGTH)]
 LEDGER_VERSION: Literal[1] = 1
 MOST_HALVINGS = 10
 """Maximum halvings of a round's step: the smallest is 2⁻¹⁰ of the full one."""
+MOST_GROUPS = 10_000
 Halvings = Annotated[int, Field(ge=0, le=MOST_HALVINGS)]
-HALVINGS = "How often the step guard halved the step: the round moved the model by 2^-halvings of it"
+HALVINGS = "Number of times the step guard halved the step: the round moved the model by 2^-halvings of it"
 
 
 class Signature(NamedTuple):
@@ -56,6 +58,43 @@ class Leaf(StrictModel):
         return canonical_json(self.model_dump(mode="json", exclude_none=True)).decode()
 
 
+class GroupRecord(StrictModel):
+    """A sum: the contributions in the record are its survivors', under masks, or commitments if the server reads them.
+
+    ``members`` and ``survivors`` are in the order of their names.
+    """
+
+    name: ParticipantName
+    members: tuple[ParticipantName, ...] = Field(max_length=MOST_MEMBERS)
+    survivors: tuple[ParticipantName, ...] = Field(max_length=MOST_MEMBERS)
+    sum: Digest = Field(description="Digest of the survivors' mean, as a contribution")
+    transcript: Digest | None = Field(
+        default=None,
+        exclude_if=lambda transcript: transcript is None,
+        description="Digest of the transcript, from which anyone can repeat the sum; absent if the server added the "
+        "noise that protects records",
+    )
+    clipped: float | None = Field(default=None, description="Factor that the group's update was multiplied by")
+    refused: Reason | None = Field(default=None, description="Reason why its sum was left out of the model")
+    releases: int | None = Field(
+        default=None,
+        ge=1,
+        exclude_if=lambda releases: releases is None,
+        description="Attempts at the round, which all cost the members' records privacy; absent unless noise protects "
+        "records",
+    )
+
+
+Groups = Annotated[
+    tuple[GroupRecord, ...],
+    Field(
+        max_length=MOST_GROUPS,
+        exclude_if=lambda groups: not groups,
+        description="The sums of the contributions; absent if the server used each of them",
+    ),
+]
+
+
 class Header(StrictModel):
     """A record without its contributions. ``root`` commits to their leaves, in the order of the participants."""
 
@@ -70,6 +109,7 @@ class Header(StrictModel):
     size: int = Field(ge=0, description="Number of contributions, including the rejected ones")
     root: Digest
     halvings: Halvings = Field(description=HALVINGS)
+    groups: Groups = ()
 
     @property
     def hash(self) -> str:
@@ -104,6 +144,7 @@ class LedgerRecord(StrictModel):
         description="(participant, public key, assignment, signature) of participants that signed, in order"
     )
     halvings: Halvings = Field(description=HALVINGS)
+    groups: Groups = ()
 
     @model_validator(mode="after")
     def _leaves_say_all(self) -> Self:
@@ -120,7 +161,27 @@ class LedgerRecord(StrictModel):
                 raise ValueError(f"{field}: participants are not in order, each once")
             if wrong := sorted({*names} - allowed):
                 raise ValueError(f"{field}: {wrong[0]} does not belong there")
+        if self.groups:
+            self._groups_say_all(accepted, refused, clipped)
         return self
+
+    def _groups_say_all(self, accepted: list[str], refused: list[str], clipped: list[str]) -> None:
+        """Rejects groups with contributions other than their survivors', and groups that share a member."""
+        counted = sorted(name for group in self.groups if group.refused is None for name in group.survivors)
+        left_out = sorted(name for group in self.groups if group.refused is not None for name in group.survivors)
+        members = [name for group in self.groups for name in group.members]
+        strangers = [name for group in self.groups for name in group.survivors if name not in group.members]
+        if (counted, left_out) != (accepted, refused) or clipped or strangers or len({*members}) != len(members):
+            raise ValueError(
+                "groups: the contributions must be the survivors' of groups that count, none of them clipped "
+                "on its own, and each member in one group"
+            )
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """Factors of the shortened updates, by participant or group."""
+        found = dict(self.clipped)
+        return found | {group.name: group.clipped for group in self.groups if group.clipped is not None}
 
     @property
     def hash(self) -> str:

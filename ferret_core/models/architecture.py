@@ -26,8 +26,11 @@ TYPICAL_RMS = 0.02
 """RMS of a large language model's matrices, if only shapes are known."""
 
 
-class LlamaArchitecture(NamedTuple):
-    """Sizes of a LLaMA: ``mlp`` is its feed-forward layers' width, ``kv_heads`` the number for grouped attention."""
+class LayerSizes(NamedTuple):
+    """Sizes of a transformer: ``mlp`` is its feed-forward layers' width, ``kv_heads`` the number for grouped attention.
+
+    ``hidden`` and ``layers`` are 0 if they are unknown.
+    """
 
     hidden: int
     layers: int
@@ -36,29 +39,52 @@ class LlamaArchitecture(NamedTuple):
     kv_heads: int
     vocabulary: int
 
+    @property
+    def key_value(self) -> int:
+        """Width of a layer's keys, and of its values."""
+        return self.hidden // self.heads * self.kv_heads
+
+    @property
+    def layer_weights(self) -> int:
+        """Number of weights in the matrices of one layer of a LLaMA."""
+        return self.hidden * (2 * self.hidden + 2 * self.key_value + 3 * self.mlp)
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any]) -> LayerSizes:
+        """Reads a model's ``config.json``; a missing feed-forward width is four times the hidden one."""
+        hidden, heads = int(config.get("hidden_size") or 0), int(config.get("num_attention_heads") or 1)
+        return cls(
+            hidden=hidden,
+            layers=int(config.get("num_hidden_layers") or 0),
+            mlp=int(config.get("intermediate_size") or 4 * hidden),
+            heads=heads,
+            kv_heads=int(config.get("num_key_value_heads") or heads),
+            vocabulary=int(config.get("vocab_size") or 0),
+        )
+
 
 LLAMAS = {
-    "llama-1b": LlamaArchitecture(2048, 24, 5504, 16, 16, 32_000),
-    "llama-3b": LlamaArchitecture(3200, 26, 8640, 32, 32, 32_000),
-    "llama2-7b": LlamaArchitecture(4096, 32, 11_008, 32, 32, 32_000),
-    "llama2-13b": LlamaArchitecture(5120, 40, 13_824, 40, 40, 32_000),
-    "llama3-8b": LlamaArchitecture(4096, 32, 14_336, 32, 8, 128_256),
-    "qwen2.5-7b": LlamaArchitecture(3584, 28, 18_944, 28, 4, 152_064),
+    "llama-1b": LayerSizes(2048, 24, 5504, 16, 16, 32_000),
+    "llama-3b": LayerSizes(3200, 26, 8640, 32, 32, 32_000),
+    "llama2-7b": LayerSizes(4096, 32, 11_008, 32, 32, 32_000),
+    "llama2-13b": LayerSizes(5120, 40, 13_824, 40, 40, 32_000),
+    "llama3-8b": LayerSizes(4096, 32, 14_336, 32, 8, 128_256),
+    "qwen2.5-7b": LayerSizes(3584, 28, 18_944, 28, 4, 152_064),
 }
 """The paper's models: DataJuicer-1.3B, LLaMA-3B, LLaMA2-7B and 13B, LLaMA3-8B and, without the biases of its attention,
 Qwen2.5-7B."""
 
 
 class Architecture(NamedTuple):
-    """``shapes`` of the parameters in canonical order, tied ones once, and the ``rms`` of each.
+    """``shapes`` of the parameters in canonical order, tied ones once, the ``rms`` of each, and the layers' ``sizes``.
 
-    ``hidden`` and ``layers`` are 0 if the folder does not contain them.
+    ``context`` is the longest sequence in tokens, None if the folder does not say.
     """
 
     shapes: Shapes
     rms: Mapping[str, float]
-    hidden: int
-    layers: int
+    sizes: LayerSizes
+    context: int | None = None
 
 
 def of_llama(name: str) -> Architecture:
@@ -68,7 +94,7 @@ def of_llama(name: str) -> Architecture:
     sizes = LLAMAS[name]
     shapes = dict(sorted(_llama_parameters(sizes)))
     rms = {parameter: TYPICAL_RMS if len(shape) > 1 else 1.0 for parameter, shape in shapes.items()}
-    return Architecture(shapes, rms, sizes.hidden, sizes.layers)
+    return Architecture(shapes, rms, sizes)
 
 
 def of_folder(source: str) -> Architecture:
@@ -83,8 +109,8 @@ def of_folder(source: str) -> Architecture:
         raise FerretError.of_field("model.invalid", "model.source", source, str(error)) from error
 
 
-def _llama_parameters(sizes: LlamaArchitecture) -> Iterator[tuple[str, tuple[int, ...]]]:
-    hidden, key_value = sizes.hidden, sizes.hidden // sizes.heads * sizes.kv_heads
+def _llama_parameters(sizes: LayerSizes) -> Iterator[tuple[str, tuple[int, ...]]]:
+    hidden, key_value = sizes.hidden, sizes.key_value
     yield "model.embed_tokens.weight", (sizes.vocabulary, hidden)
     yield "lm_head.weight", (sizes.vocabulary, hidden)
     yield "model.norm.weight", (hidden,)
@@ -113,7 +139,7 @@ def _read(folder: Path) -> Architecture:
         del found["model.embed_tokens.weight"]
     shapes = {name: shape for name, (shape, _) in found.items()}
     rms = {name: _rms(sample()) for name, (_, sample) in found.items()}
-    return Architecture(shapes, rms, int(config.get("hidden_size") or 0), int(config.get("num_hidden_layers") or 0))
+    return Architecture(shapes, rms, LayerSizes.of_config(config), config.get("max_position_embeddings"))
 
 
 def _parameters(file: Path) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], Array]]]]:

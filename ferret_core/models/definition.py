@@ -40,6 +40,9 @@ NAMES = frozenset(
     }
 )
 """Files that transformers reads for a causal language model, apart from its weights."""
+BASES = "bases.ferret"
+"""File of a stored base model with the bases of an algorithm that takes them from public text. It is never read from a
+model's source, and the model's own digest does not cover it."""
 UNREAD = "special_tokens_map_file"
 """A member that is present in many published tokenizers and never read."""
 

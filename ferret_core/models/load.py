@@ -41,8 +41,9 @@ class LoadedModel(NamedTuple):
 
 
 def digest_of(loaded: LoadedModel) -> str:
-    """Returns the digest of a loaded base model, before an algorithm adapts it."""
-    return model_digest(loaded.model, files=definition.digest(loaded.files))
+    """Returns the digest of a loaded base model, before an algorithm adapts it, and without an algorithm's bases."""
+    own = {name: data for name, data in loaded.files.items() if name != definition.BASES}
+    return model_digest(loaded.model, files=definition.digest(own))
 
 
 def context_of(model: nn.Module) -> int:

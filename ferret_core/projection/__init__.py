@@ -41,7 +41,7 @@ rounding, group ⌊i/8⌋, word ⌊(i mod 8)/2⌋; r is its low half for even i,
 and so do infinity and NaN.
 
 Reconstruction is the same to the bit everywhere. Coordinates are data: implementations may sum them in any order,
-as long as the bits depend on neither threads nor chunks. ``docs/projection.md`` explains all this and adds the
+as long as the bits depend on neither threads nor chunks. ``docs/concepts/projection.md`` explains all this and adds the
 quantised coordinates and the wire format; ``tests/vectors/projection.json`` holds expected results.
 """
 

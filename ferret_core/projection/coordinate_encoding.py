@@ -75,7 +75,7 @@ def decode(arrays: Arrays, kind: Kind, K: Sequence[int], whole: Collection[int] 
         return values
     return [
         _scaled(numbers, scale, position)
-        for position, (numbers, scale) in enumerate(zip(values, _scales(arrays), strict=True))
+        for position, (numbers, scale) in enumerate(zip(values, scales_in(arrays), strict=True))
     ]
 
 
@@ -133,7 +133,7 @@ def _sparse(arrays: Arrays, K: Sequence[int], whole: Collection[int]) -> Sparse:
     starts = np.cumsum([0, *counts])
     cuts = np.searchsorted(places, starts)
     blocks = list[SentCounts]()
-    for position, (count, scale) in enumerate(zip(K, _scales(arrays), strict=True)):
+    for position, (count, scale) in enumerate(zip(K, scales_in(arrays), strict=True)):
         if position in whole:
             found, numbers = np.arange(count), next(apart)
         else:
@@ -143,7 +143,8 @@ def _sparse(arrays: Arrays, K: Sequence[int], whole: Collection[int]) -> Sparse:
     return Sparse(blocks)
 
 
-def _scales(arrays: Arrays) -> list[float]:
+def scales_in(arrays: Arrays) -> list[float]:
+    """Returns the scale of every block."""
     exponent = int(arrays["exponent"][0])
     return [math.ldexp(float(h), exponent) for h in arrays["scales"]]
 

@@ -80,17 +80,11 @@ def sketch(budget: int, basis: str, blocks: Sequence[Block], fixed: int) -> Sket
     Raises ``spec.invalid`` about ``bytes_per_round`` if two coordinates of each block do not fit, or if more than a
     twelfth of any sketch would fit.
     """
-    apart = sum(block.size for block in blocks if block.whole)
-    room = [bound for block, bound in zip(blocks, bounds(basis, blocks), strict=True) if not block.whole]
-    if not room:
-        return Sketch(apart, 0)
-    bits, least = 8 * (budget - fixed), LEAST * len(room)
-    for r in REMAINDERS:
-        sent = bits // (r + 3)
-        K = sent * 2**r * 10 // 7
-        if sent >= least and sum(room) >= HALF * K:
-            return Sketch(apart + K, sent)
-    r = REMAINDERS[-1]
+    found = possible_sketch(budget, basis, blocks, fixed)
+    if found is not None:
+        return found
+    room = _room(basis, blocks)
+    bits, least, r = 8 * (budget - fixed), LEAST * len(room), REMAINDERS[-1]
     if bits < least * (r + 3):
         smallest = fixed - -least * (r + 3) // 8
         reason = f"the smallest possible is {smallest} for {len(blocks)} blocks with sparse_sign coordinates"
@@ -102,9 +96,29 @@ def sketch(budget: int, basis: str, blocks: Sequence[Block], fixed: int) -> Sket
     raise FerretError.of_field("spec.invalid", "algorithm.bytes_per_round", budget, reason)
 
 
+def possible_sketch(budget: int, basis: str, blocks: Sequence[Block], fixed: int) -> Sketch | None:
+    """Returns the same as :func:`sketch`, but None where that raises an error."""
+    apart = sum(block.size for block in blocks if block.whole)
+    room = _room(basis, blocks)
+    if not room:
+        return Sketch(apart, 0)
+    bits, least = 8 * (budget - fixed), LEAST * len(room)
+    for r in REMAINDERS:
+        sent = bits // (r + 3)
+        K = sent * 2**r * 10 // 7
+        if sent >= least and sum(room) >= HALF * K:
+            return Sketch(apart + K, sent)
+    return None
+
+
 def bounds(basis: str, blocks: Sequence[Block]) -> list[int]:
     """Returns the maximum number of coordinates of every block."""
     return [block.size if block.whole else max(1, block.size // TERMS[basis]) for block in blocks]
+
+
+def _room(basis: str, blocks: Sequence[Block]) -> list[int]:
+    """Returns the maximum number of coordinates of every block that is not sent whole."""
+    return [bound for block, bound in zip(blocks, bounds(basis, blocks), strict=True) if not block.whole]
 
 
 def chosen(gammas: Sequence[Array], room: int) -> Array:

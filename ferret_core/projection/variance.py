@@ -1,4 +1,4 @@
-"""Noise that random directions add to an update: the errors of docs/projection.md, "How far off", in numbers."""
+"""Noise that random directions add to an update: the errors of docs/concepts/projection.md in numbers."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ AuditAction = Literal[
     "enrolment.created",
     "enrolment.revoked",
     "enrolment.refused",
+    "enrolment.inspected",
     "participant.enrolled",
     "participant.approved",
     "participant.refused",

@@ -33,11 +33,12 @@ def places(array: NDArray[Any]) -> Iterator[slice]:
     rows = max(1, PIECE_BYTES * len(array) // max(1, array.nbytes))
     for begin in range(0, len(array), rows):
         yield slice(begin, begin + rows)
-        _give_back(array)
+        release(array)
 
 
-def _give_back(array: NDArray[Any]) -> None:
-    owner: Any = array
+def release(data: NDArray[Any] | memoryview | bytes) -> None:
+    """Releases the pages of a mapped file; does nothing for other memory."""
+    owner: Any = data
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.obj if isinstance(owner, memoryview) else owner.base
     if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):

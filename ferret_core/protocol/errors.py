@@ -119,14 +119,26 @@ PROBLEMS: dict[str, Problem] = {
     "upload.offset": Problem("The part does not start at the end of the upload", 409, Exit.CONFLICT),
     "upload.corrupt": Problem("The uploaded parts do not match the announced digest", 422, Exit.FAILURE),
     "signature.invalid": Problem("The contribution's signature is not valid", 422, Exit.FAILURE),
+    "secure.roster_invalid": Problem("The group's roster is not valid", 422, Exit.FAILURE),
+    "secure.peers_unknown": Problem("Too few of the group's members are known to the site", 403, Exit.FAILURE),
+    "secure.too_few": Problem("The group has too few members for a secure sum", 409, Exit.FAILURE),
+    "secure.shares_invalid": Problem("The shares of a secure sum are not valid", 422, Exit.FAILURE),
+    "secure.survivors_invalid": Problem("The list of a secure sum's survivors is not valid", 422, Exit.FAILURE),
+    "secure.conflict": Problem("The secure sum has already taken another course", 409, Exit.CONFLICT),
+    "secure.closed": Problem("The secure sum does not take this message now", 410, Exit.CONFLICT),
+    "secure.out_of_range": Problem("A number is outside the range of the secure sum", 422, Exit.FAILURE),
+    "privacy.meaningless": Problem("The noise leaves nothing to learn", 422, Exit.USAGE),
+    "privacy.too_few_records": Problem("The site has fewer records than the experiment requires", 409, Exit.CONFLICT),
+    "privacy.unit_missing": Problem("A record lacks the field of the unit to protect", 422, Exit.FAILURE),
+    "privacy.spent": Problem("The privacy budget is spent", 409, Exit.CONFLICT),
     "range.invalid": Problem("The requested range is outside the file", 416, Exit.FAILURE),
     "model.invalid": Problem("The model cannot be loaded", 422, Exit.FAILURE),
     "projection.invalid": Problem("The update cannot be projected as requested", 422, Exit.FAILURE),
     "dataset.invalid": Problem("The dataset cannot be read", 422, Exit.FAILURE),
     "partition.invalid": Problem("The dataset cannot be split as requested", 422, Exit.FAILURE),
     "training.non_finite": Problem("The training loss is not finite", 422, Exit.FAILURE),
-    "training.unsupported": Problem("The algorithm does not support a site's own training", 422, Exit.USAGE),
-    "round.diverged": Problem("The round would have broken the global model", 422, Exit.FAILURE),
+    "training.unsupported": Problem("The algorithm or the hardware does not support the training", 422, Exit.USAGE),
+    "round.diverged": Problem("Training diverged", 422, Exit.FAILURE),
     "noise.too_large": Problem("The noise of the projection is too large for the model", 422, Exit.FAILURE),
     "quorum.missed": Problem("Too few participants reported for the round to count", 409, Exit.FAILURE),
     "task.given_up": Problem("A task failed too often and is not retried", 500, Exit.FAILURE),
@@ -185,18 +197,19 @@ NEXT_STEPS: dict[str, str] = {
     "auth.invalid": "set FERRET_TOKEN to the token in the server's FERRET_HOME/admin.token",
     "enrolment.invalid": "ask the person who runs the experiment for a new code",
     "experiment.not_found": "list the experiments: ferret experiment list",
-    "enrolment.not_found": "list them: ferret experiment codes ID",
-    "participant.not_found": "list them: ferret experiment participants ID",
-    "participant.conflict": "see its state: ferret experiment participants ID",
+    "enrolment.not_found": "list them: ferret code list ID",
+    "participant.not_found": "list them: ferret participant list ID",
+    "participant.conflict": "see its state: ferret participant list ID",
     "user.not_found": "list them: ferret user list",
     "token.not_found": "list them: ferret token list",
     "experiment.conflict": "see its state: ferret experiment show ID",
     "extension.refused": "run a copy with more rounds: ferret experiment clone ID --set rounds=N",
-    "artifact.not_found": "see what was written: ferret experiment show ID",
-    "round.too_small": "export another round: ferret experiment export ID FOLDER --round N; see docs/people.md",
+    "artifact.not_found": "see the stored files: ferret experiment show ID",
+    "round.diverged": "lower a learning rate: ferret experiment clone ID --set algorithm.local.learning_rate=RATE",
+    "round.too_small": "export another: ferret experiment export ID FOLDER --round N; see docs/operators/people.md",
     "home.in_use": "use that server, stop it, or choose another folder with --home",
     "server.unreachable": "check the address (FERRET_URL or --url); to run a server on this machine: ferret serve",
-    "server.not_ready": "see what is missing: ferret doctor",
+    "server.not_ready": "list what is missing: ferret doctor",
     "dependency.missing": "see what else is missing: ferret doctor",
     "tune.changed": "begin a separate study in another folder with --out, or set the values back",
     "tune.in_use": "wait for it, stop it, or choose another folder with --out",
@@ -351,8 +364,36 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+_INTEGER, _NUMBER, _BOOLEAN = "must be an integer", "must be a number", "must be true or false"
+_MESSAGES = {
+    "int_type": _INTEGER,
+    "int_parsing": _INTEGER,
+    "int_from_float": _INTEGER,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "bool_type": _BOOLEAN,
+    "bool_parsing": _BOOLEAN,
+    "string_type": "must be a text",
+    "string_too_long": "must have at most {max_length} characters",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+}
+"""Messages of Pydantic's most frequent errors, with its values; the others keep its text."""
+
+
 def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
     match detail["type"]:
+        case known if known in _MESSAGES:
+            bounds = detail.get("ctx", {}).items()
+            whole = {
+                name: int(value) if isinstance(value, float) and value.is_integer() else value for name, value in bounds
+            }
+            return _MESSAGES[known].format(**whole)
+        case "too_long":
+            kind = "characters" if isinstance(detail.get("input"), str) else "entries"
+            return f"must have at most {detail.get('ctx', {})['max_length']} {kind}"
         case "missing":
             return "is required"
         case "extra_forbidden":
@@ -360,7 +401,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
         case "value_error":
             return str(detail.get("ctx", {})["error"])
         case _:
-            return detail["msg"]
+            return detail["msg"].replace("Input should be", "must be", 1)
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""The catalog of metrics, ``metrics.json``, which the dashboard reads too; docs/metrics.md explains each of them.
+"""The catalog of metrics, ``metrics.json``, which the dashboard reads too.
 
-The unit determines how a value is formatted for people.
+docs/researchers/metrics.md explains each metric. The unit determines how a value is formatted for people.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 Unit = Literal["nats per token", "percent", "count", "ratio", "s", "1/s", "B"]
-Source = Literal["participant", "evaluation", "cost", "projection", "guard"]
+Source = Literal["participant", "evaluation", "cost", "projection", "sum", "guard", "privacy"]
 
 
 class Metric(BaseModel):
     """A metric.
 
-    ``source``: reported by participants, measured by an evaluation, a cost of the round, a property of its projection,
-    or measured on development sequences before the round counts.
+    ``source``: reported by participants, measured by an evaluation, a cost of the round, a property of its projection
+    or of its secure sum, measured on development sequences before the round counts, or the loss of privacy up to the
+    round.
 
     A participant's value outside ``lower`` … ``upper`` is not a measurement and is omitted. ``better`` is None where
     rounds cannot be ranked: an algorithm's options determine what it sends.

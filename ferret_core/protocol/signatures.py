@@ -1,11 +1,11 @@
-"""Signatures of contributions: Ed25519 (RFC 8032) over the canonical JSON of contribution and round.
+"""Signatures of participants: Ed25519 (RFC 8032) over the canonical JSON of a statement, such as :class:`Signed`.
 
 Keys and signatures are lower-case hexadecimal; ``tests/vectors/signatures.json`` has examples.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -30,6 +30,14 @@ _SMALL_ORDER = frozenset(
 
 Chalkias, Garillot, Nikolaenko: "Taming the many EdDSAs" (2020), section 3 and table 1.
 """
+
+
+class Statement(Protocol):
+    """Something to sign: its message holds its purpose, so that a signature is valid for nothing else."""
+
+    def message(self) -> bytes:
+        """Returns the signed bytes: JSON with sorted keys, no blanks, UTF-8."""
+        ...
 
 
 class Signed(NamedTuple):
@@ -57,7 +65,7 @@ def public_key(secret: str) -> str:
     return _secret(secret).public_key().public_bytes_raw().hex()
 
 
-def sign(secret: str, signed: Signed) -> str:
+def sign(secret: str, signed: Statement) -> str:
     """Signs a message. The same secret and message give the same 64 bytes."""
     return _secret(secret).sign(signed.message()).hex()
 
@@ -74,7 +82,7 @@ def require_public_key(public: str) -> str:
     return public
 
 
-def is_valid(public: str, signature: str, signed: Signed) -> bool:
+def is_valid(public: str, signature: str, signed: Statement) -> bool:
     """True if the holder of the key signed exactly this; always False for a weak key."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(require_public_key(public)))

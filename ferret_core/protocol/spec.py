@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -27,11 +28,12 @@ from ferret_core.protocol.sanitize import Line
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Dtype = Literal["float32", "bfloat16", "float16"]
-FinalModel = Literal["last", "average"]
-"""The model of the last round, or the mean of the models of the last rounds."""
 Worded = Literal["paper", "alpaca", "dolly"]
 """Templates with their own wording (``ferret_core/datasets/tokenization/prompt.py``)."""
-Template = Literal[Worded, "chat"]
+Rendered = Literal[Worded, "chat"]
+Template = Literal[Rendered, "auto"]
+"""``auto`` becomes one of the others when the model is loaded (``resolve_template`` in
+``ferret_core/datasets/tokenization/tokenize.py``)."""
 
 
 class StrictModel(BaseModel):
@@ -55,11 +57,18 @@ class PluginChoice(BaseModel):
         return dict(self.model_extra or {})
 
 
+def is_folder(source: str) -> bool:
+    """Returns True if a model's ``source`` is a folder rather than a hub name."""
+    return source.startswith(("/", ".", "~")) or ".." in source.split("/") or source.count("/") > 1
+
+
 class ModelSpec(StrictModel):
     """The base model: a folder in Hugging Face layout, or a hub name with its revision."""
 
     source: Source = Field(description="Folder of a Hugging Face causal language model, or a hub name")
-    revision: Revision | None = Field(default=None, description="Commit or tag, if source is a hub name")
+    revision: Revision | None = Field(
+        default=None, description="Commit or tag, if source is a hub name, unless digest is given"
+    )
     digest: Annotated[Digest, Field(max_length=64)] | None = Field(
         default=None, description="Digest of the base model with all its files; a different model is rejected"
     )
@@ -72,9 +81,9 @@ class PromptSpec(StrictModel):
     """The conversion of an example to tokens, in training and evaluation alike."""
 
     template: Template = Field(
-        default="paper",
-        description="paper: as in the paper; alpaca, dolly: with line breaks, as in published code; chat: the model's "
-        "own chat template",
+        default="auto",
+        description="auto: chat if the model has a chat template, else paper; chat: the model's own chat template; "
+        "paper: as in the paper; alpaca, dolly: with line breaks, as in published code",
     )
     max_tokens: int | None = Field(
         default=1024,
@@ -136,8 +145,7 @@ class RoundSpec(StrictModel):
 class ServerSpec(StrictModel):
     """The server's optimizer, which applies a round's update to the global model; the same for every algorithm.
 
-    ``momentum`` belongs to FedAvgM and, with ``nesterov``, to DiLoCo; ``beta1``, ``beta2`` and ``tau`` to FedAdam and
-    FedYogi.
+    ``momentum`` belongs to FedAvgM; ``beta1``, ``beta2`` and ``tau`` to FedAdam and FedYogi.
     """
 
     optimizer: Literal["sgd", "adam", "yogi"] = Field(
@@ -147,9 +155,6 @@ class ServerSpec(StrictModel):
         default=1.0, gt=0, le=MAX_REAL, description="Server learning rate a; 1 is the unbiased mean update"
     )
     momentum: float = Field(default=0.0, ge=0, lt=1, description="Heavy-ball momentum over the rounds, for sgd only")
-    nesterov: bool = Field(
-        default=False, description="Nesterov momentum: the step looks one round ahead, as in DiLoCo; needs momentum"
-    )
     beta1: float = Field(default=0.9, ge=0, lt=1, description="Decay of the mean, for adam and yogi")
     beta2: float = Field(default=0.99, ge=0, lt=1, description="Decay of the second moment, for adam and yogi")
     tau: float = Field(
@@ -184,33 +189,14 @@ class ServerSpec(StrictModel):
         default=16,
         ge=LEAST_DEVELOPMENT,
         le=MAX_DEVELOPMENT,
-        description="Training examples, from the validation split, set aside as development sequences for "
-        "step_guard and tail",
+        description="Training examples, from the validation split, set aside as development sequences for step_guard",
         json_schema_extra={"unit": "examples"},
     )
-
-    average: Literal["none", "tail"] = Field(
-        default="none", description="tail: also evaluate the mean of the models of the last rounds"
-    )
-    average_from: int | None = Field(
-        default=None,
-        ge=1,
-        le=MAX_ROUNDS,
-        description="First round of the mean, for tail; if unset, the one after the first half of the rounds",
-        json_schema_extra={"unit": "round"},
-    )
-
-    @property
-    def needs_development_split(self) -> bool:
-        """True if development sequences are set aside."""
-        return self.step_guard or self.average == "tail"
 
     @model_validator(mode="after")
     def _momentum_is_for_sgd(self) -> Self:
         if self.momentum and self.optimizer != "sgd":
             raise ValueError(f"momentum = {self.momentum} needs optimizer = 'sgd', not {self.optimizer!r}: set beta1")
-        if self.nesterov and not self.momentum:
-            raise ValueError("nesterov = True needs a momentum above 0")
         return self
 
 
@@ -272,6 +258,154 @@ class RobustSpec(StrictModel):
                 "scaled down"
             )
         return self
+
+
+class SecureSpec(StrictModel):
+    """Secure sums: the server learns the sum of a round's contributions, and none of them.
+
+    Participants mask their contributions so that the masks cancel in the sum (``docs/reference/secure-sums.md``).
+    """
+
+    aggregation: Literal["none", "masked"] = Field(
+        default="none",
+        description="none: the server reads each contribution; masked: only the sum of a round's contributions",
+    )
+    least: int = Field(
+        default=3, ge=3, le=64, description="Participants that a sum needs", json_schema_extra={"unit": "participants"}
+    )
+    colluders: int = Field(
+        default=1,
+        ge=0,
+        le=62,
+        description="Participants that may collude with the server without learning another's contribution",
+        json_schema_extra={"unit": "participants"},
+    )
+    group: int = Field(
+        default=0,
+        ge=0,
+        le=64,
+        description="Largest group; each group of a round is summed for itself, and its mean enters the aggregation as "
+        "one contribution; 0: one group",
+        json_schema_extra={"unit": "participants"},
+    )
+    clip: float = Field(
+        default=1.0,
+        gt=0,
+        le=1000,
+        description="Largest change of a weight in a participant's update, for algorithms that send whole updates; "
+        "larger changes are cut to it",
+    )
+
+    @property
+    def masked(self) -> bool:
+        """True if contributions are summed under masks."""
+        return self.aggregation == "masked"
+
+    @property
+    def least_summed(self) -> int | None:
+        """The least number of participants in a sum; None if the server reads each contribution."""
+        return self.least if self.masked else None
+
+    def groups(self, members: int) -> int:
+        """Returns the number of groups of a sum over this many members: as few as ``group`` allows, none too small."""
+        return max(1, min(math.ceil(members / self.group), members // self.least)) if self.group else 1
+
+    @model_validator(mode="after")
+    def _two_are_honest(self) -> Self:
+        if self.least < self.colluders + 2:
+            raise ValueError(
+                f"least = {self.least} is below colluders + 2 = {self.colluders + 2}: colluders would learn one "
+                "participant's contribution from the sum"
+            )
+        if 0 < self.group < self.least:
+            raise ValueError(f"group = {self.group} is below least = {self.least}: no group could be summed")
+        return self
+
+
+class PrivacySpec(StrictModel):
+    """Differential privacy of the participants' records.
+
+    Each round, participants draw units by a secret coin, and noise is added to the sum of their gradients
+    (``docs/reference/record-privacy.md``).
+    """
+
+    unit: str = Field(
+        default="site",
+        max_length=70,
+        pattern=r"^(site|example|field:.{1,64})$",
+        description="site: each site may protect itself, by its own terms; example: the noise hides each example; "
+        "field:NAME: it hides all of a site's examples with the same value in the field NAME, such as a person's",
+    )
+    mechanism: Literal["distributed", "central"] = Field(
+        default="distributed",
+        description="distributed: participants add the noise under masks, and the server is not trusted; central: the "
+        "server reads each contribution and adds less noise, and all others see only the noised mean",
+    )
+    epsilon: float | None = Field(
+        default=None, gt=0, le=1000, description="ε after all rounds; the noise follows from it"
+    )
+    noise_multiplier: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e6,
+        description="Noise z in units of the sensitivity; if unset, as little as epsilon allows",
+    )
+    delta: float = Field(
+        default=1e-6, gt=0, lt=1, description="δ of the guarantee; well below 1 / number of units of a site"
+    )
+    batch: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000,
+        description="Expected units that a site with records_least units draws in a round",
+        json_schema_extra={"unit": "units"},
+    )
+    records_least: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_EXAMPLES,
+        description="Units that each site must have; batch / records_least is the chance that a unit is drawn",
+        json_schema_extra={"unit": "units"},
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        needed = {"batch": self.batch, "records_least": self.records_least, "epsilon": self.epsilon}
+        if not self.of_records:
+            central = self.mechanism if self.mechanism == "central" else None
+            given = {**needed, "noise_multiplier": self.noise_multiplier, "mechanism": central}
+            if extra := [name for name, value in given.items() if value is not None]:
+                raise ValueError(
+                    f"unit = 'site' does not use {', '.join(extra)}: set unit to 'example' or 'field:NAME'"
+                )
+            return self
+        if missing := [name for name, value in needed.items() if value is None]:
+            raise ValueError(f"unit = {self.unit!r} needs {' and '.join(missing)}")
+        if self.rate > 1:
+            raise ValueError(f"batch = {self.batch} is more than records_least = {self.records_least}: lower it")
+        if self.delta * (self.records_least or 0) >= 1:
+            raise ValueError(f"delta = {self.delta:g} is not below 1 / records_least: a site could publish a record")
+        return self
+
+    @property
+    def of_records(self) -> bool:
+        """True if the noise hides single units."""
+        return self.unit != "site"
+
+    @property
+    def central(self) -> bool:
+        """True if the server adds the noise."""
+        return self.mechanism == "central"
+
+    @property
+    def field(self) -> str | None:
+        """The field that examples of the same unit share; None if each example is a unit."""
+        return self.unit.removeprefix("field:") if self.unit.startswith("field:") else None
+
+    @property
+    def rate(self) -> float:
+        """The chance that a unit is drawn in a round."""
+        return (self.batch or 0) / (self.records_least or 1)
 
 
 class EvaluationSpec(StrictModel):
@@ -353,7 +487,10 @@ class StoppingSpec(StrictModel):
 
 
 class CheckpointSpec(StrictModel):
-    """Saving of the global model; rounds in between can be rebuilt from the ledger."""
+    """Saving of the global model; rounds in between can be rebuilt from the ledger.
+
+    A null ``keep`` stays null: the ledger of a stored specification has the digest of its JSON.
+    """
 
     every: int = Field(
         default=1,
@@ -362,11 +499,10 @@ class CheckpointSpec(StrictModel):
         description="Save after every n-th round (always after the last)",
         json_schema_extra={"unit": "rounds"},
     )
-    keep: int | None = Field(
-        default=None,
-        ge=1,
-        le=MAX_ROUNDS,
-        description="Number of newest checkpoints to keep (base model and best always stay); if unset, all are kept",
+    keep: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] | Literal["all"] | None = Field(
+        default=2,
+        description="Number of newest checkpoints to keep (base model and best always stay), or all; null also means "
+        "all, in specifications of earlier releases",
         json_schema_extra={"unit": "checkpoints"},
     )
     keep_best: int = Field(
@@ -403,9 +539,16 @@ class ExperimentSpec(StrictModel):
     )
     round: RoundSpec = Field(default=RoundSpec(), description="Closing of rounds")
     robust: RobustSpec = Field(default=RobustSpec(), description="Limits on the influence of one participant")
+    secure: SecureSpec = Field(default=SecureSpec(), description="Secure sums of contributions")
+    privacy: PrivacySpec = Field(default=PrivacySpec(), description="Differential privacy of participants' records")
     evaluation: EvaluationSpec = Field(default=EvaluationSpec(), description="Measurements after a round")
     stopping: StoppingSpec = Field(default=StoppingSpec(), description="Early stopping")
     checkpoint: CheckpointSpec = Field(default=CheckpointSpec(), description="Checkpoints to save")
+
+    @property
+    def summed(self) -> bool:
+        """True if the server uses contributions only as a sum: under masks, or with its noise for records."""
+        return self.secure.masked or self.privacy.central
 
     @classmethod
     def from_toml(cls, source: str | Path, *, absolute_paths: bool = True) -> Self:

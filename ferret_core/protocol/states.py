@@ -32,6 +32,17 @@ class RoundState(StrEnum):
     ABANDONED = "abandoned"
 
 
+class SumStage(StrEnum):
+    """Stage of a round that is a secure sum: deal → mask, while the round is open; agree → release → sum, while it is
+    frozen. In the last, every message has arrived."""
+
+    DEAL = "deal"
+    MASK = "mask"
+    AGREE = "agree"
+    RELEASE = "release"
+    SUM = "sum"
+
+
 class AssignmentState(StrEnum):
     """pending → leased → accepted | rejected | expired; a lost lease returns to pending.
 

@@ -170,13 +170,13 @@ def _split(blob: bytes | memoryview, header_bytes: int) -> tuple[dict[str, Any],
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return found
 
 
 def _metadata(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or set(cast(dict[str, Any], value)) != {"ferret"}:
-        raise malformed("__metadata__", None, "holds no text under the one key 'ferret'")
+        raise malformed("__metadata__", None, "must be an object with a text under the only key 'ferret'")
     try:
         meta: object = json.loads(value["ferret"], object_pairs_hook=_unique)
     except (TypeError, ValueError, RecursionError) as error:

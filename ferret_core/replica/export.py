@@ -7,10 +7,12 @@ manifest ``ferret.json`` stay unchanged, except for a chat template that trainin
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ferret_core.protocol.spec import Template, Worded
+from ferret_core.protocol.spec import Rendered, Template, Worded
 from ferret_core.replica.model_card import Facts, Prompting, card
 
 log = logging.getLogger(__name__)
@@ -26,12 +28,25 @@ ADAPTERS = "adapter_config.json"
 
 def complete(folder: Path, facts: Facts) -> None:
     """Writes chat template and model card into the folder of a checkpoint."""
-    template = facts.spec.prompt.template
-    text = card(facts, _prompting(folder, template), _example(template), adapters=(folder / ADAPTERS).is_file())
+    template = _rendered(folder, facts.spec.prompt.template)
+    text = card(
+        facts, template, _prompting(folder, template), _example(template), adapters=(folder / ADAPTERS).is_file()
+    )
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
-def _prompting(folder: Path, template: Template) -> Prompting:
+def _rendered(folder: Path, template: Template) -> Rendered:
+    """Returns the template of training; ``auto``, in a specification that no model has resolved, by the tokenizer."""
+    if template != "auto":
+        return template
+    with _invalid_tokenizer_logged(folder):
+        from ferret_core.datasets.tokenization.tokenize import resolve_template
+
+        return resolve_template(template, _tokenizer(folder))
+    return "paper"
+
+
+def _prompting(folder: Path, template: Rendered) -> Prompting:
     """Puts the chat template of training into the folder, and returns its origin."""
     if template == "chat":
         return "model's own"
@@ -45,7 +60,7 @@ def _prompting(folder: Path, template: Template) -> Prompting:
     return "training's"
 
 
-def _example(template: Template) -> str:
+def _example(template: Rendered) -> str:
     if template == "chat":
         return ""
     from ferret_core.datasets.base import Example
@@ -60,15 +75,25 @@ def _of_training(folder: Path, template: Worded) -> str | None:
     None if no template does, if transformers is not installed, or if the files contain no valid tokenizer: the model
     itself may be valid.
     """
-    try:
-        from transformers import AutoTokenizer
-
+    with _invalid_tokenizer_logged(folder):
         from ferret_core.datasets.tokenization.chat_template import fitting
 
-        tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-        return fitting(tokenizer, template)
+        return fitting(_tokenizer(folder), template)
+    return None
+
+
+def _tokenizer(folder: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+
+
+@contextmanager
+def _invalid_tokenizer_logged(folder: Path) -> Generator[None]:
+    """Logs any error of the loading library in the ``with`` block, which then ends."""
+    try:
+        yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # panics of the library's Rust parts are not subclasses of Exception
         log.warning("%s gets no chat template: its tokenizer cannot be loaded (%s)", folder, type(error).__name__)
-        return None

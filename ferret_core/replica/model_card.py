@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
-from ferret_core.catalog import is_folder
 from ferret_core.protocol.metrics import metric
 from ferret_core.protocol.sanitize import shown
-from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
+from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, Rendered, is_folder
 
 Prompting = Literal["training's", "model's own", "none"]
 """Origin of the folder's chat template: training, the base model (which training used too), or none, if this tokenizer
@@ -55,10 +54,7 @@ class Figures(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Contents of a card. ``round`` and ``digest`` are the model's; ``metrics`` are of all rounds.
-
-    ``first``: the model is the mean of the models after the rounds from ``first`` to ``round``.
-    """
+    """Contents of a card. ``round`` and ``digest`` are the model's; ``metrics`` are of all rounds."""
 
     experiment: str
     spec: ExperimentSpec
@@ -68,18 +64,20 @@ class Facts(NamedTuple):
     digest: str | None
     base_digest: str | None
     metrics: Mapping[str, Figures]
-    first: int | None = None
 
 
-def card(facts: Facts, prompting: Prompting, prompt: str, *, adapters: bool) -> str:
-    """Returns the card in Markdown. ``prompt``: training's text for an instruction; ``adapters``: the base model's
-    weights are not in the folder."""
+def card(facts: Facts, template: Rendered, prompting: Prompting, prompt: str, *, adapters: bool) -> str:
+    """Returns the card in Markdown.
+
+    ``template``: training's; ``prompt``: training's text for an instruction; ``adapters``: the base model's weights are
+    not in the folder.
+    """
     parts = [
         _front(facts.spec.model),
         f"# {_plain(facts.spec.name)}",
         _origin(facts, adapters),
         f"## How well it does\n\n{_results(facts.metrics)}",
-        f"## How to ask it\n\n{_asking(facts, prompting, prompt, adapters)}",
+        f"## How to ask it\n\n{_asking(template, prompting, prompt, adapters)}",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -103,7 +101,7 @@ def _origin(facts: Facts, adapters: bool) -> str:
         "base model": _plain(model_name(spec.model)),
         "dataset": _plain(spec.dataset.name),
         "algorithm": _plain(spec.algorithm.name),
-        "round": f"{_rounds(facts)} of {facts.rounds}",
+        "round": f"{facts.round} of {facts.rounds}",
         "participants": str(facts.participants),
         "experiment": f"`{facts.experiment}`",
         "digest of this model": f"`{facts.digest}`" if facts.digest else "–",
@@ -114,10 +112,6 @@ def _origin(facts: Facts, adapters: bool) -> str:
     return f"{part} of a model tuned by Ferret {whose}.\n\n{table}"
 
 
-def _rounds(facts: Facts) -> str:
-    return str(facts.round) if facts.first is None else f"mean of the models of {facts.first} to {facts.round}"
-
-
 def _results(metrics: Mapping[str, Figures]) -> str:
     known = {name: metrics[name] for name in METRICS if name in metrics}
     if not known:
@@ -126,9 +120,9 @@ def _results(metrics: Mapping[str, Figures]) -> str:
     return "\n".join(["| on held-out examples | base model | last round | best round |", "|---|---:|---:|---:|", *rows])
 
 
-def _asking(facts: Facts, prompting: Prompting, prompt: str, adapters: bool) -> str:
+def _asking(template: Rendered, prompting: Prompting, prompt: str, adapters: bool) -> str:
     library, loader = ("peft", "AutoPeftModelForCausalLM") if adapters else ("transformers", "AutoModelForCausalLM")
-    text = HOW[prompting].replace("{template}", json.dumps(facts.spec.prompt.template))
+    text = HOW[prompting].replace("{template}", json.dumps(template))
     if prompting == "none":
         return f"{text}\n\n```\n{prompt}\n```"
     snippet = SNIPPET.replace("{library}", library).replace("{loader}", loader).replace("{asking}", ASKING)

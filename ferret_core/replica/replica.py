@@ -17,7 +17,7 @@ from ferret_core import catalog, compatibility
 from ferret_core.algorithms.base import NOTHING, FederatedAlgorithm, SharedCoordinates, State, Weighted
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.contribution import SealedContribution
-from ferret_core.datasets.tokenization.tokenize import longest
+from ferret_core.datasets.tokenization.tokenize import longest, resolve_template
 from ferret_core.distributed.process_group import current
 from ferret_core.distributed.sharded_tensor import copied, is_shard, local
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, SignatureChecker, broken, check_link
@@ -26,11 +26,13 @@ from ferret_core.models.digest import frozen_weights_digest, model_digest
 from ferret_core.models.load import LoadedModel, context_of, digest_of, load
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.models.save import save
+from ferret_core.models.shapes import count
 from ferret_core.projection.project import root_mean_squares
 from ferret_core.protocol.digest import derive_seed, digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 from ferret_core.protocol.wire import decode, encode
+from ferret_core.replica.bases import bases_of, with_bases
 from ferret_core.replica.sharded import load_sharded
 from ferret_core.rounds.cost import numbers_in
 from ferret_core.server.optimizer import Moments, ServerOptimizer, Tensors, displacement
@@ -57,20 +59,21 @@ class Replica:
 
     ``head`` is the hash of that round's record in the ledger, empty for the base model. ``numbers`` is the number of
     values in the update of that round, 0 for the base model. ``files`` is the digest of the files that define the base
-    model; no round changes it. After a method has raised, the weights may be partly moved: discard the replica and load
-    it again.
+    model, and of its bases; no round changes it. ``spec`` names the template that replaced ``auto``. After a method has
+    raised, the weights may be partly moved: discard the replica and load it again.
     """
 
     def __init__(self, spec: ExperimentSpec, loaded: LoadedModel) -> None:
         self.files = definition.digest(loaded.files)
         _require_digest(spec.model, loaded)
-        self.spec = spec
+        self.spec = spec = explicit(spec, loaded.tokenizer)
         self.experiment = ResolvedExperiment.of(spec)
         seed = derive_seed(spec.seed, "algorithm")
         self.algorithm: FederatedAlgorithm = catalog.algorithm(self.experiment)
         self.model: nn.Module = self.algorithm.prepare(loaded.model, seed)
         self.tokenizer: Any = loaded.tokenizer
-        self.state: State = self.algorithm.init_state(self.model, seed)
+        bases = bases_of(spec, self.algorithm, self.model, loaded.files)
+        self.state: State = {**self.algorithm.init_state(self.model, seed), **bases}
         self.optimizer = ServerOptimizer(spec.server, spec.rounds)
         self.round = 0
         self.head = ""
@@ -78,6 +81,7 @@ class Replica:
         self._frozen = frozen_weights_digest(self.model)
         self.digest = model_digest(self.model, self._frozen, self.files)
         self.shapes = shapes(self.model)
+        compatibility.require_maskable(self.experiment, count(self.shapes))
 
     @cached_property
     def context(self) -> int:
@@ -90,7 +94,7 @@ class Replica:
 
     @classmethod
     def load(cls, spec: ExperimentSpec, folder: Path | None = None) -> Replica:
-        """Loads the base model of ``spec``, or its copy in ``folder``.
+        """Loads the base model of ``spec``, or its copy in ``folder``; an algorithm's bases with it.
 
         Raises ``model.invalid`` if it does not exist or has another digest than the specification. In a team the model
         is sharded, and every process must call each method of the replica. Raises ``request.invalid`` for a
@@ -98,7 +102,7 @@ class Replica:
         """
         source = spec.model if folder is None else ModelSpec(source=str(folder), dtype=spec.model.dtype)
         if (team := current()) is None:
-            return cls(spec, load(source, anywhere=folder is not None))
+            return cls(spec, with_bases(spec, load(source, anywhere=folder is not None), folder))
         compatibility.require(ResolvedExperiment.of(spec), compatibility.TEAM, "request.invalid")
         return cls(spec, load_sharded(source, team, anywhere=folder is not None))
 
@@ -132,7 +136,7 @@ class Replica:
             mean = robust_mean(robust, lambda: (rank(sealed.contribution) for sealed in contributions), len(examples))
             result = algorithm.centred(next(iter(contributions)).contribution, mean, len(examples))
         else:
-            weights = self.optimizer.weights(examples, robust.max_example_factor)
+            weights = self._weights(examples)
             result = self.algorithm.aggregate(
                 state,
                 (
@@ -155,8 +159,14 @@ class Replica:
 
     def shares(self, examples: Sequence[int]) -> list[float]:
         """Returns the weights of contributions with these numbers of ``examples`` in their mean; they sum to 1."""
-        weights = self.optimizer.weights(examples, self.spec.robust.max_example_factor)
+        weights = self._weights(examples)
         return [weight / sum(weights) for weight in weights]
+
+    def _weights(self, examples: Sequence[int]) -> list[float]:
+        """Returns the weights; sums of groups count by their survivors."""
+        if self.spec.summed:
+            return [count / examples[0] for count in examples]
+        return self.optimizer.weights(examples, self.spec.robust.max_example_factor)
 
     def snapshot(self) -> ReplicaState:
         """Copies all that a round changes, for :meth:`restore`: weights to host memory, shards on their device."""
@@ -194,6 +204,14 @@ class Replica:
     def update_digest(self) -> None:
         """Recomputes the digest."""
         self.digest = model_digest(self.model, self._frozen, self.files)
+
+
+def explicit(spec: ExperimentSpec, tokenizer: Any) -> ExperimentSpec:
+    """Returns the specification with the template that its model's tokenizer resolves ``auto`` to."""
+    template = resolve_template(spec.prompt.template, tokenizer)
+    if template == spec.prompt.template:
+        return spec
+    return spec.model_copy(update={"prompt": spec.prompt.model_copy(update={"template": template})})
 
 
 def _require_digest(spec: ModelSpec, loaded: LoadedModel) -> None:

@@ -3,8 +3,8 @@ and Communication Overhead".
 
 Local update is one participant's training including the projection of its update. Global aggregation is averaging,
 reconstruction and moving the global model. Overall is their sum. Communication is the number of parameters, or
-projected gradients, that one participant sends and receives. Bytes are counted in transit. docs/metrics.md lists the
-names.
+projected gradients, that one participant sends and receives. Bytes are counted in transit.
+docs/researchers/metrics.md lists the names.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 PROCESS = Path("/proc/self")
 SIGNS = frozenset({"coordinates", "signs"})
 """Arrays with eight packed signs per uint8 entry; other packed bits are places of numbers."""
+SENT = "sent"
+"""Array with the number of coordinates that ``sparse_sign`` sends."""
 
 
 class LocalCost(NamedTuple):
@@ -83,16 +85,20 @@ def round_cost(local: Sequence[LocalCost], aggregate_seconds: float, up: Sequenc
 
 def numbers_sent(contribution: Contribution) -> int:
     """Counts the numbers that one participant sends, in any precision: a one-bit coordinate is one."""
-    return sum(contribution.meta.K) if contribution.meta.K is not None else _numbers(contribution.arrays)
+    if contribution.meta.K is None or SENT in contribution.arrays:
+        return _numbers(contribution.arrays)
+    return sum(contribution.meta.K)
 
 
 def numbers_in(result: Arrays) -> int:
     """Counts the numbers in a round's aggregated result, which every participant receives."""
-    return int(result["K"].sum()) if "K" in result else _numbers(result)
+    return int(result["K"].sum()) if "K" in result and SENT not in result else _numbers(result)
 
 
 def _numbers(arrays: Arrays) -> int:
     """Counts values only. Seeds, indices, counts and lengths (integers) locate the values, and are not counted."""
+    if SENT in arrays:  # places and signs, and what is sent whole
+        return int(arrays[SENT].sum()) + (arrays["whole"].size if "whole" in arrays else 0)
     return sum(_values(name, array) for name, array in arrays.items())
 
 

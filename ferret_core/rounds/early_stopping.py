@@ -1,4 +1,4 @@
-"""The best round, and early stopping: pure functions of an experiment's metrics.
+"""The best round, early stopping, and results worse than they need be: pure functions of an experiment's metrics.
 
 Their input is the measured evaluations, ``{round: value}`` with 0 for the base model, so anyone with the metrics
 computes the same end.
@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.formatting import quantity
 from ferret_core.protocol.metrics import METRICS
-from ferret_core.protocol.spec import ExperimentSpec, FinalModel, StoppingSpec
+from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
 
 Values = Mapping[int, float]
 
@@ -27,6 +28,14 @@ class BestRound(NamedTuple):
 
 class EarlyStop(NamedTuple):
     """Early end of an experiment after ``round``; ``detail`` is the reason, for people."""
+
+    round: int
+    best: BestRound
+    detail: str
+
+
+class Decline(NamedTuple):
+    """The last evaluated ``round`` is worse than the base model or the ``best`` round; ``detail`` is for people."""
 
     round: int
     best: BestRound
@@ -62,11 +71,24 @@ def stop(stopping: StoppingSpec, values: Values, since: int = 0) -> EarlyStop | 
     return _stop(stopping, max(values), best[0]) if best and waited >= stopping.patience else None
 
 
-def better(last: float | None, average: float | None) -> FinalModel | None:
-    """Returns the model with the smaller development loss, the last one if equal; None without a mean."""
-    if last is None or average is None:
+def decline(stopping: StoppingSpec, values: Values) -> Decline | None:
+    """Returns the decline of the last evaluated round, or None.
+
+    Worse is any difference to the base model, and more than ``min_delta`` to the best round.
+    """
+    best = next(iter(ranked(stopping, values)), None)
+    if best is None or best.round == (last := max(values)):
         return None
-    return "average" if average < last else "last"
+    sign, value, base = _sign(stopping), values[last], values.get(0, math.nan)
+    against_base = not sign * value <= sign * base and math.isfinite(base)
+    if not against_base and sign * (value - best.value) <= stopping.min_delta:
+        return None
+    shown = {number: quantity(stopping.metric, values[number]) for number in (last, best.round)}
+    found = f"{METRICS[stopping.metric].label} is {shown[last]} after round {last}, worse than"
+    if not against_base:
+        return Decline(last, best, f"{found} {shown[best.round]} after round {best.round}, the best")
+    better = f"{shown[best.round]} after round {best.round} is the best" if best.round else "no round is better than it"
+    return Decline(last, best, f"{found} the base model with {quantity(stopping.metric, base)}; {better}")
 
 
 def require_measured(spec: ExperimentSpec, metrics: Mapping[str, float]) -> None:

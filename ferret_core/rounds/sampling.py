@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
@@ -12,6 +13,20 @@ from ferret_core.protocol.metrics import metric
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 
 EDGE_QUORUM = 0.5
+
+
+class Rejection(NamedTuple):
+    """A participant's error: its ``code`` in the catalog of problems, and its ``detail``."""
+
+    code: str
+    detail: str
+
+
+class SignedGroup(NamedTuple):
+    """A group of an undone secure sum, and the ``survivors`` that may have signed their list."""
+
+    members: tuple[str, ...]
+    survivors: set[str]
 
 
 def client_names(count: int) -> list[str]:
@@ -43,15 +58,71 @@ def sample(
     n = :func:`sample_size` names, and with over-selection ⌈n · (1 + x)⌉ or all if fewer exist; the first n are the
     same. Each name has a derived random rank, so a new name never changes the order of the others.
 
-    ``sitting_out``: names that failed or were rejected in the previous attempt; they are invited only if the quorum
-    cannot be reached without them.
+    ``sitting_out``: names that failed or were rejected in the previous attempt; they are invited only if the quorum,
+    or the least number of a secure sum, cannot be reached without them.
     """
     again = _again(attempt)
     ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "sample", round_number, name, *again))
     rested = [name for name in ranked if name not in sitting_out]
     asked = rested[: invited_count(spec, len(ranked))]
-    short = max(0, quorum(spec, sample_size(spec, len(ranked))) - len(asked))
+    fewest = max(quorum(spec, sample_size(spec, len(ranked))), spec.secure.least if spec.secure.masked else 0)
+    short = max(0, fewest - len(asked))
     return asked + [name for name in ranked if name in sitting_out][:short]
+
+
+def repeat(
+    spec: ExperimentSpec, drawn: Sequence[str], signed: Sequence[Collection[str]], present: Collection[str]
+) -> list[str]:
+    """Returns the members of a secure sum after earlier attempts at the round with the ``signed`` lists of survivors.
+
+    A site that signed a list takes part in another sum only if that has all of these survivors, or differs by at least
+    ``least`` members, since the two sums would reveal the sum of the difference. The first possible choice counts:
+    ``drawn``; the same without up to ``least`` at its end; the survivors that are
+    ``present``, even one that dealt wrong shares.
+    """
+    least = spec.secure.least
+    fewest = max(least, quorum(spec, len(drawn)))
+    fewer = [list(drawn[: len(drawn) - left]) for left in range(1 + least) if len(drawn) - left >= fewest]
+    for names in (*fewer, sorted({name for one in signed for name in one} & {*present})):
+        if all({*one} <= {*names} or len({*one} ^ {*names}) >= least for one in signed):
+            return names
+    return list(drawn)
+
+
+def groups(spec: ExperimentSpec, round_number: int, names: Collection[str]) -> list[list[str]]:
+    """Divides the members of a secure sum into groups, at random, with sizes that differ by at most one.
+
+    Names within a group are in order. A repeated round with the same members has the same groups.
+    """
+    ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "group", round_number, name))
+    count = spec.secure.groups(len(ranked))
+    return [sorted(ranked[place::count]) for place in range(count)]
+
+
+def sum_groups(
+    spec: ExperimentSpec,
+    round_number: int,
+    names: Collection[str],
+    attempt: int,
+    sitting_out: Collection[str],
+    signed: Sequence[Sequence[SignedGroup]],
+) -> list[list[str]]:
+    """Returns the groups of an attempt at a secure sum over a sample of ``names``; none if too few are there.
+
+    ``signed`` has the groups of the undone attempts at the round. Once survivors may have signed their list, the groups
+    stay the same, since sites refuse a sum that would reveal a few of them.
+    """
+    least = spec.secure.least
+    if not signed:
+        drawn = sample(spec, round_number, names, attempt, sitting_out)
+        return groups(spec, round_number, drawn) if len(drawn) >= least else []
+    past = [group.survivors for undone in signed for group in undone]
+    again = list[list[str]]()
+    for group in signed[-1]:
+        asked = [name for name in group.members if name in names and name not in sitting_out]
+        own = [survivors for survivors in past if survivors & {*group.members}]
+        again.append(sorted(repeat(spec, asked, own, names)))
+    return [members for members in again if len(members) >= least]
 
 
 def round_tasks(
@@ -113,17 +184,33 @@ def checkpoint_due(spec: ExperimentSpec, round_number: int) -> bool:
     return may_be_last or round_number % spec.checkpoint.every == 0 or round_number == spec.rounds
 
 
-def quorum_missed(round_number: int, attempt: int, accepted: int, needed: int, reason: str | None) -> FerretError:
-    """Creates the error of an attempt with too few participants; ``reason``: the first rejection's, if any."""
-    why = (
-        f"; the first rejection was: {reason}"
-        if reason
-        else "; lower round.quorum or set a longer round.deadline_seconds"
-    )
-    return FerretError(
-        "quorum.missed",
-        f"round {round_number}, attempt {attempt}: {accepted} participants were accepted, {needed} are needed{why}",
-    )
+def checkpoint_rounds(spec: ExperimentSpec) -> int:
+    """Returns the number of rounds that :func:`checkpoint_due` saves, without the base model."""
+    periods = [spec.checkpoint.every]
+    if spec.stopping.patience is not None:
+        periods.append(spec.evaluation.every)
+    both = math.lcm(*periods)
+    due = sum(spec.rounds // period for period in periods)
+    if len(periods) > 1:
+        due -= spec.rounds // both
+    return due + all(spec.rounds % period for period in periods)
+
+
+def quorum_missed(
+    round_number: int, attempt: int, accepted: int, needed: int, rejections: Sequence[Rejection]
+) -> FerretError:
+    """Creates the error of an attempt with too few participants; ``rejections`` are the attempt's, in order.
+
+    It is ``round.diverged`` if the quorum would have been reached without losses that are not finite.
+    """
+    found = f"round {round_number}, attempt {attempt}: {accepted} participants were accepted, {needed} are needed"
+    diverged = [each.detail for each in rejections if each.code == "training.non_finite"]
+    if diverged and accepted + len(diverged) >= needed:
+        count = f"{len(diverged)} diverged" if len(diverged) > 1 else "one diverged"
+        return FerretError("round.diverged", f"{found}, and {count}: {diverged[0]}")
+    if rejections:
+        return FerretError("quorum.missed", f"{found}; the first rejection was: {rejections[0].detail}")
+    return FerretError("quorum.missed", f"{found}; lower round.quorum or set a longer round.deadline_seconds")
 
 
 def implausible_metrics(by_participant: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:

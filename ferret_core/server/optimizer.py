@@ -1,12 +1,11 @@
 """The server's optimizer: how a round's update Δ moves the global model, the same for every algorithm.
 
 FedAvgM: Hsu et al., "Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification",
-2019, https://arxiv.org/abs/1909.06335. With Nesterov's momentum: Douillard et al., "DiLoCo: Distributed
-Low-Communication Training of Language Models", 2023, https://arxiv.org/abs/2311.08105. FedAdam and FedYogi: Reddi et
-al., "Adaptive Federated Optimization", ICLR 2021, https://arxiv.org/abs/2003.00295, Algorithm 2.
+2019, https://arxiv.org/abs/1909.06335. FedAdam and FedYogi: Reddi et al., "Adaptive Federated
+Optimization", ICLR 2021, https://arxiv.org/abs/2003.00295, Algorithm 2.
 
     for each round r, with Δ what the algorithm would move the model by at rate 1:
-        sgd:   m ← β m + Δ                       w ← w − a_r m, or with nesterov w ← w − a_r (Δ + β m)
+        sgd:   m ← β m + Δ                       w ← w − a_r m
         adam:  m ← β₁ m + (1 − β₁) Δ;  v ← β₂ v + (1 − β₂) Δ²                       w ← w − a_r m / (√v + τ)
         yogi:  m as in adam;           v ← v − (1 − β₂) Δ² sign(v − Δ²)             w ← w − a_r m / (√v + τ)
 
@@ -75,9 +74,7 @@ class ServerOptimizer:
         round_number: int,
         part: float = 1.0,
     ) -> State:
-        """Moves ``model`` in place by ``part``, the step guard's fraction, of the round's ``result``. Returns the
-        algorithm's next state.
-        """
+        """Moves ``model`` in place by the step guard's ``part`` of ``result``. Returns the algorithm's next state."""
         rate = part * self.rate(round_number)
         if self.spec.optimizer == "sgd" and not self.spec.momentum:
             return algorithm.apply_update(model, state, result, rate)
@@ -96,7 +93,7 @@ class ServerOptimizer:
         mean = self._mean.setdefault(name, torch.zeros_like(delta))
         if spec.optimizer == "sgd":
             mean.mul_(spec.momentum).add_(delta)
-            return delta + spec.momentum * mean if spec.nesterov else mean
+            return mean
         square = self._square.setdefault(name, torch.zeros_like(delta))
         mean.mul_(spec.beta1).add_(delta, alpha=1 - spec.beta1)
         if spec.optimizer == "adam":

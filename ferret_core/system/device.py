@@ -19,6 +19,10 @@ _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC
 """Messages of torch's plain ``RuntimeError`` when an allocator other than its own for GPUs runs out of memory."""
 SETTING = "FERRET_DEVICE"
 DEVICES = ("auto", "cpu", "cuda")
+BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16", "bf16")
+"""Names of a processor's capabilities, as torch reports them; the last is ARM's."""
+HALF = ("bfloat16", "pure_bfloat16")
+"""Values of ``algorithm.local.precision`` that compute in bf16."""
 
 
 @contextmanager
@@ -61,6 +65,24 @@ def chosen_device(wanted: str | None = None) -> torch.device:
     if asked == "cuda" and not available:
         raise FerretError.of_field("settings.invalid", SETTING, asked, "torch finds no GPU here: choose auto or cpu")
     return torch.device("cuda" if available else "cpu")
+
+
+def fast_bfloat16(device: torch.device) -> bool:
+    """True if ``device`` has instructions for products of bf16: a GPU since NVIDIA's Ampere or AMD's CDNA, a processor
+    with AMX, AVX512-BF16 or ARM's BF16."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return any(torch.cpu.get_capabilities().get(name, False) for name in BF16_INSTRUCTIONS)
+
+
+def require_bfloat16(device: torch.device, precision: str) -> None:
+    """Raises ``training.unsupported`` for a half ``precision`` on a GPU that cannot compute in bf16 at all. Other
+    hardware without instructions for it emulates them, more slowly."""
+    if precision in HALF and device.type == "cuda" and not torch.cuda.is_bf16_supported():
+        message = (
+            f"this GPU, {torch.cuda.get_device_name(device)}, has no bf16: use 'float32', or set {SETTING}=cpu here"
+        )
+        raise FerretError.of_field("training.unsupported", "algorithm.local.precision", precision, message)
 
 
 def place(model: nn.Module, device: torch.device) -> None:

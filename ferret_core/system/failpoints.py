@@ -77,6 +77,13 @@ NAMES = (
     "participant.kept",
     "participant.spooled",
     "participant.sent",
+    # its part in a secure sum (ferret_sdk/participant/secure_sums.py): its state on disk, and the message not sent
+    "secure.stocked",
+    "secure.dealt",
+    "secure.shares_accepted",
+    "secure.masked",
+    "secure.agreed",
+    "secure.released",
     # backup and restore (ferret_cli/backup/)
     "backup.copied",
     "backup.written",

@@ -26,8 +26,8 @@ def checkpointing(model: nn.Module) -> Generator[None]:
     Layers are switched one by one: transformers' own switch leaves hooks on the embeddings, which only reentrant
     checkpoints need. Raises ``model.invalid`` for a model without support.
     """
-    layers = [layer for layer in model.modules() if hasattr(layer, SWITCH)]
-    if not layers or not getattr(model, "supports_gradient_checkpointing", False):
+    layers = _layers(model)
+    if not supports_checkpointing(model):
         message = f"{type(model).__name__} has no layers that can be checkpointed: set it to false"
         raise FerretError.of_field("model.invalid", "activation_checkpointing", True, message)
     before = [{name: vars(layer)[name] for name in (SWITCH, METHOD) if name in vars(layer)} for layer in layers]
@@ -40,3 +40,12 @@ def checkpointing(model: nn.Module) -> Generator[None]:
             for name in (SWITCH, METHOD):
                 vars(layer).pop(name, None)
             vars(layer).update(own)
+
+
+def supports_checkpointing(model: nn.Module) -> bool:
+    """True if ``model`` has layers that can be checkpointed."""
+    return bool(_layers(model)) and getattr(model, "supports_gradient_checkpointing", False)
+
+
+def _layers(model: nn.Module) -> list[nn.Module]:
+    return [layer for layer in model.modules() if hasattr(layer, SWITCH)]

@@ -16,7 +16,7 @@ from ferret_core.training.optimizer_options import OptimizerName, Option
 
 FINAL = 0.1
 """Share of the local rate in the last round of a schedule."""
-Precision = Literal["float32", "bfloat16", "pure_bfloat16"]
+Precision = Literal["auto", "float32", "bfloat16", "pure_bfloat16"]
 LOCAL = "Local training within a round"
 """Description of the local options in the schema of every algorithm that has them."""
 
@@ -80,9 +80,10 @@ class LocalConfig(StrictModel):
         description="The optimizer's other arguments by their names in torch.optim: betas, eps, …",
     )
     precision: Precision = Field(
-        default="float32",
-        description="bfloat16: mixed precision with fp32 weights; pure_bfloat16: no fp32 weights, stochastic rounding "
-        "of each step; needs optimizer_in_backward and model.dtype = bfloat16",
+        default="auto",
+        description="auto: bfloat16 if the hardware that trains is quick at it, else float32; bfloat16: mixed "
+        "precision with fp32 weights; pure_bfloat16: no fp32 weights, stochastic rounding of each step; needs "
+        "optimizer_in_backward and model.dtype = bfloat16",
     )
     activation_checkpointing: bool = Field(
         default=False, description="Store only the inputs of layers and recompute the rest: less memory, more time"
@@ -124,7 +125,7 @@ class LocalConfig(StrictModel):
             raise ValueError(f"weight_decay = {self.weight_decay}: {self.optimizer} has no weight decay, set it to 0")
         if self.clip_norm is not None and self.optimizer == "normalized":
             raise ValueError(f"clip_norm = {self.clip_norm}: normalized ignores the length of a gradient, leave it out")
-        if self.optimizer_in_backward and (wrong := self._needs_whole_gradients()):
+        if self.optimizer_in_backward and (wrong := self.needs_whole_gradients()):
             raise ValueError(f"optimizer_in_backward = True holds no whole gradient: it needs {', '.join(wrong)}")
         if self.pure and not self.optimizer_in_backward:
             raise ValueError(
@@ -136,6 +137,11 @@ class LocalConfig(StrictModel):
     def pure(self) -> bool:
         """True if the trained weights are pure bf16."""
         return self.precision == "pure_bfloat16"
+
+    @property
+    def half(self) -> bool:
+        """True if products are computed in bf16; False while the precision is not resolved."""
+        return self.precision in ("bfloat16", "pure_bfloat16")
 
     def steps_for(self, examples: int | None) -> int:
         """Returns T for a shard of ``examples`` examples, at least 1; the last step of an epoch may begin the next
@@ -167,7 +173,15 @@ class LocalConfig(StrictModel):
                 share = FINAL + (1 - FINAL) * (1 + math.cos(math.pi * done)) / 2
         return self.learning_rate * share
 
-    def _needs_whole_gradients(self) -> list[str]:
+    def in_backward(self) -> LocalConfig:
+        """Returns options for the same steps with the least memory: each in one backward pass over its sequences.
+
+        Activations are checkpointed. The steps are the same only if nothing needs whole gradients.
+        """
+        together = {"batch_size": self.batch_size * self.accumulation, "accumulation": 1}
+        return self.model_copy(update={**together, "optimizer_in_backward": True, "activation_checkpointing": True})
+
+    def needs_whole_gradients(self) -> list[str]:
         """Returns the settings to change so that whole gradients are not needed."""
         asked = {
             "optimizer = 'normalized' or 'sgd'": self.optimizer not in optimizer_options.WITH_MOMENTUM,

@@ -22,7 +22,6 @@ from ferret_core.training import optimizers
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import seeded, training_mode
 from ferret_core.training.loss import device_of
-from ferret_core.training.optimizers import embeddings
 
 if TYPE_CHECKING:
     from ferret_core.client.hooks import Function, Site
@@ -76,7 +75,7 @@ class TrainingContext:
         if not isinstance(self.local, LocalConfig):
             raise TypeError("this experiment has no optimizer: its algorithm uses only losses")
         weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        return optimizers.build(self.local, weights, self.learning_rate, embeddings=embeddings(model))
+        return optimizers.build(self.local, weights, self.learning_rate)
 
     def _on_device(self, batch: Batch) -> dict[str, torch.Tensor]:
         return {name: tensor.to(self.device) for name, tensor in batch._asdict().items()}

@@ -30,7 +30,6 @@ class Growth(NamedTuple):
 PER_WEIGHT = {
     "adam": Growth(1, 0.65),
     "adamw": Growth(1, 0.65),
-    "muon": Growth(1, 0.65),
     "adamax": Growth(1, 0.5),
     "nadam": Growth(1, 0.6),
     "adagrad": Growth(1, 0.4),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, Protocol
@@ -21,12 +21,11 @@ from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.device import memory_checked
 from ferret_core.training import optimizers
-from ferret_core.training.activation_checkpointing import checkpointing
+from ferret_core.training.activation_checkpointing import checkpointing, supports_checkpointing
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.loss import count_targets, device_of, loss_by_sequence, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches, randomness
-from ferret_core.training.optimizer_in_backward import StochasticRounding, stepping
-from ferret_core.training.optimizers import embeddings
+from ferret_core.training.optimizer_in_backward import Moved, StochasticRounding, stepping
 from ferret_core.training.sharded_training import ShardedTraining
 
 
@@ -55,6 +54,7 @@ def train(
     rate: float | None = None,
     seed: int = 0,
     correct: Callable[[], None] | None = None,
+    moved: Moved | None = None,
     examples: int | None = None,
 ) -> LocalMetrics:
     """Moves ``model``'s weights in place by the steps of ``config``; keeps its mode and frees its gradients.
@@ -64,9 +64,11 @@ def train(
     ``rate``: the round's learning rate, by default the configuration's. ``on_step``: called after each step with the
     number of steps done; an exception in it ends the training. ``seed`` (64 bits): for dropout and rounding; torch's
     global generators are restored afterwards. ``correct``: may change each step's gradients in place, before they are
-    clipped. ``examples``: the participant's number of examples, for epochs.
+    clipped. ``moved``: for ``precision = "pure_bfloat16"``, receives every parameter's fp32 values of every step before
+    they are rounded into it. ``examples``: the participant's number of examples, for epochs.
 
-    A step that runs out of memory is repeated with half the sequences per pass, and so are later ones.
+    A step that runs out of memory is repeated with half the sequences per pass, and then with checkpointed activations,
+    and so are later ones.
 
     Raises ``training.non_finite`` before the named step moves the weights. With steps in the backward pass only the
     loss is checked before; gradients are checked when the step is done. Raises ``memory.exhausted`` if not even one
@@ -76,13 +78,14 @@ def train(
     steps = config.steps_for(examples)
     losses: list[float] = []
     sequences = tokens = 0
-    checkpointed = checkpointing(model) if config.activation_checkpointing else nullcontext()
-    with (
-        training_mode(model),
-        seeded(device_of(model), seed),
-        checkpointed,
-        _moving(model, config, rate or config.learning_rate, correct, seed) as move,
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(training_mode(model))
+        stack.enter_context(seeded(device_of(model), seed))
+        checkpoint = partial(stack.enter_context, checkpointing(model))
+        if config.activation_checkpointing:
+            checkpoint()
+        save = checkpoint if not config.activation_checkpointing and supports_checkpointing(model) else None
+        move = stack.enter_context(_moving(model, config, rate or config.learning_rate, correct, moved, seed, save))
         for step in range(1, steps + 1):
             group = list(islice(batches, config.accumulation))
             answered = sum(count_targets(batch) for batch in group)
@@ -110,7 +113,13 @@ class _Move(Protocol):
 
 @contextmanager
 def _moving(
-    model: nn.Module, config: LocalConfig, rate: float, correct: Callable[[], None] | None, seed: int
+    model: nn.Module,
+    config: LocalConfig,
+    rate: float,
+    correct: Callable[[], None] | None,
+    moved: Moved | None,
+    seed: int,
+    save: Callable[[], object] | None,
 ) -> Generator[_Move]:
     if is_sharded(model):
         if correct is not None:
@@ -122,8 +131,8 @@ def _moving(
         return
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not config.optimizer_in_backward:
-        fitting = MicroBatches(config.batch_size)
-        optimizer = optimizers.build(config, parameters, rate, embeddings=embeddings(model))
+        fitting = MicroBatches(config.batch_size, save)
+        optimizer = optimizers.build(config, parameters, rate)
         yield partial(_move, model, config, optimizer, fitting, correct)
         return
     if correct is not None:
@@ -133,7 +142,8 @@ def _moving(
     build = partial(optimizers.build, config, rate=rate, elements=d)
     bits = torch.Generator(device_of(model)).manual_seed(derive_seed("rounding", seed))
     each = {
-        weight: StochasticRounding(weight, build, bits) if config.pure else build([weight]) for weight in parameters
+        weight: StochasticRounding(weight, build, bits, moved) if config.pure else build([weight])
+        for weight in parameters
     }
     with stepping(each) as norms:
         yield partial(_move_in_backward, model, config, norms)
@@ -173,7 +183,7 @@ def _move_together(
     counted: int,
     check: _Check,
 ) -> float:
-    loss, norm = together.gradients(group, counted, lambda batch: _nll(model, batch, config))
+    loss, norm = together.gradients(group, counted, lambda batch: batch_nll(model, batch, config))
     check(loss, norm)
     together.step()
     return loss
@@ -189,7 +199,7 @@ def _move_in_backward(
 ) -> float:
     (batch,) = group
     with memory_checked(f"steps in the backward pass cannot be made in parts, lower batch_size = {config.batch_size}"):
-        nll = _nll(model, batch, config)
+        nll = batch_nll(model, batch, config)
         loss = nll.item() / counted
         check(loss)
         (nll / counted).backward()
@@ -202,13 +212,13 @@ def _backward(model: nn.Module, batches: Iterable[Batch], counted: int, config: 
     """Accumulates the gradient of the mean loss, as for one batch of all sequences."""
     total = 0.0
     for batch in batches:
-        nll = _nll(model, batch, config)
+        nll = batch_nll(model, batch, config)
         (nll / counted).backward()
         total += nll.item()
     return total / counted
 
 
-def _nll(model: nn.Module, batch: Batch, config: LocalConfig) -> torch.Tensor:
+def batch_nll(model: nn.Module, batch: Batch, config: LocalConfig) -> torch.Tensor:
     """Returns the sum over the batch of the terms of the step's mean loss."""
     with torch.autocast(device_of(model).type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         return response_loss(model, batch).nll if config.loss == "tokens" else loss_by_sequence(model, batch)

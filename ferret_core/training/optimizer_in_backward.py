@@ -6,6 +6,8 @@ bf16 steps are computed in fp32, one parameter at a time, and rounded stochastic
 
 bf16 has 8 significant bits: with rounding to nearest, a step below 1/512 of a weight would be lost. With stochastic
 rounding it counts on average: Zamirai et al., "Revisiting BFloat16 Training", 2020, https://arxiv.org/abs/2010.06192.
+A participant sends the sum of its steps w − w₃₂, each before it is rounded. The rounding of a weight is often much
+larger than its step, so the difference of the weights would be mostly rounding.
 The bits come from torch's own generator: a participant's draws need not be reproducible elsewhere, and this costs a
 sixth of the replicas' rounding (:mod:`ferret_core.projection.stochastic_rounding`).
 
@@ -32,20 +34,28 @@ from torch.optim import Optimizer
 
 LOW_BITS = 16
 """Low bits of an fp32 number that bf16 does not have."""
+Moved = Callable[[nn.Parameter, Tensor], None]
+"""Receives a bf16 parameter and, in fp32, the values that it is about to be rounded from."""
 
 
 class StochasticRounding:
     """Steps of ``build``'s optimizer, which must be stateless, on one bf16 parameter.
 
-    A step holds three fp32 tensors of the parameter's size, and one of random bits.
+    A step holds three fp32 tensors of the parameter's size, and one of random bits. ``moved`` sees each step before it
+    is rounded.
     """
 
     def __init__(
-        self, parameter: nn.Parameter, build: Callable[[Sequence[nn.Parameter]], Optimizer], bits: torch.Generator
+        self,
+        parameter: nn.Parameter,
+        build: Callable[[Sequence[nn.Parameter]], Optimizer],
+        bits: torch.Generator,
+        moved: Moved | None = None,
     ) -> None:
         self._parameter = parameter
         self._build = build
         self._bits = bits
+        self._moved = moved
 
     @torch.no_grad()
     def step(self) -> None:
@@ -55,6 +65,8 @@ class StochasticRounding:
         whole.grad = parameter.grad.float()
         self._build([whole]).step()
         whole.grad = None
+        if self._moved is not None:
+            self._moved(parameter, whole.detach())
         parameter.copy_(rounded(whole.detach(), self._bits))
 
 

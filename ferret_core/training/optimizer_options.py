@@ -1,8 +1,8 @@
 """The available optimizers, with their options and the options' ranges, listed without torch.
 
-These are the optimizers of ``torch.optim`` that step from the gradients of one pass, and our own: ``normalized``, and
-``muon``, which is torch's for matrices and its AdamW elsewhere. A specification is checked against this table without
-loading torch; ``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
+These are the optimizers of ``torch.optim`` that step from the gradients of one pass, and our own ``normalized``. A
+specification is checked against this table without loading torch;
+``tests/ferret_core/training/test_optimizer_options.py`` compares it with torch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ _Real = Annotated[float, Field(ge=-MAX_REAL, le=MAX_REAL)]
 Option = bool | _Whole | _Real | Label | Annotated[tuple[_Real, ...], Field(max_length=8)]
 Options = Mapping[str, Option]
 
-UNSUITED = {"lbfgs": "it computes the loss several times in one step", "sparseadam": "it needs sparse gradients"}
+UNSUITED = {
+    "lbfgs": "it computes the loss several times in one step",
+    "muon": "it moves only matrices",
+    "sparseadam": "it needs sparse gradients",
+}
 _COMMON = {"foreach": None, "maximize": False}
 _ADAM = {"betas": (0.9, 0.999), "eps": 1e-8, **_COMMON}
 OPTIMIZERS: dict[str, Mapping[str, Any]] = {
@@ -30,7 +34,6 @@ OPTIMIZERS: dict[str, Mapping[str, Any]] = {
     "adamax": _ADAM,
     "adamw": {**_ADAM, "amsgrad": False, "fused": None},
     "asgd": {"lambd": 1e-4, "alpha": 0.75, "t0": 1e6, **_COMMON},
-    "muon": {"momentum": 0.95, "betas": (0.9, 0.999), "eps": 1e-8},
     "nadam": {**_ADAM, "momentum_decay": 4e-3, "decoupled_weight_decay": False},
     "normalized": {"normalize_per": "tensor"},
     "radam": {**_ADAM, "decoupled_weight_decay": False},

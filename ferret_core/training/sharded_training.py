@@ -36,7 +36,6 @@ from ferret_core.system.device import memory_checked
 from ferret_core.training import optimizers
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.micro_batches import micro_batches
-from ferret_core.training.optimizers import embeddings
 
 REMEDY = "lower batch_size or set activation_checkpointing: a team does not make its parts smaller by itself"
 Loss = Callable[[Batch], Any]
@@ -56,10 +55,8 @@ class OwnerOptimizer:
             whole = gathered(parameter, self._owners[position])
             if whole is not None:
                 self._own[position] = nn.Parameter(whole.view(parameter.shape))
-        tokens = {id(matrix) for matrix in embeddings(model)}
-        apart = [own for position, own in self._own.items() if id(self._parameters[position]) in tokens]
         own = list(self._own.values())
-        self._optimizer = optimizers.build(config, own, rate, elements=sum(sizes), embeddings=apart) if own else None
+        self._optimizer = optimizers.build(config, own, rate, elements=sum(sizes)) if own else None
 
     def gather(self) -> float:
         """Moves gradients to their parameters' owners, clipped if configured; returns the L2 norm before clipping."""

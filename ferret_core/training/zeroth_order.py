@@ -40,9 +40,6 @@ from ferret_core.training.local import LocalMetrics
 from ferret_core.training.loss import count_targets, response_loss
 from ferret_core.training.micro_batches import MicroBatches, micro_batches
 
-Move = Callable[[nn.Module, Mapping[int, float]], None]
-"""Function that moves a model's weights along directions, by a step for each seed."""
-
 
 class Descent(NamedTuple):
     """``slopes``: every direction's ĝ, in nats per unit of each weight, fp32 (steps · perturbations,) in order."""
@@ -57,19 +54,18 @@ def zeroth_order_steps(
     config: ZerothOrderConfig,
     seeds: Iterable[int],
     on_step: Callable[[int], None] | None = None,
-    move: Move | None = None,
 ) -> Descent:
     """Moves ``model``'s fp32 weights in place along the directions of ``seeds``, one for each of ``config.directions``.
 
     Works in evaluation mode, without dropout, because both losses must be of the same function; restores the mode.
     Needs no memory beyond a forward pass. The train loss is the mean of all computed losses. ``on_step`` is called
     after each step with the number of steps done; an exception in it ends the training, with the weights displaced by
-    ε. ``move`` makes the moves, by default :func:`move_along`. A loss that runs out of memory is recomputed with half
+    ε. A loss that runs out of memory is recomputed with half
     the sequences per pass, and so are later ones.
 
     Raises ``training.non_finite``, and ``memory.exhausted`` if not even one sequence fits.
     """
-    directions, walk = iter(seeds), _Walk(model, MicroBatches(config.batch_size), move or move_along)
+    directions, walk = iter(seeds), _Walk(model, MicroBatches(config.batch_size))
     losses: list[float] = []
     slopes: list[float] = []
     examples = tokens = 0
@@ -97,17 +93,7 @@ def move_along(model: nn.Module, steps: Mapping[int, float], rounding: int = 0) 
 
     The same bits on every device for any number of threads. ``rounding`` and errors are as in ``reconstruct_``.
     """
-    _add(trainable(model), steps, rounding)
-
-
-def combined(model: nn.Module, steps: Mapping[int, float]) -> dict[str, torch.Tensor]:
-    """Returns Σ step · z(seed), fp32, of each parameter: the change by ``move_along``, on a model of zeros."""
-    zeros = {name: torch.zeros_like(weight, dtype=torch.float32) for name, weight in trainable(model).items()}
-    _add(zeros, steps)
-    return zeros
-
-
-def _add(parameters: Mapping[str, torch.Tensor], steps: Mapping[int, float], rounding: int = 0) -> None:
+    parameters = trainable(model)
     device = next(iter(parameters.values())).device
     coefficients = -torch.tensor(list(steps.values()), device=device)
     terms = [Projected(seed, [c]) for seed, c in zip(steps, coefficients.split(1), strict=True)]
@@ -117,10 +103,9 @@ def _add(parameters: Mapping[str, torch.Tensor], steps: Mapping[int, float], rou
 class _Walk:
     """The model during the descent. Moves wait for the next loss, because each pass over the weights costs."""
 
-    def __init__(self, model: nn.Module, fitting: MicroBatches, move: Move) -> None:
+    def __init__(self, model: nn.Module, fitting: MicroBatches) -> None:
         self.model = model
         self.fitting = fitting
-        self._move = move
         self._owed: defaultdict[int, float] = defaultdict(float)
 
     def owe(self, seed: int, step: float) -> None:
@@ -129,7 +114,7 @@ class _Walk:
 
     def arrive(self) -> None:
         """Makes the deferred moves."""
-        self._move(self.model, self._owed)
+        move_along(self.model, self._owed)
         self._owed.clear()
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ferret_core.contribution import SealedContribution
 from ferret_core.ledger.record import Signature
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, may_move
+from ferret_core.protocol.states import AssignmentState, SumStage, may_move
 from ferret_core.rounds.cost import LocalCost
 from ferret_db.engine.assignments import check_held, check_open
 from ferret_db.engine.rounds import close_if_due
@@ -52,8 +52,13 @@ class ContributionTarget(NamedTuple):
     now: datetime
 
     def check_held(self, fence: int) -> None:
-        """Raises ``round.closed`` or ``lease.lost`` unless the round is open and ``fence`` holds the assignment."""
+        """Raises ``round.closed`` or ``lease.lost`` unless the round is open and ``fence`` holds the assignment, and
+        ``secure.closed`` while a secure sum waits for deals."""
         check_open(self.experiment, self.round)
+        if self.round.stage == SumStage.DEAL:
+            name = self.assignment.participant
+            message = "cannot send a masked vector yet: poll until all have dealt"
+            raise FerretError.of_field("secure.closed", "participant", name, message)
         check_held(self.assignment, fence, self.now)
 
     def check_first(self, digest: str) -> None:

@@ -58,7 +58,7 @@ def prune(s: Session, experiment: Experiment) -> None:
     these after its evaluation. The ledger rebuilds any other round.
     """
     spec = spec_of(experiment)
-    if spec.checkpoint.keep is not None:
+    if isinstance(spec.checkpoint.keep, int):
         written = artifacts.rounds_of(s, experiment.id)
         kept = {0, *written[-spec.checkpoint.keep :], *best(s, experiment, written)[: spec.checkpoint.keep_best]}
         kept.update(round_.number for round_ in rounds.unevaluated(s, experiment))

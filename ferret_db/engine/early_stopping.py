@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from ferret_core.rounds import early_stopping
-from ferret_core.rounds.early_stopping import BestRound, EarlyStop
+from ferret_core.rounds.early_stopping import BestRound, Decline, EarlyStop
 from ferret_db.repositories import metrics
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Experiment
@@ -21,6 +21,13 @@ def stop(s: Session, experiment: Experiment) -> EarlyStop | None:
     if not judged(experiment) or experiment.round >= experiment.rounds:
         return None
     return early_stopping.stop(spec_of(experiment).stopping, _values(s, experiment), experiment.patience_from_round)
+
+
+def decline(s: Session, experiment: Experiment) -> Decline | None:
+    """Returns how a finished experiment's result is worse than it need be, or None."""
+    if not experiment.state.finished:
+        return None
+    return early_stopping.decline(spec_of(experiment).stopping, _values(s, experiment))
 
 
 def ranked(s: Session, experiment: Experiment) -> list[BestRound]:

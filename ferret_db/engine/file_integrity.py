@@ -68,23 +68,28 @@ def altered(s: Session, storage: Storage, experiment_id: str | None = None) -> I
     A missing or damaged file contradicts nothing: :func:`ferret_db.engine.file_integrity.damaged` reports it.
     """
     for experiment in [experiment_id] if experiment_id else experiments.ids(s):
+        summed = experiments.spec_of(experiments.get(s, experiment)).summed
         for row in contributions.of_experiment(s, experiment):
             yield from (
-                Inconsistency(experiment, row.round, row.participant, reason) for reason in _against_file(row, storage)
+                Inconsistency(experiment, row.round, row.participant, reason)
+                for reason in _against_file(row, storage, summed=summed)
             )
         yield from _against_rounds(s, experiment)
 
 
-def _against_file(row: Contribution, storage: Storage) -> Iterator[str]:
+def _against_file(row: Contribution, storage: Storage, *, summed: bool) -> Iterator[str]:
+    """Yields the contradictions of a row; a vector for a sum has no metadata."""
     blob = _stored(storage, row.digest)
     if blob is None:
         return
-    sent = Sent.decode(blob).meta
-    stated = {"size": len(blob), "experiment": sent.experiment, "round": sent.round, "participant": sent.participant}
+    stated = {"size": len(blob)}
+    if not summed:
+        sent = Sent.decode(blob).meta
+        stated |= {"experiment": sent.experiment, "round": sent.round, "participant": sent.participant}
     kept = {"size": row.size, "experiment": row.experiment_id, "round": row.round, "participant": row.participant}
-    for name, value in kept.items():
-        if value != stated[name]:
-            yield f"its {name} is {value!r}, and its file says {stated[name]!r}"
+    for name, value in stated.items():
+        if value != kept[name]:
+            yield f"its {name} is {kept[name]!r}, and its file says {value!r}"
 
 
 def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
@@ -94,7 +99,7 @@ def _against_rounds(s: Session, experiment_id: str) -> Iterator[Inconsistency]:
             record = LedgerRecord.model_validate(ledger.get(s, experiment_id, round_.number).record)
             yield from _differences(experiment_id, round_.number, rows, _taken(record))
         elif contributions_digest(list(rows.items())) != round_.contributions_digest:
-            yield Inconsistency(experiment_id, round_.number, "", "the accepted set is not the one that was frozen")
+            yield Inconsistency(experiment_id, round_.number, "", "the accepted set differs from the frozen one")
 
 
 def _stored(storage: Storage, digest: str) -> memoryview | None:

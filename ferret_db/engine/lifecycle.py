@@ -21,7 +21,7 @@ from ferret_db.clock import utcnow
 from ferret_db.engine import alerts, checkpoints, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.repositories import alerts as alert_rows
-from ferret_db.repositories import assignments, events, experiments, outbox, rounds
+from ferret_db.repositories import assignments, events, experiments, outbox, rounds, secure_sums
 from ferret_db.repositories.events import EventType
 from ferret_db.statements import swap
 from ferret_db.tables import FIRST_PROJECT, Experiment, Round
@@ -63,20 +63,29 @@ def submit(
 
 
 def start(
-    s: Session, experiment_id: str, base_digest: str, shapes: Mapping[str, Sequence[int]], base: Sequence[ArtifactFile]
+    s: Session,
+    experiment_id: str,
+    base_digest: str,
+    shapes: Mapping[str, Sequence[int]],
+    base: Sequence[ArtifactFile],
+    spec: ExperimentSpec | None = None,
 ) -> Experiment:
     """Moves queued → running, now that the base model is stored as round 0's checkpoint.
 
-    ``base_digest`` is its digest and ``shapes`` are the tuned parameters' shapes. Requests its evaluation. An
-    experiment in another state stays as it is.
+    ``base_digest`` is its digest and ``shapes`` are the tuned parameters' shapes. ``spec`` replaces the specification
+    by the same one with what follows from the base model; None changes nothing. Requests its evaluation. An experiment
+    in another state stays as it is.
     """
     experiment = experiments.lock(s, experiment_id)
     if experiment.state != ExperimentState.QUEUED:
         return experiment
+    document = experiment.spec if spec is None else spec.model_dump(mode="json")
     running = _move(
         s,
         experiment,
         ExperimentState.RUNNING,
+        spec=document,
+        seed_group=experiments.seed_group(experiment.project, document),
         base_digest=base_digest,
         digest=base_digest,
         shapes={name: list(shape) for name, shape in shapes.items()},
@@ -115,6 +124,9 @@ def resume(s: Session, experiment_id: str) -> Experiment:
     resumed = _move(s, experiment, ExperimentState.RUNNING)
     for round_ in rounds.in_states(s, experiment_id, RoundState.OPEN):
         rounds.start_clock(s, round_)
+    for round_ in rounds.in_states(s, experiment_id, RoundState.FROZEN):
+        if round_.stage is not None:
+            rounds.restart_stage(s, round_, rounds.STAGE_SECONDS)
     outbox.withdraw(s, experiment_id, [TaskName.TRAIN])  # tasks that were taken meanwhile had no effect
     events.add(s, experiment_id, "experiment.resumed")
     outbox.add(s, TaskName.COORDINATE, experiment_id)
@@ -193,6 +205,8 @@ def abandon_round(s: Session, round_: Round, error: dict[str, Any] | None) -> No
         return
     round_span.ended(s, abandoned)
     assignments.expire(s, round_.id)
+    if round_.stage is not None:
+        secure_sums.end(s, round_.id)
     outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
     data = {} if error is None else {"code": error["code"], "detail": error["detail"]}
     events.add(s, round_.experiment_id, "round.abandoned", round=round_.number, data=data)
@@ -244,7 +258,11 @@ def _told(state: ExperimentState, stop: EarlyStop | None) -> AlertEvent:
 
 
 def _extended(experiment: Experiment, more: int) -> int:
-    schedule = experiments.spec_of(experiment).server.schedule
+    spec = experiments.spec_of(experiment)
+    if spec.privacy.of_records:
+        message = f"has noise for {spec.rounds} rounds, and the sites spend no more than that: run a copy"
+        raise FerretError.of_field("extension.refused", "privacy.unit", spec.privacy.unit, message)
+    schedule = spec.server.schedule
     if schedule != "constant":
         message = (
             "depends on the number of rounds, so the rounds so far would have been others: clone it with more rounds"

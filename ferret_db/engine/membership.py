@@ -53,7 +53,7 @@ def refuse(s: Session, actor: str, experiment_id: str, name: str, reason: str | 
         case ParticipantState.PENDING:
             participants.revoke(s, participant, reason)
         case _:
-            raise _conflict(participant, "ferret experiment revoke removes a participant")
+            raise _conflict(participant, "ferret participant revoke removes a participant")
     experiments.change(s, experiment_id)
     events.add(s, experiment_id, "participant.refused", data={"participant": name})
     audit.record(s, actor, "participant.refused", participant.id, experiment=experiment_id, name=name, reason=reason)

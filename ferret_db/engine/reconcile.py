@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from ferret_core.protocol.task_names import Queue
 from ferret_db.database import Database
-from ferret_db.engine import task_attempts
+from ferret_db.engine import secure_sums, task_attempts
 from ferret_db.engine.rounds import freeze_if_due
 from ferret_db.repositories import assignments, outbox, overdue, task_runs, workers
 from ferret_db.repositories.outbox import BATCH
@@ -41,6 +41,7 @@ def reconcile(database: Database, lease_seconds: float = 60.0, drained: Collecti
         _in_batches(database, lambda s: outbox.lost(s, UNSENT_SECONDS, patience.gone, drained), outbox.recall)
     _recover(database, patience)
     _tend(database, overdue.rounds, lambda s, round_id: freeze_if_due(s, round_id))
+    _tend(database, overdue.stages, _end_stage)
     _tend(database, overdue.leases, _release)
     _call(database, patience)
     if drained is not None:
@@ -91,6 +92,12 @@ def _tend(
             raise
         except Exception:
             logger.exception("%s could not be checked; it will be retried", round_.experiment_id)
+
+
+def _end_stage(s: Session, round_id: str) -> None:
+    """Ends an overdue stage of a secure sum: that of the deals, or one in which the round is frozen."""
+    freeze_if_due(s, round_id)
+    secure_sums.end_if_overdue(s, round_id)
 
 
 def _release(s: Session, round_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -12,9 +12,12 @@ from sqlalchemy.orm import Session
 from ferret_core.ledger.record import contributions_digest
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState, SumStage
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.rounds import sampling
+from ferret_core.rounds.sampling import Rejection
+from ferret_core.secure.prekeys import PREKEY_BYTES
+from ferret_core.secure.roster import Roster
 from ferret_db import clock
 from ferret_db.engine import checkpoints, lifecycle, round_span
 from ferret_db.engine.checkpoints import ArtifactFile
@@ -26,6 +29,7 @@ from ferret_db.repositories import (
     ledger,
     outbox,
     rounds,
+    secure_sums,
     service_clock,
 )
 from ferret_db.repositories import metrics as metric_rows
@@ -48,16 +52,23 @@ def open_round(
     deadline_seconds: float,
     bytes_down_each: int,
     needed: int | None = None,
+    rosters: Sequence[Roster] = (),
 ) -> Round:
     """Opens round ``number`` with one pending assignment per task. A task's third part is a real participant's id.
 
     ``bytes_down_each`` is what every participant fetches to reach the round's model. ``needed`` contributions close the
-    round (default: all). A round that is already open, frozen or committed is returned unchanged; after an abandoned
-    one the next attempt opens. Raises ``experiment.conflict`` unless the experiment runs and this round is next.
+    round (default: all). With ``rosters`` it is a secure sum of each group. A round that is already open, frozen or
+    committed is returned unchanged; after an abandoned one the next attempt opens. Raises ``experiment.conflict``
+    unless the experiment runs and this round is next.
     """
     round_, begun = _begin(s, experiment_id, number, deadline_seconds, bytes_down_each * len(tasks), needed)
     if begun:
         assignments.add_all(s, assignment_rows(round_, tasks))
+        if rosters:
+            secure_sums.add(s, round_, rosters)
+            rounds.enter(s, round_, SumStage.DEAL)
+            rounds.restart_stage(s, round_, rounds.dealing_seconds(deadline_seconds))
+            rounds.add_bytes_up(s, round_, PREKEY_BYTES * len(tasks))
         _opened(s, round_, deadline_seconds, len(tasks))
     return round_
 
@@ -136,12 +147,19 @@ def close_if_due(
     """Closes the open round once enough were accepted, all have finished or its deadline has passed, unless paused.
 
     With a quorum the accepted set and its digest are fixed and the aggregation is requested. Without one the round is
-    abandoned and the next attempt requested. After the last attempt the experiment fails with ``quorum.missed``.
+    abandoned and the next attempt requested. After the last attempt the experiment fails with the error of
+    :func:`ferret_core.rounds.sampling.quorum_missed`.
+
+    A secure sum goes from the deals to the masked vectors in the same way, and its aggregation is requested once its
+    masks are opened (:mod:`ferret_db.engine.secure_sums`).
 
     The experiment is locked, ``counts`` are the round's assignments, and ``time`` is the service's. Returns True if
     this call froze the round.
     """
     if round_.state != RoundState.OPEN or experiment.state != ExperimentState.RUNNING:
+        return False
+    if round_.stage == SumStage.DEAL:
+        _close_dealing(s, experiment, round_, time)
         return False
     accepted = counts.get(AssignmentState.ACCEPTED, 0)
     waiting = counts.get(AssignmentState.PENDING, 0) + counts.get(AssignmentState.LEASED, 0)
@@ -149,11 +167,13 @@ def close_if_due(
     if accepted < needed and waiting and time < round_.deadline_at:
         return False
     quorum = sampling.quorum(spec_of(experiment), needed)
+    if round_.stage is not None and accepted >= quorum:
+        arrived = {name for name, _ in contributions.digests_of_round(s, round_.id)}
+        accepted, quorum = _least_filled(secure_sums.rosters_of(s, round_.id), arrived)
     if accepted >= quorum:
         return _freeze(s, round_)
-    rejected = assignments.first_error(s, round_.id)
-    reason = None if rejected is None else rejected["detail"]
-    _miss(s, experiment, round_, sampling.quorum_missed(round_.number, round_.attempt, accepted, quorum, reason))
+    reasons = [Rejection(error["code"], error["detail"]) for error in assignments.errors(s, round_.id)]
+    miss(s, experiment, round_, sampling.quorum_missed(round_.number, round_.attempt, accepted, quorum, reasons))
     return False
 
 
@@ -170,12 +190,14 @@ def commit_round(
     metrics: Mapping[str, float],
     inside: Mapping[str, Any],
     absurd: Mapping[str, Sequence[str]] = NOTHING,
+    transcripts: Sequence[Mapping[str, Any]] = (),
 ) -> bool:
     """Moves frozen → committed: the model with ``digest`` is the experiment's. Returns False if it is not frozen.
 
     Stores the ledger entry, the checkpoint's files and ``metrics``, together with the round's own ``bytes_up`` and
     ``bytes_down``, and requests the evaluation if it is due. The caller opens the next round. ``inside`` holds the
-    update statistics. ``absurd`` names, by participant, its reported metrics that were left out of ``metrics``.
+    update statistics, ``transcripts`` the secure sums' transcripts. ``absurd`` names, by participant, its reported
+    metrics that were left out of ``metrics``.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
@@ -201,6 +223,8 @@ def commit_round(
         ),
     )
     rounds.add_update_statistics(s, experiment.id, number, inside)
+    if transcripts:
+        secure_sums.end(s, round_.id, transcripts)
     points = {"bytes_up": round_.bytes_up, "bytes_down": round_.bytes_down, **metrics}
     metric_rows.add(s, experiment.id, number, points)
     notes = {"clipped": clipped, "absurd": {name: list(names) for name, names in absurd.items()}}
@@ -213,15 +237,33 @@ def commit_round(
     return True
 
 
+def keep_noised_sum(s: Session, round_id: str, body: bytes) -> bytes:
+    """Stores the frozen round's sum with the server's noise, once, before anything is made of it.
+
+    Returns the stored one, which may be another process's. Raises ``round.closed`` if the round is not frozen.
+    """
+    experiment = experiments.lock(s, rounds.get(s, round_id).experiment_id)
+    if (kept := rounds.noised_sum(s, round_id)) is not None:
+        return kept
+    round_ = rounds.get(s, round_id)
+    if round_.state != RoundState.FROZEN:
+        detail = f"round {round_.number} of {experiment.id} is {round_.state}: its contributions are no longer used"
+        raise FerretError("round.closed", detail)
+    rounds.add_noised_sum(s, round_, body)
+    return body
+
+
 def give_up(s: Session, round_id: str, error: FerretError) -> None:
-    """Moves frozen → abandoned, because the frozen set can no longer be read, and requests the next attempt.
+    """Moves frozen → abandoned, because the frozen set can no longer be read or summed, and requests the next attempt.
 
     After the last attempt the experiment fails with ``error``. Does nothing if the round is not frozen.
     """
     experiment = experiments.lock(s, round_rows.get(s, round_id).experiment_id)
     round_ = round_rows.get(s, round_id)
     if round_.state == RoundState.FROZEN:
-        _miss(s, experiment, round_, error)
+        if error.code == "secure.shares_invalid":  # it names the member that dealt them
+            assignments.refuse(s, round_id, {str(each.value): error.to_json() for each in error.errors})
+        miss(s, experiment, round_, error)
 
 
 def undo(s: Session, round_id: str, error: FerretError) -> None:
@@ -239,7 +281,7 @@ def undo(s: Session, round_id: str, error: FerretError) -> None:
     _refuse(s, round_, refused)
     data = {"detail": error.detail, "contributors": contributors, "refused": refused}
     events.add(s, experiment.id, "round.rolled_back", round=round_.number, data=data)
-    _miss(s, experiment, round_, error)
+    miss(s, experiment, round_, error)
 
 
 def record_evaluation(s: Session, experiment_id: str, number: int, metrics: Mapping[str, float]) -> None:
@@ -266,13 +308,38 @@ def _refuse(s: Session, round_: Round, reasons: Mapping[str, str]) -> None:
         events.add(s, round_.experiment_id, "contribution.rejected", round=round_.number, data=data)
 
 
-def _miss(s: Session, experiment: Experiment, round_: Round, error: FerretError) -> None:
+def miss(s: Session, experiment: Experiment, round_: Round, error: FerretError) -> None:
     """Abandons the attempt. The next one starts from the same model."""
     if round_.attempt >= spec_of(experiment).round.attempts:
         lifecycle.fail(s, experiment.id, error)
         return
     lifecycle.abandon_round(s, round_, error.to_json())
     outbox.add(s, TaskName.COORDINATE, experiment.id)
+
+
+def _close_dealing(s: Session, experiment: Experiment, round_: Round, time: datetime) -> None:
+    """Lets the members of a secure sum train once all have dealt, or enough of them at the stage's end."""
+    dealers = secure_sums.senders(s, round_.id, SumStage.DEAL)
+    silent = assignments.unfinished_names(s, round_.id) - dealers
+    if silent and round_.stage_until is not None and time < round_.stage_until:
+        return
+    found, needed = _least_filled(secure_sums.rosters_of(s, round_.id), dealers)
+    if found < needed:
+        reasons = [error["detail"] for error in assignments.errors(s, round_.id)]
+        first = f"; the first rejection was: {reasons[0]}" if reasons else ""
+        message = f"dealt in attempt {round_.attempt} at round {round_.number}, and the sum needs {needed}{first}"
+        miss(s, experiment, round_, FerretError.of_field("secure.too_few", "dealers", found, message))
+        return
+    assignments.expire_some(s, round_.id, silent)
+    rounds.enter(s, round_, SumStage.MASK)
+    data = {"dealers": len(dealers), "silent": sorted(silent)}
+    events.add(s, experiment.id, "round.dealt", round=round_.number, data=data)
+
+
+def _least_filled(rosters: Sequence[Roster], names: Collection[str]) -> tuple[int, int]:
+    """Returns the number of these participants, and that needed, in the group that misses the most."""
+    found = [(len({*names} & {*roster.names}), roster.needed) for roster in rosters]
+    return min(found, key=lambda each: each[0] - each[1])
 
 
 def _begin(
@@ -341,11 +408,15 @@ def _assignment(round_: Round, place: int, what: Task) -> dict[str, Any]:
 def _freeze(s: Session, round_: Round) -> bool:
     accepted = contributions.digests_of_round(s, round_.id)
     digest = contributions_digest(accepted)
-    if swap(s, round_, RoundState.FROZEN, contributions_digest=digest, frozen_at=clock.utcnow()) is None:
+    frozen = swap(s, round_, RoundState.FROZEN, contributions_digest=digest, frozen_at=clock.utcnow())
+    if frozen is None:
         return False
     assignments.expire(s, round_.id)
     data = {"accepted": len(accepted), "contributions_digest": digest}
     events.add(s, round_.experiment_id, "round.frozen", round=round_.number, data=data)
     outbox.withdraw(s, round_.experiment_id, [TaskName.TRAIN])
+    if frozen.stage is not None:
+        rounds.enter(s, frozen, SumStage.AGREE)
+        return True
     outbox.add(s, TaskName.AGGREGATE, round_.id, round_.experiment_id)
     return True

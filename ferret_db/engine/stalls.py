@@ -90,9 +90,9 @@ def _participants_missing(s: Session, experiment: Experiment) -> Stall | None:
     if joined >= wanted:
         return None
     first = rounds.latest(s, experiment.id) is None
-    when = "round 1 starts when all have" if first else "the others were revoked, and a round needs somebody"
+    when = "round 1 starts when all have" if first else "the others were revoked, and a round needs a participant"
     so_far = f"{joined} of {wanted} real participants have joined; {when}"
-    invite = f"invite the others with ferret experiment enrol {experiment.id}"
+    invite = f"invite the others with ferret code create {experiment.id}"
     detail = f"{so_far}; {_pending(s, experiment) or invite}"
     ever = participants.ever_of_experiment(s, experiment.id)
     since = max([experiment.started_at, *(site.revoked_at or site.created_at for site in ever)])
@@ -104,7 +104,7 @@ def _pending(s: Session, experiment: Experiment) -> str | None:
     if not pending:
         return None
     who = "1 waits" if pending == 1 else f"{pending} wait"
-    return f"{who} to be approved: ferret experiment participants {experiment.id}, then ferret experiment approve"
+    return f"{who} to be approved: ferret participant list {experiment.id}, then ferret participant approve"
 
 
 def _is_under_way(s: Session, experiment: Experiment) -> bool:

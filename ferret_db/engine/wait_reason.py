@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState, WaitReason
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState, SumStage, WaitReason
 from ferret_db.repositories import assignments, participants, rounds
 from ferret_db.repositories.experiments import spec_of
 from ferret_db.tables import Experiment, Round
@@ -34,6 +34,13 @@ def mark(experiment: Experiment, round_: Round | None) -> str:
 def gives_work(experiment: Experiment, round_: Round | None) -> bool:
     """Returns True if the experiment's latest round can be worked on."""
     return round_ is not None and (experiment.state, round_.state) == (ExperimentState.RUNNING, RoundState.OPEN)
+
+
+def sums_up(experiment: Experiment, round_: Round | None) -> bool:
+    """Returns True if the latest round is a secure sum in which the survivors exchange their last messages."""
+    if round_ is None or (experiment.state, round_.state) != (ExperimentState.RUNNING, RoundState.FROZEN):
+        return False
+    return round_.stage in {SumStage.AGREE, SumStage.RELEASE}
 
 
 def waiting(s: Session, experiment: Experiment, round_: Round | None) -> WaitStatus | None:

@@ -10,10 +10,10 @@ from sqlalchemy import ColumnElement, and_, bindparam, func, insert, or_, select
 from sqlalchemy.orm import Session, defer
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, ParticipantKind, RoundState, SumStage
 from ferret_db.clock import utcnow
 from ferret_db.statements import upsert
-from ferret_db.tables import Assignment, Contribution, Experiment, Participant, Round
+from ferret_db.tables import Assignment, Contribution, Experiment, Participant, Round, SecureMessage
 
 _FRESH: dict[str, Any] = {"populate_existing": True}
 _UNFINISHED = [state for state in AssignmentState if not state.finished]
@@ -137,14 +137,20 @@ def count_by_state(s: Session) -> dict[AssignmentState, int]:
 def next_for(s: Session, participant_ids: Collection[str]) -> dict[str, str]:
     """Returns, by real participant, the id of an assignment it could lease if its experiment runs.
 
-    That is a pending assignment or one with an expired lease.
+    That is a pending assignment or one with an expired lease. While a round waits for deals, participants that have
+    dealt have none.
     """
+    dealt = (
+        select(SecureMessage.participant)
+        .where(SecureMessage.round_id == Assignment.round_id, SecureMessage.participant == Assignment.participant)
+        .where(SecureMessage.kind == SumStage.DEAL, Round.stage == SumStage.DEAL)
+    )
     query = (
         select(Assignment.participant_id, Assignment.id)
         .join(Round, Round.id == Assignment.round_id)
         .join(Experiment, Experiment.id == Round.experiment_id)
         .where(Assignment.participant_id.in_(participant_ids), _free())
-        .where(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING)
+        .where(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING, ~dealt.exists())
         .order_by(Assignment.round.desc())
     )
     return {participant_id: id_ for participant_id, id_ in s.execute(query) if participant_id is not None}
@@ -176,6 +182,17 @@ def extend(s: Session, assignment_id: str, fence: int, until: datetime) -> bool:
         .returning(Assignment.id)
     )
     return extended.one_or_none() is not None
+
+
+def unfinished_names(s: Session, round_id: str) -> set[str]:
+    """Returns the names of the participants with unfinished assignments in the round."""
+    query = select(Assignment.participant).where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
+    return set(s.scalars(query))
+
+
+def expire_some(s: Session, round_id: str, participants: Collection[str]) -> None:
+    """Ends these participants' unfinished assignments of the round and invalidates their fences."""
+    _take_from_holders(s, round_id, AssignmentState.EXPIRED, Assignment.participant.in_(participants))
 
 
 def expire(s: Session, round_id: str) -> None:
@@ -215,15 +232,14 @@ def untrained_since(s: Session, experiment_id: str) -> datetime | None:
     return s.scalars(query).one_or_none()
 
 
-def first_error(s: Session, round_id: str) -> dict[str, Any] | None:
-    """Returns the error of the round's first rejected assignment."""
+def errors(s: Session, round_id: str) -> list[dict[str, Any]]:
+    """Returns the errors of the round's rejected assignments, the first rejection in front."""
     query = (
         select(Assignment.error)
         .where(Assignment.round_id == round_id, Assignment.state == AssignmentState.REJECTED)
         .order_by(Assignment.updated_at, Assignment.id)
-        .limit(1)
     )
-    return s.scalars(query).one_or_none()
+    return [error for error in s.scalars(query) if error is not None]
 
 
 def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> None:
@@ -270,10 +286,10 @@ def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> se
     return set(s.scalars(query))
 
 
-def _take_from_holders(s: Session, round_id: str, after: AssignmentState) -> None:
+def _take_from_holders(s: Session, round_id: str, after: AssignmentState, *criteria: ColumnElement[bool]) -> None:
     s.execute(
         update(Assignment)
-        .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
+        .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED), *criteria)
         .values(state=after, version=Assignment.version + 1, fence=Assignment.fence + 1, lease_until=None)
     )
 

@@ -17,10 +17,12 @@ from ferret_db.tables import Enrolment
 _FRESH = {"populate_existing": True}
 
 
-def check(s: Session, code: str) -> None:
-    """Raises the errors of :func:`use` without spending the code."""
-    if s.scalars(select(Enrolment.id).where(*_good(code))).one_or_none() is None:
+def unused(s: Session, code: str) -> Enrolment:
+    """Returns the enrolment of the code without spending it; raises the errors of :func:`use`."""
+    found = s.scalars(select(Enrolment).where(*_good(code))).one_or_none()
+    if found is None:
         raise _refusal(s, code)
+    return found
 
 
 def is_known(s: Session, code: str) -> bool:
@@ -61,7 +63,7 @@ def revoke(s: Session, experiment_id: str, enrolment_id: str) -> tuple[Enrolment
     query = select(Enrolment).where(*its_own)
     found = s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
-        message = f"is no code of {experiment_id}; ferret experiment codes lists them"
+        message = f"is no code of {experiment_id}; ferret code list lists them"
         raise FerretError.of_field("enrolment.not_found", "enrolment", enrolment_id, message)
     return found, revoked is not None
 
@@ -70,7 +72,7 @@ def revoke_group(s: Session, experiment_id: str, group: str) -> list[Enrolment]:
     """Revokes the group's unspent codes and returns them. Raises ``enrolment.not_found`` if it never had any."""
     of_group = Enrolment.experiment_id == experiment_id, Enrolment.group == group
     if s.scalars(select(Enrolment.id).where(*of_group).limit(1)).one_or_none() is None:
-        message = f"is no group of codes of {experiment_id}; ferret experiment codes lists them"
+        message = f"is no group of codes of {experiment_id}; ferret code list lists them"
         raise FerretError.of_field("enrolment.not_found", "group", group, message)
     revoked = (
         update(Enrolment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
@@ -24,9 +25,10 @@ NEWEST_FIRST = "-created"
 class ExperimentFilter(NamedTuple):
     """A filter. ``name`` is any part of the name, in any case. No states means all; with several tags all must match.
 
-    ``archived`` selects archived experiments instead of all others. Times are from ``created_after`` (inclusive) to
-    ``created_before`` (exclusive), so adjacent spans share no experiment. Experiments of one ``seed_group`` differ in
-    the seed only.
+    ``archived`` selects archived experiments instead of all others, ``ids`` those with these ids. Times are from
+    ``created_after`` (inclusive) to ``created_before`` (exclusive), so adjacent spans share no experiment. Experiments
+    of one ``seed_group`` differ in the seed only. Each of ``bounds`` limits a column of numbers, as in ``eval_loss<2``;
+    an experiment without a value does not match.
     """
 
     states: Sequence[ExperimentState] = ()
@@ -39,6 +41,8 @@ class ExperimentFilter(NamedTuple):
     created_after: datetime | None = None
     created_before: datetime | None = None
     seed_group: str | None = None
+    ids: Sequence[str] | None = None
+    bounds: Sequence[str] = ()
 
 
 def list_page(
@@ -60,9 +64,11 @@ def bytes_per_upload(s: Session, experiment_ids: Sequence[str]) -> dict[str, flo
 
 
 def conditions(wanted: ExperimentFilter) -> Iterator[ColumnElement[bool]]:
-    """Yields the conditions of the filter."""
+    """Yields the conditions of the filter. Raises ``request.invalid`` for a bound of another kind of column."""
     archived = Experiment.archived_at
     yield archived.is_not(None) if wanted.archived else archived.is_(None)
+    if wanted.ids is not None:
+        yield Experiment.id.in_(wanted.ids)
     if wanted.states:
         yield Experiment.state.in_(wanted.states)
     if wanted.name:
@@ -72,9 +78,28 @@ def conditions(wanted: ExperimentFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.created_before is not None:
         yield Experiment.created_at < wanted.created_before
     yield from map(experiments.tagged, wanted.tags)
+    yield from map(_within, wanted.bounds)
     for column in ("algorithm", "dataset", "project", "seed_group"):
         if value := getattr(wanted, column):
             yield getattr(Experiment, column) == value
+
+
+BOUND = r"^[A-Za-z_0-9]{1,40}(<=|>=|<|>)-?[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
+"""A column, how it compares, and a number."""
+_COMPARISONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+
+
+def numbers() -> list[str]:
+    """Returns the names of the columns that can be limited."""
+    return [name for name, found in _columns().items() if found.kind in (int, float) and name != "state"]
+
+
+def _within(bound: str) -> ColumnElement[bool]:
+    name, sign, number = next(parts for sign in _COMPARISONS if (parts := bound.partition(sign))[1])
+    if name not in numbers():
+        reason = f"{name} is not a column of numbers; {suggestion(name, numbers())}"
+        raise FerretError.of_field("request.invalid", "where", bound, reason)
+    return _COMPARISONS[sign](_columns()[name].value, float(number))
 
 
 Aggregate = Callable[[Any], ColumnElement[Any]]

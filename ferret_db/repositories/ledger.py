@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from ferret_core.ledger.record import GroupRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_db.tables import LedgerEntry
 
@@ -32,3 +35,12 @@ def after(s: Session, experiment_id: str, round: int, limit: int) -> list[Ledger
             .limit(limit)
         )
     )
+
+
+def groups(s: Session, experiment_id: str, rounds: Collection[int]) -> dict[int, list[GroupRecord]]:
+    """Returns the secure sums in the records of committed rounds that have any."""
+    if not rounds:
+        return {}
+    query = select(LedgerEntry.round, LedgerEntry.record["groups"])
+    found = s.execute(query.where(LedgerEntry.experiment_id == experiment_id, LedgerEntry.round.in_(rounds)))
+    return {number: [GroupRecord.model_validate(each) for each in sums] for number, sums in found if sums}

@@ -9,17 +9,18 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import Session
 
-from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState, SumStage
 from ferret_core.protocol.task_names import TaskName
 from ferret_db import clock
 from ferret_db.repositories import outbox, service_clock, task_runs
 from ferret_db.tables import Assignment, Experiment, Metric, Round
 
+_UNTIMED = [SumStage.MASK, SumStage.SUM]
 _UNFINISHED = [state for state in ExperimentState if not state.finished]
 
 
 class OpenRound(NamedTuple):
-    """An open round that needs attention."""
+    """A round under way that needs attention."""
 
     id: str
     experiment_id: str
@@ -46,6 +47,12 @@ def rounds(s: Session) -> Sequence[OpenRound]:
     return _open_rounds(s, Round.deadline_at <= service_clock.time(s))
 
 
+def stages(s: Session) -> Sequence[OpenRound]:
+    """Returns the running experiments' secure sums in which a stage of messages has lasted too long."""
+    over = Round.stage_until <= service_clock.time(s), Round.stage.not_in(_UNTIMED)
+    return _open_rounds(s, *over, states=(RoundState.OPEN, RoundState.FROZEN))
+
+
 def leases(s: Session) -> Sequence[OpenRound]:
     """Returns the running experiments' open rounds with an expired lease."""
     ran_out = Assignment.state == AssignmentState.LEASED, Assignment.lease_until <= clock.now(s)
@@ -68,7 +75,11 @@ def calls(s: Session, patience: Patience) -> list[Call]:
         (TaskName.COORDINATE, of_experiment.where(moving, ~exists().where(*under_way)), patience.forgotten),
         (
             TaskName.AGGREGATE,
-            of_round.where(Round.state == RoundState.FROZEN, Round.frozen_at < lost_since),
+            of_round.where(
+                Round.state == RoundState.FROZEN,
+                Round.frozen_at < lost_since,
+                or_(Round.stage.is_(None), Round.stage == SumStage.SUM),
+            ),
             patience.lost,
         ),
         (TaskName.EVALUATE, unfinished.where(Experiment.started_at < lost_since, ~measured), patience.lost),
@@ -92,11 +103,13 @@ def _in_nobodys_hands(
     return and_(~outbox.called(s, task, argument, seconds), ~task_runs.in_hand(s, task, argument, gone))
 
 
-def _open_rounds(s: Session, *criteria: ColumnElement[bool]) -> Sequence[OpenRound]:
+def _open_rounds(
+    s: Session, *criteria: ColumnElement[bool], states: Sequence[RoundState] = (RoundState.OPEN,)
+) -> Sequence[OpenRound]:
     query = (
         select(Round.id, Round.experiment_id)
         .join(Experiment, Experiment.id == Round.experiment_id)
-        .where(Round.state == RoundState.OPEN, Experiment.state == ExperimentState.RUNNING, *criteria)
+        .where(Round.state.in_(states), Experiment.state == ExperimentState.RUNNING, *criteria)
         .order_by(Round.deadline_at)
     )
     return [OpenRound(*row) for row in s.execute(query)]

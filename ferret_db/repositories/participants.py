@@ -51,12 +51,15 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
 
     Raises ``enrolment.invalid`` for an unknown, revoked or expired code, ``enrolment.used`` for a used one,
     ``request.invalid`` for a name that the experiment already has (the code stays valid), and ``experiment.conflict``
-    if the experiment is over.
+    if the experiment is over. For secure sums ``request.invalid`` also means that the key is missing, or another
+    participant's.
     """
     enrolment = enrolments.use(s, code, display_name)
     experiment = experiments.lock(s, enrolment.experiment_id)
     if experiment.state.finished:
         raise _over(experiment.id)
+    if experiments.spec_of(experiment).secure.masked:
+        _require_new_key(s, experiment.id, public_key)
     token = secrets.token_urlsafe(_SECRET_BYTES)
     participant = Participant(
         experiment_id=experiment.id,
@@ -77,6 +80,20 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
     return participant, token
 
 
+def _require_new_key(s: Session, experiment_id: str, public_key: str | None) -> None:
+    if public_key is None:
+        message = "is missing: members of a secure sum sign what they send"
+        raise FerretError.of_field("request.invalid", "public_key", None, message)
+    query = select(Participant.name).where(
+        Participant.experiment_id == experiment_id,
+        Participant.public_key == public_key,
+        Participant.revoked_at.is_(None),
+    )
+    if (other := s.scalars(query.limit(1)).one_or_none()) is not None:
+        message = f"is the key of {other}: a site counts once in a secure sum"
+        raise FerretError.of_field("request.invalid", "public_key", public_key, message)
+
+
 def by_tokens(s: Session, tokens: Iterable[str]) -> dict[str, Participant]:
     """Returns the participants of the known tokens, by token."""
     hashes = {_hash(token): token for token in tokens}
@@ -89,7 +106,7 @@ def named(s: Session, experiment_id: str, name: str) -> Participant:
     query = select(Participant).where(Participant.experiment_id == experiment_id, Participant.name == name)
     found = s.scalars(query, execution_options={"populate_existing": True}).one_or_none()
     if found is None:
-        message = f"is no participant of {experiment_id}; ferret experiment participants lists them"
+        message = f"is no participant of {experiment_id}; ferret participant list lists them"
         raise FerretError.of_field("participant.not_found", "name", name, message)
     return found
 
@@ -128,7 +145,7 @@ def in_group(s: Session, experiment_id: str, group: str) -> list[Participant]:
     query = select(Participant).where(Participant.experiment_id == experiment_id, Participant.group == group)
     found = list(s.scalars(query.order_by(Participant.name)))
     if not found:
-        message = f"is no group of participants of {experiment_id}; ferret experiment participants lists them"
+        message = f"is no group of participants of {experiment_id}; ferret participant list lists them"
         raise FerretError.of_field("participant.not_found", "group", group, message)
     return found
 

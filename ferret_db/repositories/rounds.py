@@ -11,23 +11,28 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from ferret_core.ledger.record import GroupRecord
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState, SumStage
 from ferret_db import clock
 from ferret_db.pagination import Page, page, seek
-from ferret_db.repositories import metrics, service_clock
+from ferret_db.repositories import ledger, metrics, service_clock
 from ferret_db.repositories.experiments import LARGE, spec_of
-from ferret_db.tables import Assignment, Contribution, Experiment, Round, Update
+from ferret_db.tables import Assignment, Contribution, Experiment, NoisedSum, Round, Update
+
+STAGE_SECONDS = 600.0
+"""Longest time for a stage of a secure sum in which sites only exchange messages."""
 
 
 class RoundSummary(NamedTuple):
-    """A round with its assignments' counts and its points on the curves."""
+    """A round with its assignments' counts, its points on the curves, and the secure sums in its record."""
 
     round: Round
     participants: int
     accepted: int
     rejected: int
     metrics: dict[str, float]
+    groups: list[GroupRecord]
 
 
 class TrafficTotals(NamedTuple):
@@ -70,7 +75,7 @@ def with_latest(s: Session, experiment_ids: Collection[str]) -> dict[str, tuple[
 
 
 def frozen(s: Session, experiment_id: str) -> Sequence[Round]:
-    """Returns the experiment's rounds whose accepted set was frozen."""
+    """Returns the experiment's rounds with a frozen accepted set."""
     found = select(Round).where(Round.experiment_id == experiment_id, Round.contributions_digest.is_not(None))
     return s.scalars(found).all()
 
@@ -79,6 +84,11 @@ def next_attempt(s: Session, experiment_id: str, number: int) -> int:
     """Returns the number of the round's next attempt; the first is 1."""
     last = latest(s, experiment_id, number)
     return 1 if last is None else last.attempt + 1
+
+
+def attempts(s: Session, experiment_id: str) -> int:
+    """Returns the number of attempts at all of the experiment's rounds so far."""
+    return s.scalar(select(func.count()).where(Round.experiment_id == experiment_id)) or 0
 
 
 def giving_work(s: Session, round_ids: Collection[str]) -> set[str]:
@@ -136,8 +146,33 @@ def stop_clock(s: Session, round_: Round) -> None:
 
 def start_clock(s: Session, round_: Round) -> None:
     """Sets the open round's deadline from the stored remaining time."""
-    deadline_at = service_clock.time_ahead(s) + timedelta(seconds=round_.paused_seconds_left or 0)
+    left = round_.paused_seconds_left or 0
+    deadline_at = service_clock.time_ahead(s) + timedelta(seconds=left)
     _change(s, round_, deadline_at=deadline_at, paused_seconds_left=None)
+    if round_.stage == SumStage.DEAL:
+        restart_stage(s, round_, dealing_seconds(left))
+
+
+def dealing_seconds(deadline_seconds: float) -> float:
+    """Returns the time for the deals of a secure sum: a quarter of the round's, at most ``STAGE_SECONDS``."""
+    return min(STAGE_SECONDS, deadline_seconds / 4)
+
+
+def restart_stage(s: Session, round_: Round, seconds: float) -> None:
+    """Lets the round's stage end ``seconds`` from now."""
+    _change(s, round_, stage_until=service_clock.time_ahead(s) + timedelta(seconds=seconds))
+
+
+def enter(s: Session, round_: Round, stage: SumStage) -> None:
+    """Moves a secure sum to the stage, of at most ``STAGE_SECONDS``. The round's new version wakes its participants."""
+    until = service_clock.time_ahead(s) + timedelta(seconds=STAGE_SECONDS)
+    _change(s, round_, stage=stage, stage_until=until, version=Round.version + 1)
+    s.refresh(round_)
+
+
+def add_bytes_up(s: Session, round_: Round, size: int) -> None:
+    """Adds to the bytes that the round's participants sent."""
+    _change(s, round_, bytes_up=Round.bytes_up + size)
 
 
 def count_bytes_up(s: Session, uploads: Sequence[Contribution]) -> None:
@@ -214,10 +249,12 @@ def _counted() -> Select[Round, int, int, int]:
 
 
 def _summaries(s: Session, experiment_id: str, rows: Sequence[Row[Round, int, int, int]]) -> list[RoundSummary]:
-    committed = [round_.number for round_, *_ in rows if round_.state == RoundState.COMMITTED]
-    points = metrics.by_round(s, experiment_id, committed)
+    committed = {round_.number: round_ for round_, *_ in rows if round_.state == RoundState.COMMITTED}
+    points = metrics.by_round(s, experiment_id, [*committed])
+    summed = [number for number, each in committed.items() if each.stage is not None]
+    sums = {committed[number].id: groups for number, groups in ledger.groups(s, experiment_id, summed).items()}
     return [
-        RoundSummary(round_, participants, accepted, rejected, points.get(round_.number, {}))
+        RoundSummary(round_, participants, accepted, rejected, points.get(round_.number, {}), sums.get(round_.id, []))
         for round_, participants, accepted, rejected in rows
     ]
 
@@ -230,3 +267,13 @@ def add_update_statistics(s: Session, experiment_id: str, round: int, statistics
 def update_statistics(s: Session, experiment_id: str, round: int) -> dict[str, Any]:
     """Returns the statistics of a committed round."""
     return s.get_one(Update, (experiment_id, round)).statistics
+
+
+def add_noised_sum(s: Session, round_: Round, body: bytes) -> None:
+    s.add(NoisedSum(round_id=round_.id, experiment_id=round_.experiment_id, body=body))
+    s.flush()
+
+
+def noised_sum(s: Session, round_id: str) -> bytes | None:
+    """Returns the round's sum with the server's noise, packed; None before its first aggregation."""
+    return s.scalar(select(NoisedSum.body).where(NoisedSum.round_id == round_id))

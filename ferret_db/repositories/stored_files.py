@@ -29,6 +29,11 @@ class StoredFileRef(NamedTuple):
     needed: bool
 
 
+def is_rebuildable(file: StoredFileRef) -> bool:
+    """Returns True for a checkpoint after the base model: the ledger and the updates rebuild it."""
+    return file.kind == FileKind.CHECKPOINT and not file.needed
+
+
 def of_all(s: Session, experiment_id: str | None = None) -> Iterator[StoredFileRef]:
     """Yields every reference, or only one experiment's. A file may have several references.
 
@@ -54,11 +59,15 @@ def _updates(s: Session, experiment_id: str | None) -> Iterator[StoredFileRef]:
 
 
 def _contributions(s: Session, experiment_id: str | None) -> Iterator[StoredFileRef]:
+    """Contributions to central noise end with their round: later uses are of the noised sum alone."""
     needed = Contribution.round > Experiment.round
+    kept = Experiment.spec["privacy"]["mechanism"].as_string().is_distinct_from("central")
     query = (
         select(Contribution.experiment_id, Contribution.round, Contribution.participant, Contribution.digest, needed)
         .join(Experiment, Experiment.id == Contribution.experiment_id)
+        .join(Round, Round.id == Contribution.round_id)
         .where(_within(Contribution.experiment_id, experiment_id))
+        .where(or_(kept, Round.state.in_([RoundState.OPEN, RoundState.FROZEN])))
     )
     for experiment, number, participant, digest, needed in s.execute(query):
         yield _blob(FileKind.CONTRIBUTION, experiment, number, participant, digest, bool(needed))

@@ -96,7 +96,7 @@ def change(s: Session, user_id: str, *, session: str | None = None, **values: An
     if issuer is not None and "password_hash" in values:
         raise FerretError.of_field("user.conflict", "user", user_id, f"signs in at {issuer}, and has no password here")
     if user_id == INSTALLATION and values.keys() & {"role", "enabled"}:
-        reason = "has the admin token, and stays an administrator: without one nobody could let anybody in"
+        reason = "has the admin token and stays an administrator: without an administrator, no one could add users"
         raise FerretError.of_field("user.conflict", "user", user_id, reason)
     if values.keys() & {"password_hash", "enabled"}:
         sessions.end_all(s, user_id, but=session)

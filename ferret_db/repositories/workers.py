@@ -24,13 +24,14 @@ def gone_after(lease_seconds: float) -> float:
 
 
 class WorkerIdentity(NamedTuple):
-    """A worker process: its unique id, and where it runs."""
+    """A worker process: its unique id, where it runs, and if its device is quick at bf16."""
 
     id: str
     queue: Queue
     host: str
     pid: int
     device: str
+    bfloat16: bool = False
 
 
 def seen(
@@ -81,6 +82,12 @@ def alive(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> int:
 def idle(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> bool:
     """Returns True if a worker of ``queue`` is alive and idle."""
     return bool(s.scalar(select(exists().where(Worker.queue == queue, Worker.task.is_(None), _within(s, seconds)))))
+
+
+def quick_at_bfloat16(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> bool | None:
+    """Returns True if all workers of ``queue`` that are alive are quick at bf16; None if none is alive."""
+    found = list(s.scalars(select(Worker.bfloat16).where(Worker.queue == queue, _within(s, seconds))))
+    return all(found) if found else None
 
 
 def counts(s: Session, seconds: float = GONE_SECONDS) -> dict[Queue, int]:

@@ -50,7 +50,7 @@ def reported(tool: str) -> Generator[None]:
         raise
     except Exception as error:
         why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        detail = f"{tool} says: {why}; what was written stays: run the same command again"
+        detail = f"{tool} says: {why}; the written rounds stay: run the same command again to continue"
         raise FerretError("export.failed", detail) from error
 
 

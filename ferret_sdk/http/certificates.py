@@ -81,7 +81,7 @@ def _reason(url: str, error: ssl.SSLCertVerificationError) -> str:
     if error.verify_code in UNKNOWN_AUTHORITY:
         return (
             f"the certificate of {url} comes from an authority that is not known here ({said}): if the server, or a "
-            "proxy that reads the traffic, has an authority of its own, give its certificate with --ca FILE (FERRET_CA)"
+            "proxy that reads the traffic, uses a private authority, give its certificate with --ca FILE (FERRET_CA)"
         )
     return f"the certificate of {url} is not valid: {said}"
 

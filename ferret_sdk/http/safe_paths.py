@@ -14,7 +14,9 @@ from ferret_core.protocol.errors import FerretError
 DISK_MARGIN = 256 << 20
 """Bytes that a download leaves free."""
 
-_CHECKPOINT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*\.(json|safetensors|txt|model|jinja)")
+_CHECKPOINT_FILE = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*\.(json|safetensors|txt|model|jinja|ferret)"
+)
 _LONGEST_NAME = 120
 
 
@@ -35,8 +37,8 @@ def checkpoint_file(folder: Path, name: str) -> Path:
 def require_name(name: str) -> None:
     """Raises ``server.unexpected`` for a name that cannot belong to a checkpoint.
 
-    Such a name contains a folder, or has another type than weights, JSON, vocabularies and templates. Programs and
-    pickles are excluded.
+    Such a name contains a folder, or has another type than weights, bases, JSON, vocabularies and templates. Programs
+    and pickles are excluded.
     """
     if len(name) > _LONGEST_NAME or not _CHECKPOINT_FILE.fullmatch(name):
         message = "is not the name of a checkpoint's file; nothing is downloaded"

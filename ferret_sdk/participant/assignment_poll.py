@@ -84,7 +84,8 @@ class AssignmentPoll:
         poll = read_model(NextAssignment, answer.json())
         self._require_own(poll.assignment)
         tag = answer.headers.get("etag", "")
-        self._known = Known(tag, poll) if poll.assignment is None and TAG.fullmatch(tag) else None
+        idle = poll.assignment is None and poll.step is None
+        self._known = Known(tag, poll) if idle and TAG.fullmatch(tag) else None
         return poll
 
     def _require_own(self, lease: Lease | None) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ferret_core.aggregation.projection_noise import participants_of
 from ferret_core.client.state import ClientState
+from ferret_core.contribution import committed_layout
+from ferret_core.privacy.commitment import NONCE_BYTES
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
 from ferret_core.protocol.resources.base import API_PATH
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ferret_core.contribution import SealedContribution
     from ferret_core.datasets.base import Example
     from ferret_core.replica.replica import Replica
+    from ferret_core.secure.packing import Layout
 
 LONGEST_VALUE = 60
 """Maximum displayed characters of a value."""
@@ -86,6 +90,7 @@ class PreviewBuilder:
 
     def make(self, examples: list[Example], watcher: Watcher) -> Preview:
         """Trains on ``examples``. Spool, memory, byte count and privacy budget do not change."""
+        from ferret_core.aggregation.noised_sum import seal_committed
         from ferret_core.client.local_round import contribute
 
         with self._follower.at_the_end() as (_, replica):
@@ -95,7 +100,11 @@ class PreviewBuilder:
                 client = self._client(replica, task, examples, watcher)
                 sealed, _, cost = contribute(replica, client)
             self._enforcement.require_contribution(sealed, replica.experiment, replica.shapes, client.discretion)
-        return self._shown(sealed, client, client.discretion.timed(cost.seconds))
+            sent, body = sealed, _body(sealed)
+            if replica.spec.privacy.central:
+                sent = seal_committed(replica, task, sealed)
+                body = _committed_body(committed_layout(replica.experiment, replica.shapes, task))
+        return self._shown(sent, body, client, client.discretion.timed(cost.seconds))
 
     def _task(self, replica: Replica) -> RoundTask:
         round_number = min(replica.round + 1, replica.spec.rounds)
@@ -115,14 +124,17 @@ class PreviewBuilder:
 
         watcher(Progress(Stage.TRAIN, task.round))
         own = CustomTraining(self._site, examples, replica.tokenizer) if self._site else None
-        return Client(task, shard, self._state.load(), stepped, self._enforcement.discretion(), own)
+        discretion, record = self._enforcement.discretion(), None
+        if replica.spec.privacy.of_records:
+            record = self._enforcement.record_privacy(replica.spec, examples, participants_of(replica.spec))
+        return Client(task, shard, self._state.load(), stepped, discretion, own, record)
 
-    def _shown(self, sealed: SealedContribution, client: Client, seconds: float) -> Preview:
+    def _shown(self, sealed: SealedContribution, body: list[Part], client: Client, seconds: float) -> Preview:
         lease = Lease(id=ASSIGNMENT, fence=1, lease_seconds=1, lease_until=datetime.now(UTC), task=client.task)
         upload = Upload.of(lease, sealed, seconds, self._member.key)
         path = address_of(upload)
         headers = self._transport.headers_of("PUT", path, upload.size, headers_of(upload))
-        parts = (*map(_header, headers.items()), *_body(sealed))
+        parts = (*map(_header, headers.items()), *body)
         norm = getattr(client.discretion.protect, "norm", None)
         return Preview("PUT", f"{API_PATH}{path}", upload.round, upload.size, upload.digest, parts, norm)
 
@@ -144,6 +156,14 @@ def _body(sealed: SealedContribution) -> list[Part]:
         Part("layout", "safetensors", "JSON", rest, "names, types and places of all that follows"),
         *metadata,
         *arrays,
+    ]
+
+
+def _committed_body(layout: Layout) -> list[Part]:
+    (ring,) = layout.rings
+    return [
+        Part("layout", "nonce", "octets", NONCE_BYTES, "random, so that the digest reveals nothing"),
+        Part("array", "coordinates", f"uint{ring.bits}", ring.size, str(ring.count)),
     ]
 
 

@@ -143,7 +143,7 @@ def verify(log: SentLog, kept: Head | None = None) -> Head:
     for sent in log.read():
         last = Head(sent.number, sent.hash)
         if kept is not None and last.number == kept.number and last.hash != kept.hash:
-            raise _broken(last.number, log.path, "was replaced: its hash is not the one that was noted")
+            raise _broken(last.number, log.path, "was replaced: its hash differs from the noted one")
     if kept is not None and last.number < kept.number:
         raise _broken(last.number + 1, log.path, f"is missing, and all after it: number {kept.number} was noted")
     return last

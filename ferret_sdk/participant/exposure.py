@@ -2,7 +2,7 @@
 
 With every coordinate of a block (K_l = d_l), a gradient reveals the tokens of its examples if there are few: Zhu et
 al., "Deep Leakage from Gradients", NeurIPS 2019. Fewer coordinates hide the words, but reveal if a given text was among
-the examples (``docs/what-leaves-your-site.md`` has figures).
+the examples (``docs/sites/what-leaves-your-site.md`` has figures).
 
 A participant's agreement to it and to the base model is stored: after a restart the question is not repeated, and other
 base models are refused.
@@ -27,6 +27,8 @@ from ferret_sdk.participant.paths import read_stored
 
 FEW_EXAMPLES = 16
 """A contribution of fewer examples may reveal them."""
+WEAK = 10.0
+"""Noise with a larger ε protects little."""
 LARGE_SHARE = 0.1
 """A block with more coordinates per weight may reveal its examples."""
 
@@ -36,9 +38,14 @@ class Exposure(StrictModel):
 
     examples: int = Field(description="Distinct examples that a contribution is computed from")
     sequences: int = Field(description="Sequences that a round trains on: steps × batch × accumulation")
-    share: float = Field(description="Largest K_l / d_l of a block: coordinates for each weight")
+    share: float = Field(description="Largest number of sent coordinates for each weight of a block")
     whole_blocks: int = Field(description="Blocks that are sent whole")
     separate: bool = Field(description="True if a round's update shows each contribution separately")
+    least_summed: int | None = Field(
+        default=None, description="Least participants in a sum, if the server learns only sums of contributions"
+    )
+    epsilon: float | None = Field(default=None, description="ε after all rounds, if noise in the sum hides each record")
+    trusts_server: bool = Field(default=False, description="True if the server adds this noise")
 
     @classmethod
     def of(cls, experiment: ResolvedExperiment, shapes: Shapes, examples: int) -> Self:
@@ -51,11 +58,16 @@ class Exposure(StrictModel):
             share=share,
             whole_blocks=whole_blocks,
             separate=not experiment.traits.comparable,
+            least_summed=experiment.spec.secure.least_summed,
+            epsilon=experiment.spec.privacy.epsilon,
+            trusts_server=experiment.spec.privacy.central,
         )
 
     @property
     def reasons(self) -> list[str]:
         """Returns the reasons that a contribution may reveal single examples; empty if none applies."""
+        if self.epsilon is not None:
+            return [f"its noise allows ε = {self.epsilon:g}, which protects little"] if self.epsilon > WEAK else []
         found = {
             f"it is computed from {self.examples} examples": self.examples < FEW_EXAMPLES,
             f"it has {self.share:.2g} coordinates for each weight of a block": self.share > LARGE_SHARE,
@@ -65,26 +77,30 @@ class Exposure(StrictModel):
 
 
 def sequences(experiment: ResolvedExperiment, examples: int) -> int:
-    """Counts the sequences that a round trains on, including each perturbation's; 0 without local steps."""
-    local = experiment.traits.local
+    """Counts the sequences that a round trains on, including each perturbation's; 0 without local steps. If units are
+    drawn by chance, it is their expected number."""
+    local, privacy = experiment.traits.local, experiment.spec.privacy
+    if privacy.of_records:
+        return math.ceil(privacy.rate * examples)
     return 0 if local is None else local.sequences_for(examples)
 
 
 def largest_share(counts: Sequence[int], sizes: Sequence[int]) -> float:
-    """Returns the largest K_l / d_l of blocks with these coordinates and weights."""
-    return max((K / size for K, size in zip(counts, sizes, strict=True)), default=0.0)
+    """Returns the largest number of coordinates for each weight, of blocks that send ``counts`` and have ``sizes``."""
+    return max((sent / size for sent, size in zip(counts, sizes, strict=True)), default=0.0)
 
 
 def _share(experiment: ResolvedExperiment, shapes: Shapes) -> tuple[float, int]:
-    """The largest K_l / d_l, and how many blocks are sent whole.
+    """The largest number of sent coordinates for each weight of a block, and how many blocks are sent whole.
 
     K_l is that of an update in which all weights move alike. Without blocks, a coordinate takes at least one bit.
     """
     if (projection := experiment.traits.projection) is None:
         return min(1.0, 8 * experiment.config.size(shapes).arrays / count(shapes)), 0
     blocks = projection.cut(shapes)
-    counts = projection.allocate([math.sqrt(block.size) for block in blocks], blocks)
-    return largest_share(counts, [block.size for block in blocks]), sum(block.whole for block in blocks)
+    return largest_share(projection.expected_sent(blocks), [block.size for block in blocks]), sum(
+        block.whole for block in blocks
+    )
 
 
 class Agreed(StrictModel):

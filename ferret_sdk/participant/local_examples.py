@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Examples = Path | str | Iterable[Mapping[str, Any]]
 """The path of a JSON Lines file, plain or ``.gz``, or rows: a list of dicts, a generator, a Hugging Face dataset."""
-FIELDS = ("instruction", "input", "output")
+FIELDS = ("instruction", "input", "output", "messages", "unit")
 OPTION = "data"
 MOST_ROWS = 20_000_000
 """Maximum rows, as for lines of a file: an endless generator does not fill the memory unnoticed."""

@@ -18,9 +18,10 @@ from ferret_core.protocol.display_name import DisplayName
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import Digest, ExperimentId, ParticipantId, ParticipantName, SecretKey, TokenText
 from ferret_core.protocol.resources.participants import Enrolled
+from ferret_core.protocol.signatures import new_key
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.protocol.states import ExperimentState
-from ferret_core.system.atomic_files import write_durably
+from ferret_core.system.atomic_files import create_durably, write_durably
 from ferret_core.system.permissions import restrict_secret_file
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.lock import in_turn, sole
@@ -81,6 +82,18 @@ def find(home: Path, url: str, code: str) -> Membership | None:
     if member is not None:
         restrict_secret_file(ParticipantPaths(home, member.experiment, member.participant).membership)
     return member
+
+
+def site_key(home: Path) -> str:
+    """Returns the secret key of this site, with which its participants sign; creates it at the first call.
+
+    Its public half is the site's identity, the same in all experiments: other sites can pin it.
+    """
+    path = participants_folder(home) / "identity.key"
+    if not path.exists():
+        create_durably(path, new_key().encode())
+    restrict_secret_file(path)
+    return path.read_text().strip()
 
 
 @contextmanager
@@ -174,8 +187,9 @@ def pieces(home: Path, among: list[MembershipFiles] | None = None) -> Iterator[D
         for what, path in (
             ("contribution that was not sent", places.upload),
             ("memory between rounds", places.memory),
-            ("what was spent", places.usage),
-            ("what was agreed to", places.agreed),
+            ("secrets of secure sums", places.secure),
+            ("usage so far", places.usage),
+            ("consent", places.agreed),
             ("end of the experiment", places.ended),
             ("membership", places.membership),
         ):
@@ -229,7 +243,8 @@ def size_of(path: Path) -> int | None:
 
 
 def _own(places: ParticipantPaths) -> set[Path]:
-    return {places.upload, places.memory, places.usage, places.agreed, places.ended, places.membership}
+    kept = {places.upload, places.memory, places.secure, places.usage, places.agreed}
+    return {*kept, places.ended, places.membership}
 
 
 def _ended(path: Path) -> ExperimentState | None:

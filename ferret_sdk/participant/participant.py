@@ -14,7 +14,7 @@ from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.display_name import checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.participants import Enrolled
-from ferret_core.protocol.signatures import new_key, public_key
+from ferret_core.protocol.signatures import public_key
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.http.transport import Transport, read_model
@@ -30,8 +30,10 @@ from ferret_sdk.participant.membership import Membership, note_end
 from ferret_sdk.participant.paths import ParticipantPaths
 from ferret_sdk.participant.privacy_budget import Budget, require_accounting
 from ferret_sdk.participant.receipts import Receipts
+from ferret_sdk.participant.record_account import RecordAccount, RecordTotals
 from ferret_sdk.participant.replica_sync import ReplicaSync
 from ferret_sdk.participant.round_loop import RoundLoop
+from ferret_sdk.participant.secure_sums import SecureSums
 from ferret_sdk.participant.site_terms import Terms, of_home
 from ferret_sdk.participant.spool import Spool
 from ferret_sdk.participant.terms_enforcement import Enforcement
@@ -86,11 +88,13 @@ class Participant:
         self._state = ClientState(StateFolder(places.memory))
         self._spool = Spool(places.upload)
         terms = of_home(home) if terms is None else terms
-        self._enforcement = Enforcement(terms, Usage(places.usage), member.name, home)
+        self._records = RecordAccount(home, member.experiment)
+        self._enforcement = Enforcement(terms, Usage(places.usage), member.name, home, self._records)
         self._follower = ReplicaSync(
             self._transport, member.experiment, places.base, self._follow, require=self._require, base=base
         )
         self._agreement = Agreement(places.agreed)
+        self._sums = SecureSums(self._transport, places.secure, member, terms.secure)
         self._receipts = Receipts(places.receipts, member, self._why_missing)
         self._sending = Uploader(self._transport, self._spool, self._receipts.acknowledged)
 
@@ -129,7 +133,8 @@ class Participant:
         transport = Transport(address, insecure_http=insecure_http, ca=ca, on_request=SentLog(home).noting())
         member = membership.find(home, address, code)
         if member is None:
-            key = new_key()
+            key = membership.site_key(home)
+            terms.secure.require_others(public_key(key))
             asked = {"code": code, "display_name": display_name, "public_key": public_key(key)}
             with membership.room(home):
                 answer = transport.post("/participants", asked).json()
@@ -182,18 +187,29 @@ class Participant:
         enforcement = self._enforcement
         key, site = self.member.key, self._site
         training = LocalTraining(
-            self._follower, self._state, self._spool, enforcement, examples, on_progress, self._ask, key, site
+            self._follower,
+            self._state,
+            self._spool,
+            enforcement,
+            examples,
+            on_progress,
+            self._ask,
+            key,
+            site,
+            self._sums,
         )
-        rounds = RoundLoop(self._transport, self._spool, self._sending, training, enforcement)
+        rounds = RoundLoop(self._transport, self._spool, self._sending, training, enforcement, self._sums)
         enforcement.wait(on_progress)
         while not (poll := polling.ask()).experiment_state.finished:
-            report = rounds.work(poll.assignment)
+            self._sums.restock(poll.prekeys)
+            report = rounds.work(poll.assignment) if poll.step is None else rounds.sum_up(poll.step)
             if report is None:
                 polling.wait(poll)
             elif on_round is not None:
                 on_round(report)
             enforcement.wait(on_progress)
         self._spool.clear()
+        self._sums.clear()
         note_end(self._ended, poll.experiment_state)
         self._await_receipts()
         return poll.experiment_state
@@ -208,6 +224,12 @@ class Participant:
     def budget(self) -> Budget | None:
         """The site's privacy budget, if its terms have one."""
         return self._enforcement.budget
+
+    @property
+    def record_privacy(self) -> RecordTotals | None:
+        """ε of the site's records so far and its limit, if the experiment protects records; None before the first
+        release."""
+        return self._records.totals()
 
     def _require(self, spec: ExperimentSpec, base_digest: str | None) -> None:
         """Checks, before any download, the base model and the experiment.
@@ -234,6 +256,7 @@ class Participant:
         if contribution is not None:
             self._state.commit(contribution)
         self._enforcement.follow(record)
+        self._sums.follow(record)
         self._receipts.follow(record)
 
     def _await_receipts(self) -> None:

@@ -36,6 +36,7 @@ class ParticipantPaths:
         self.receipts = resolve_inside(home, folder / f"{participant}{RECEIPTS}")
         self.usage = resolve_inside(home, folder / f"{participant}-usage.json")
         self.agreed = resolve_inside(home, folder / f"{participant}-agreed.json")
+        self.secure = resolve_inside(home, folder / f"{participant}-secure.json")
         self.base = resolve_inside(home, folder / "base")
         self.lock = resolve_inside(home, folder / f"{participant}.lock")
         """Held by the process that takes part. A second process on the same memory and spool would lose
@@ -57,7 +58,7 @@ def read_stored(path: Path, kind: type[Stored], meaning: str) -> Stored:
     try:
         return kind.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise FerretError("terms.invalid", f"{path} cannot be read, and says {meaning}") from error
+        raise FerretError("terms.invalid", f"{path} cannot be read, and contains {meaning}") from error
 
 
 def _spelt(kind: TypeAdapter[str], field: str, value: str) -> str:

@@ -71,7 +71,7 @@ class Budget:
 
     def spent(self) -> PrivacySpending:
         """Returns the spending so far. Raises ``terms.invalid`` for an unreadable file: that would reset the budget."""
-        return read_stored(self._path, PrivacySpending, "what was spent of the privacy budget: restore it")
+        return read_stored(self._path, PrivacySpending, "the spent privacy budget: restore it")
 
     def epsilon(self, spending: PrivacySpending) -> float:
         """Returns ε of the spending, at the terms' δ."""
@@ -105,9 +105,7 @@ class Budget:
 
     @staticmethod
     def require_noised(discretion: ReleasePolicy) -> None:
-        """Raises ``terms.refused``, after training, unless the algorithm noised exactly one vector, as the budget
-        assumes.
-        """
+        """Raises ``terms.refused`` unless the algorithm noised exactly one vector, as the budget assumes."""
         assert isinstance(discretion.protect, Gaussian)
         if discretion.protect.uses != 1:
             message = "vectors were noised, and one is what the budget counts: this algorithm cannot be used with it"

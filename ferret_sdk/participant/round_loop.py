@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from time import sleep
 
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.participants import Lease
+from ferret_core.protocol.resources.participants import Lease, SumStep
+from ferret_core.protocol.states import SumStage
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.egress_log import carrying
 from ferret_sdk.participant.local_training import Heartbeat, LocalTraining
+from ferret_sdk.participant.secure_sums import SecureSums
 from ferret_sdk.participant.spool import Spool, Upload
 from ferret_sdk.participant.terms_enforcement import Enforcement
 from ferret_sdk.participant.uploader import Uploader
@@ -31,10 +34,15 @@ FINAL = frozenset(
         "terms.limit_reached",
         "training.unsupported",
         "consent.missing",
+        "privacy.too_few_records",
+        "privacy.unit_missing",
+        "privacy.spent",
     }
 )
 ENDING = "participant.failed"
 """Reported under a privacy budget: a failed round may reveal an example, so no further round begins."""
+REFUSED_PAUSE = 5.0
+"""Seconds until the next poll while the server still waits for a message that this site refuses to send."""
 MOST_DAMAGED = 5
 """Maximum consecutive assignments with a damaged file, before the server is assumed not to rebuild it."""
 
@@ -43,24 +51,47 @@ class RoundLoop:
     """Trains and sends under the server's leases. A contribution made before a crash is sent first."""
 
     def __init__(
-        self, transport: Transport, spool: Spool, sending: Uploader, training: LocalTraining, enforcement: Enforcement
+        self,
+        transport: Transport,
+        spool: Spool,
+        sending: Uploader,
+        training: LocalTraining,
+        enforcement: Enforcement,
+        sums: SecureSums,
     ) -> None:
         self._transport = transport
         self._spool = spool
         self._sending = sending
         self._training = training
         self._enforcement = enforcement
+        self._sums = sums
         self._damaged = 0
 
     def work(self, lease: Lease | None) -> RoundReport | None:
         """Does the current work. Returns None if it has to wait."""
         waiting = self._spool.waiting()
+        if waiting is not None and not self._sums.may_send(waiting):
+            self._spool.clear()  # masked, but the state does not say so: a kill came between
+            waiting = None
         if lease is None:
             return None if waiting is None or waiting.fence is None else self._deliver(waiting)
         if waiting is not None and waiting.assignment == lease.id:
             return self._take_part(lease, waiting._replace(fence=lease.fence))
         self._spool.clear()
         return self._take_part(lease, None)
+
+    def sum_up(self, step: SumStep) -> RoundReport | None:
+        """Sends the next message of a secure sum. Returns the refusal, if this site refuses it, and else None."""
+        try:
+            taken = self._sums.take(step)
+        except FerretError as error:
+            if not error.code.startswith("secure."):
+                raise
+            log.warning("round %d: %s", step.round, error.detail)
+            return RoundReport(step.round, error=error)
+        if not taken:
+            sleep(REFUSED_PAUSE)
+        return None
 
     def _deliver(self, waiting: Upload) -> RoundReport | None:
         """Sends an earlier attempt's contribution if its lease may still be ours. Returns None if it has to wait."""
@@ -70,7 +101,7 @@ class RoundLoop:
             log.warning("the contribution to round %d was not taken: %s", waiting.round, error.detail)
             return None
 
-    def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport:
+    def _take_part(self, lease: Lease, made: Upload | None) -> RoundReport | None:
         """Contributes under the lease: the one ``made`` under an earlier lease, or a new one."""
         self._training.used_examples = False
         try:
@@ -88,7 +119,10 @@ class RoundLoop:
             self._report(lease, error)
             raise
 
-    def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport:
+    def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport | None:
+        if lease.sum is not None and lease.sum.stage == SumStage.DEAL:
+            self._training.deal(lease)
+            return None
         try:
             return self._send(made or self._training.make(lease, heartbeat))
         except FerretError as error:

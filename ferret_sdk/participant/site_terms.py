@@ -27,6 +27,12 @@
     epsilon = 8.0
     delta = 1e-6
 
+    [secure]
+    require = true
+    peers = ["5f0c…"]
+    peers_required = 1
+    least = 5
+
 :mod:`ferret_sdk.participant.terms_enforcement` enforces them.
 """
 
@@ -39,12 +45,12 @@ import tomllib
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError, model_validator
 
 from ferret_core.protocol.errors import FerretError, field_errors
-from ferret_core.protocol.ids import Digest
+from ferret_core.protocol.ids import Digest, PublicKey
 from ferret_core.protocol.limits import (
     MAX_BYTES,
     MAX_EXAMPLES,
@@ -56,6 +62,7 @@ from ferret_core.protocol.limits import (
     Source,
 )
 from ferret_core.protocol.spec import StrictModel
+from ferret_core.secure.roster import LEAST_MEMBERS, MOST_MEMBERS
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FORM = re.compile(rf"(?:({'|'.join(DAYS)})(?:-({'|'.join(DAYS)}))? )?(\d\d:\d\d)-(\d\d:\d\d)", re.IGNORECASE)
@@ -162,7 +169,7 @@ class Limits(StrictModel):
         le=MAX_SEQUENCES**2,
         description="Sequences per round: steps × batch × accumulation × perturbations per step",
     )
-    share: float | None = Field(default=None, gt=0, le=1, description="Coordinates per weight of a block, K_l / d_l")
+    share: float | None = Field(default=None, gt=0, le=1, description="Sent coordinates per weight of a block")
     hours_per_day: Hours | None = Field(default=None, description="Hours of training per day of this machine's clock")
     hours: Hours | None = Field(default=None, description="Total hours of training")
     memory_gb: float | None = Field(
@@ -187,12 +194,41 @@ class Privacy(StrictModel):
     delta: float = Field(gt=0, lt=1, description="δ of the budget; well below 1 / number of people")
 
 
+class Secure(StrictModel):
+    """This site's demands on secure sums. Peers are other sites, by the identity that `ferret site key` prints there.
+
+    Without peers the server must be trusted to list real participants.
+    """
+
+    require: bool = Field(default=False, description="Takes part in secure sums only")
+    peers: list[PublicKey] = Field(default=[], max_length=1000, description="Identities of other sites")
+    peers_required: int = Field(
+        default=0, ge=0, le=MOST_MEMBERS, description="Minimum peers in a group, and among its survivors"
+    )
+    least: int = Field(
+        default=LEAST_MEMBERS, ge=LEAST_MEMBERS, le=MOST_MEMBERS, description="Minimum participants in a sum"
+    )
+
+    @model_validator(mode="after")
+    def _enough_peers(self) -> Self:
+        if self.peers_required > len({*self.peers}):
+            raise ValueError(f"peers_required = {self.peers_required} is more than the {len({*self.peers})} peers")
+        return self
+
+    def require_others(self, own: str) -> None:
+        """Raises ``terms.invalid`` if the site's ``own`` identity is among the peers."""
+        if own in self.peers:
+            message = "is this site's own identity, and a site is no peer of itself: remove it"
+            raise FerretError.of_field("terms.invalid", "secure.peers", own, message)
+
+
 class Terms(StrictModel):
     """The whole file. Without a file nothing is restricted."""
 
     allow: Allow = Allow()
     limits: Limits = Limits()
     privacy: Privacy | None = None
+    secure: Secure = Secure()
 
 
 def read(path: str | Path) -> Terms:

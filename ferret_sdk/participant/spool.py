@@ -27,7 +27,7 @@ class Upload(NamedTuple):
 
     ``seconds`` and ``loss`` describe the local update, ``size`` is in bytes. ``fence`` is None once the lease is
     lost: the upload waits until the same assignment is leased again. ``private``: it was made under a privacy budget.
-    ``part_bytes`` is the lease's.
+    ``part_bytes`` is the lease's. A masked vector has the ``context`` of its secure sum.
     """
 
     assignment: str
@@ -41,6 +41,7 @@ class Upload(NamedTuple):
     signature: str
     private: bool = False
     part_bytes: int | None = None
+    context: str | None = None
 
     @classmethod
     def of(
@@ -61,6 +62,7 @@ class Upload(NamedTuple):
             signature=sign(secret, signed),
             private=private,
             part_bytes=lease.part_bytes,
+            context=None if lease.sum is None else lease.sum.context,
         )
 
 

@@ -7,7 +7,7 @@ afterwards. A refusal names the requested value and the site's limit. Nothing el
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
@@ -19,6 +19,8 @@ from ferret_core.catalog import ResolvedExperiment
 from ferret_core.contribution import SealedContribution
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.models.shapes import Shapes, count
+from ferret_core.privacy.accounting import require_accounting
+from ferret_core.privacy.mechanism import RecordMechanism, RecordPrivacy, units_of
 from ferret_core.protocol.errors import PROBLEMS, FerretError
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec, RoundTask
 from ferret_core.rounds import sampling
@@ -27,12 +29,15 @@ from ferret_core.training.privacy import ReleasePolicy
 from ferret_sdk.participant import site_terms
 from ferret_sdk.participant.exposure import Exposure, largest_share, sequences
 from ferret_sdk.participant.privacy_budget import Budget
+from ferret_sdk.participant.record_account import RecordAccount
 from ferret_sdk.participant.site_terms import Terms
 from ferret_sdk.participant.usage_counter import Usage
 from ferret_sdk.service.progress import Progress, Stage, Watcher
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from ferret_core.datasets.base import Example
 
 HOUR = 3600.0
 GIGABYTE = 1e9
@@ -47,16 +52,21 @@ LEAST_COPIES = 3
 
 
 class Enforcement:
-    """The ``terms`` of a participant ``name``, and the usage of it and its ``home`` so far."""
+    """The ``terms`` of a participant ``name``, the usage of it and its ``home`` so far, and the account of its
+    ``records`` if the experiment protects them."""
 
-    def __init__(self, terms: Terms, usage: Usage, name: str, home: Path) -> None:
+    def __init__(self, terms: Terms, usage: Usage, name: str, home: Path, records: RecordAccount | None = None) -> None:
         self.terms = terms
         self.budget = None if terms.privacy is None else Budget(home, terms.privacy)
+        self.records = records
         self.usage = usage
         self._name = name
         self._home = home
         self._clock = Stopwatch(usage)
         self._spec: ExperimentSpec | None = None
+        self._base_digest: str | None = None
+        self._pinned = False
+        """True if the terms name the digest of the base model, and with it allow its chat template."""
 
     def wait(self, watcher: Watcher) -> None:
         """Returns outside of quiet hours, on a day with hours of training left."""
@@ -82,24 +92,34 @@ class Enforcement:
         if allow.models is not None and not allowed:
             message = "this site does not allow this model: a table [[allow.models]] in site.toml with its source and "
             raise _refused("model.source", _named(spec.model, base_digest), f"{message}digest would")
-        if spec.prompt.template == "chat" and all(model.digest is None for model in allowed):
-            message = f"is a program that comes with the model: allow its digest {base_digest} in [[allow.models]]"
-            raise _refused("prompt.template", "chat", message)
+        self._base_digest, self._pinned = base_digest, any(model.digest is not None for model in allowed)
+        self._require_template(spec)
+        if self.terms.secure.require and not spec.secure.masked:
+            message = "the server would read each contribution, and this site takes part in secure sums only"
+            raise _refused("secure.aggregation", spec.secure.aggregation, message)
         if self.budget is not None:
+            if spec.privacy.of_records:
+                message = "adds noise for records, and this site adds its own: remove [privacy] from site.toml"
+                raise _refused("privacy.unit", spec.privacy.unit, f"{message}, or stay out")
             _require_blind(ResolvedExperiment.of(spec))
+        if spec.privacy.of_records:
+            require_accounting()
         self._spec = spec
 
     def require_round(self, task: RoundTask, experiment: ResolvedExperiment, shapes: Shapes, examples: int) -> None:
         """Raises, before an example is used, unless the round complies with the terms.
 
         The errors are ``terms.refused``, ``terms.round_not_allowed``, ``terms.limit_reached`` and
-        ``terms.quiet_hours``. ``examples`` is the number that the site has.
+        ``terms.quiet_hours``. ``experiment`` is the replica's, in which the loaded model has replaced the template
+        ``auto``. ``examples`` is the number that the site has.
         """
+        self._require_template(experiment.spec)
         self._require_work(experiment, examples)
         self._require_exposure(Exposure.of(experiment, shapes, examples))
         self._require_company(task, experiment.spec)
         self._require_memory(4 * LEAST_COPIES * count(shapes))
-        self.require_size(experiment.config.size(shapes).arrays)
+        if not experiment.spec.privacy.of_records:  # a vector for their sum has another size, checked later
+            self.require_size(experiment.config.size(shapes).arrays)
         if self.budget is not None:
             _require_blind(experiment)
             self.budget.require()
@@ -128,12 +148,35 @@ class Enforcement:
 
     def discretion(self) -> ReleasePolicy:
         """The privacy of one contribution."""
+        if self._hides_records:
+            return ReleasePolicy(metrics=frozenset(), examples=False)
         return ReleasePolicy() if self.budget is None else self.budget.discretion()
 
-    def spend(self) -> None:
-        """Counts a contribution against the budget before an example is used, or raises ``terms.limit_reached``."""
+    def record_privacy(self, spec: ExperimentSpec, examples: Sequence[Example], members: int) -> RecordPrivacy:
+        """Returns the protection of this site's records in a sum over ``members``.
+
+        Raises ``privacy.unit_missing``, ``privacy.too_few_records``, and ``privacy.spent`` if no release is left.
+        """
+        mechanism = RecordMechanism.of(spec, members)
+        units = units_of([example.unit for example in examples], spec)
+        if self.records is not None:
+            self.records.require(spec, mechanism)
+        return RecordPrivacy(mechanism, units)
+
+    def spend(self, spec: ExperimentSpec, record: RecordPrivacy | None) -> None:
+        """Counts a contribution against the budgets before an example is used.
+
+        Raises ``terms.limit_reached`` or ``privacy.spent``.
+        """
+        if record is not None:
+            assert self.records is not None
+            self.records.spend(spec, record.mechanism)
         if self.budget is not None:
             self.budget.spend()
+
+    @property
+    def _hides_records(self) -> bool:
+        return self._spec is not None and self._spec.privacy.of_records
 
     def require_contribution(
         self, sealed: SealedContribution, experiment: ResolvedExperiment, shapes: Shapes, made: ReleasePolicy
@@ -143,10 +186,13 @@ class Enforcement:
 
         The checks are its size, its coordinates, and, under a privacy budget, that it was noised once.
         """
-        self.require_size(sealed.size)
+        if not self._hides_records:
+            self.require_size(sealed.size)
         projection = experiment.traits.projection
-        if projection is not None and (K := sealed.meta.K) is not None:
-            self._require_share(largest_share(K, [block.size for block in projection.cut(shapes)]))
+        if projection is not None and sealed.meta.K is not None:
+            blocks = projection.cut(shapes)
+            sent = projection.sent_in(sealed.contribution, blocks)
+            self._require_share(largest_share(sent, [block.size for block in blocks]))
         if self.budget is not None:
             self.budget.require_noised(made)
 
@@ -169,14 +215,16 @@ class Enforcement:
         """Returns the failure as the server may receive it, without this machine's paths; None for nothing.
 
         Once examples were used it has no text, only the code, or the type of an unforeseen error. Under a privacy
-        budget it then has one code for all, and a pause is not reported: the lease expires.
+        budget, and where noise protects records, it then has one code for all, and a pause is not reported: the lease
+        expires.
         """
         if not isinstance(error, FerretError):  # the message may quote the site's data
             failure = FerretError("internal", f"{type(error).__name__} at the participant")
         else:
-            text = error.problem.title if used_examples else error.detail.replace(str(self._home), "FERRET_HOME")
+            secret = used_examples or error.code.startswith("privacy.")  # numbers and values of the site's records
+            text = error.problem.title if secret else error.detail.replace(str(self._home), "FERRET_HOME")
             failure = FerretError(error.code, text)
-        if self.budget is None or not used_examples:
+        if not used_examples or (self.budget is None and not self._hides_records):
             return failure
         if failure.code == "terms.quiet_hours":
             return None
@@ -210,6 +258,14 @@ class Enforcement:
         if real < wanted:
             message = f"participants are in the round's mean, this site demands {wanted}"
             raise _refused(f"round {record.round}", real, message)
+
+    def _require_template(self, spec: ExperimentSpec) -> None:
+        """Refuses a chat template that is not allowed. ``auto`` becomes one, or not, when the model is loaded."""
+        if spec.prompt.template == "chat" and not self._pinned:
+            message = (
+                f"is a program that comes with the model: allow its digest {self._base_digest} in [[allow.models]]"
+            )
+            raise _refused("prompt.template", "chat", message)
 
     def _require_work(self, experiment: ResolvedExperiment, examples: int) -> None:
         limits, local = self.terms.limits, experiment.traits.local

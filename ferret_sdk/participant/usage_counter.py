@@ -30,7 +30,7 @@ class Usage:
 
     def read(self) -> UsageTotals:
         """Returns the usage so far. Raises ``terms.invalid`` for an unreadable file, which would reset the limits."""
-        return read_stored(self._path, UsageTotals, "what was spent of the site's limits: restore or delete it")
+        return read_stored(self._path, UsageTotals, "the used part of the site's limits: restore or delete it")
 
     def today(self) -> float:
         """Returns the seconds of training on this machine's current day."""

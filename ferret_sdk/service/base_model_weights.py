@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ferret_core.models.definition import NAMES, UNREAD
+from ferret_core.models.definition import BASES, NAMES, UNREAD
 from ferret_core.protocol import bounded_json
 from ferret_core.protocol.digest import digest_file
 from ferret_core.protocol.errors import FerretError
@@ -55,7 +55,7 @@ def require_plain(files: list[Artifact]) -> None:
     for file in files:
         if file.name.startswith(ADAPTERS):
             raise _unsafe("artifact.name", file.name, "adapters load another model: a base model has none")
-        if not (file.name in NAMES or file.name == MANIFEST or holds_weights(file.name)):
+        if not (file.name in {*NAMES, BASES, MANIFEST} or holds_weights(file.name)):
             raise _unsafe("artifact.name", file.name, "is not a file that the digest of a base model covers")
         most = MAX_TOKENIZER_BYTES if file.name in TOKENIZERS else MAX_JSON_BYTES
         if file.name.endswith(".json") and file.size > most:

@@ -110,7 +110,7 @@ def _answered(repository: str, status: int, why: str) -> FerretError:
         case 401:
             return FerretError("hub.refused", f"the hub does not know the token: {TOKENS}")
         case 403 | 404:
-            detail = f"the token may not write to {repository} ({why}): name one of your own, or {TOKENS}"
+            detail = f"the token may not write to {repository} ({why}): name a repository that you own, or {TOKENS}"
             return FerretError("hub.refused", detail)
         case 409 | 412:
             return FerretError("hub.conflict", f"somebody else changes {repository} just now ({why}): {AGAIN}")

@@ -27,7 +27,7 @@ class Projects:
         """Returns the project. Raises ``project.not_found`` if the caller cannot see it."""
         return read_model(Project, self._transport.get(_path(name)))
 
-    def add(self, name: str, description: str = "") -> Project:
+    def create(self, name: str, description: str = "") -> Project:
         """Creates a project without members. Raises ``project.conflict`` if the name is taken."""
         return read_model(Project, self._transport.post("/projects", {"name": name, "description": description}).json())
 
@@ -74,7 +74,7 @@ class Alerts:
         reason = f"no such alert of {project}; see `ferret alert list`"
         raise FerretError.of_field("alert.not_found", "alert", id, reason)
 
-    def add(
+    def create(
         self,
         project: str,
         kind: AlertKind,
@@ -99,7 +99,7 @@ class Alerts:
         path = f"{_alerts_path(project)}/{quote(id, safe='')}"
         return read_model(Alert, self._transport.patch(path, {"enabled": enabled}).json())
 
-    def remove(self, project: str, id: str) -> None:
+    def delete(self, project: str, id: str) -> None:
         """Deletes the alert and drops queued messages."""
         self._transport.request("DELETE", f"{_alerts_path(project)}/{quote(id, safe='')}")
 

@@ -21,13 +21,21 @@ from ferret_core.protocol.resources.base import RevocationCount
 from ferret_core.protocol.resources.events import Event, EventPage
 from ferret_core.protocol.resources.experiments import Artifact, Experiment
 from ferret_core.protocol.resources.metrics import MetricPoint, MetricSeriesList, RoundUpdate
-from ferret_core.protocol.resources.participants import EnrolmentInfo, Participant
-from ferret_core.protocol.resources.rounds import Contribution, LedgerEntry, LedgerPage, Rejection, Round
+from ferret_core.protocol.resources.participants import Enrolment, EnrolmentInfo, Participant
+from ferret_core.protocol.resources.rounds import (
+    Contribution,
+    LedgerEntry,
+    LedgerPage,
+    Rejection,
+    Round,
+    SumTranscripts,
+)
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import retagged
 from ferret_core.replica.export import CHAT_TEMPLATE, complete
 from ferret_core.replica.model_card import Facts, Figures
+from ferret_core.secure.transcript import Transcript
 from ferret_sdk.http.problems import recorded
 from ferret_sdk.http.retry import PATIENT
 from ferret_sdk.http.safe_paths import checkpoint_file, require_room
@@ -71,10 +79,12 @@ class Run:
 
     @property
     def id(self) -> str:
+        """Id of the experiment, such as ``exp_5f0c9f6a3b1d2e47``."""
         return self.experiment.id
 
     @property
     def state(self) -> ExperimentState:
+        """Last known state; :meth:`refresh` fetches the present one."""
         return self.experiment.state
 
     def refresh(self) -> Run:
@@ -124,9 +134,11 @@ class Run:
         return read_model(EventPage, self._transport.get(f"{self._path}/events", after=after)).items
 
     def rounds(self) -> Iterator[Round]:
+        """Yields the rounds, oldest first, each with its state, metrics and bytes."""
         return list_items(self._transport, f"{self._path}/rounds", Round)
 
     def round(self, number: int) -> Round:
+        """Returns one round; the first is 1. Raises ``round.not_found``."""
         return read_model(Round, self._transport.get(f"{self._path}/rounds/{number}"))
 
     def update_statistics(self, round: int | None = None) -> RoundUpdate:
@@ -139,6 +151,7 @@ class Run:
         return read_model(RoundUpdate, self._transport.get(f"{self._path}/rounds/{number}/update"))
 
     def contributions(self, round: int | None = None) -> Iterator[Contribution]:
+        """Yields the contributions of ``round``, or of all rounds, each with its state and size in bytes."""
         return list_items(self._transport, f"{self._path}/contributions", Contribution, round=round)
 
     def metrics(self) -> dict[str, list[MetricPoint]]:
@@ -159,6 +172,7 @@ class Run:
         return notebook.of_metrics(self.metrics()) if what == "metrics" else notebook.of_rounds(self.rounds())
 
     def artifacts(self) -> list[Artifact]:
+        """Returns the files of all kept checkpoints, each with its round, size in bytes and digest."""
         return list(list_items(self._transport, f"{self._path}/artifacts", Artifact))
 
     def rejections(self, round: int | None = None) -> Iterator[Rejection]:
@@ -172,6 +186,15 @@ class Run:
     def codes(self, group: str | None = None) -> Iterator[EnrolmentInfo]:
         """Yields the enrolment codes of the experiment or of the ``group`` with their use, newest first."""
         return list_items(self._transport, f"{self._path}/enrolments", EnrolmentInfo, group=group)
+
+    def create_code(self, seconds: int = 86_400, group: str | None = None, *, approval: bool = False) -> Enrolment:
+        """Creates a one-time code with which a participant joins the experiment within ``seconds``.
+
+        Codes of a ``group``, such as the sites of one network, can be listed and revoked together. With ``approval``
+        the participant waits for :meth:`approve`.
+        """
+        wanted = {"expires_seconds": seconds, "group": group, "approval": approval}
+        return read_model(Enrolment, self._transport.post(f"{self._path}/enrolments", wanted).json())
 
     def revoke_code(self, id: str) -> EnrolmentInfo:
         """Revokes an unused code; a used one stays as it is. Raises ``enrolment.not_found``."""
@@ -190,9 +213,7 @@ class Run:
         return self._post(RevocationCount, "/enrolments:revoke", {"group": group}).revoked
 
     def revoke_group(self, group: str, reason: str | None = None) -> int:
-        """Removes all participants of the group as :meth:`revoke` does. Returns their number. Raises
-        ``participant.not_found``.
-        """
+        """Removes all participants of the group, and returns their number. Raises ``participant.not_found``."""
         return self._post(RevocationCount, "/participants:revoke", {"group": group, "reason": reason}).revoked
 
     def revoke(self, name: str, reason: str | None = None) -> Participant:
@@ -261,7 +282,7 @@ class Run:
             except FerretError as error:
                 if error.code != "experiment.changed" or not left:
                     raise
-        raise AssertionError("the last try ends in one way or the other")
+        raise AssertionError("the last attempt returns or raises")
 
     def _edit(self, changes: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
         headers = {"Content-Type": "application/merge-patch+json", **headers}
@@ -314,6 +335,19 @@ class Run:
         receipt = read_model(Receipt, self._transport.get(path))
         receipt.verified()
         return receipt
+
+    def transcripts(self, round: int) -> list[Transcript]:
+        """Returns the transcripts of a committed round, one for each group; none for a round without secure sums."""
+        answer = self._transport.get(f"{self._path}/rounds/{round}/transcripts", PATIENT)
+        return [read_model(Transcript, found) for found in read_model(SumTranscripts, answer).transcripts]
+
+    def download_masked(self, round: int, participant: str, target: Path, *, size: int, digest: str) -> None:
+        """Downloads the masked vector of a survivor of a secure sum, of ``size`` bytes, to ``target``.
+
+        Raises ``storage.corrupt`` if it does not have the ``digest``.
+        """
+        path = f"{self._path}/rounds/{round}/masked/{quote(participant, safe='')}"
+        download(self._transport, path, target, size=size, digest=digest)
 
     def update(self, round: int, size: int | None = None) -> bytes:
         """Returns the blob that moves the global model through ``round``; the ledger record holds its digest.
@@ -372,11 +406,9 @@ class Run:
                 self.export(found, files[0].round)
             return hub.push(found, target, json.loads((found / MANIFEST).read_bytes()))
 
-    def describe(self, folder: Path, round: int, first: int | None = None) -> None:
+    def describe(self, folder: Path, round: int) -> None:
         """Adds chat template and model card to the folder with the checkpoint of ``round``, from the server's current
         data.
-
-        ``first`` is set for the mean of the models from that round on.
         """
         told = self.refresh().experiment
         manifest = folder / MANIFEST
@@ -389,7 +421,6 @@ class Run:
             digest=str(json.loads(manifest.read_bytes())["digest"]) if manifest.is_file() else None,
             base_digest=told.base_digest,
             metrics={name: Figures(found.first, found.last, found.best) for name, found in told.metrics.items()},
-            first=first,
         )
         complete(folder, facts)
 
@@ -417,7 +448,9 @@ class Run:
             rounds = (
                 f"there are checkpoints of rounds {', '.join(map(str, written))}" if written else "there is none yet"
             )
-            raise FerretError("artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}")
+            raise FerretError(
+                "artifact.not_found", f"{self.id} has no checkpoint of round {wanted}: {rounds}; {REBUILD}"
+            )
         return [artifact for artifact in found if artifact.round == wanted]
 
     def best_checkpoint(self) -> list[Artifact]:
@@ -427,6 +460,9 @@ class Run:
             detail = f"{self.id} has no evaluated checkpoint yet: wait for an evaluation, or name a round"
             raise FerretError("artifact.not_found", detail)
         return found
+
+
+REBUILD = "the ledger rebuilds any other round: ferret experiment replay"
 
 
 def _holds(folder: Path, files: list[Artifact]) -> bool:

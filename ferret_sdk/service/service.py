@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from ferret_core.protocol.audit import AuditEntry, Head
+from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources import system
 from ferret_core.protocol.resources.drafts import CatalogEntry, CatalogEntryList
 from ferret_core.protocol.resources.experiments import Experiment, ExperimentGroup, ListedExperiment
-from ferret_core.protocol.resources.participants import Enrolment
 from ferret_core.protocol.resources.system import Info, System
 from ferret_core.protocol.resources.users import SignInLink
 from ferret_core.protocol.spec import ExperimentSpec
@@ -25,6 +26,8 @@ from ferret_sdk.service.server_address import ClientSettings, resolve
 from ferret_sdk.service.users import Users
 
 PATH = "/experiments"
+LATEST = "latest"
+_ID = re.compile(r"exp_[0-9a-f]{16}")
 SHOWN = 20
 """Rows in a notebook."""
 Kind = Literal["algorithms", "datasets", "models"]
@@ -46,6 +49,8 @@ class ExperimentFilters(TypedDict, total=False):
     """Required tags."""
     created_after: datetime | None
     created_before: datetime | None
+    where: Sequence[str]
+    """Bounds of columns of numbers, such as ``eval_loss<2``."""
     sort: str | None
     """A column such as ``name``, ``rounds``, ``bytes_up``, or a metric; a leading minus means descending."""
 
@@ -109,6 +114,7 @@ class Service:
         )
 
     def info(self) -> Info:
+        """Returns the server's name, version, backends and format versions."""
         return read_model(Info, self.transport.get("/info"))
 
     def system(self) -> System:
@@ -176,7 +182,25 @@ class Service:
         return Projects(self.transport)
 
     def experiment(self, id: str) -> Run:
-        return Run(self.transport, read_model(Experiment, self.transport.get(f"/experiments/{id}")))
+        """Returns the experiment with this id, beginning of an id, or name; ``latest`` is the newest one that is not
+        archived.
+
+        Raises ``experiment.not_found``, which names the ids where several match.
+        """
+        full = id if _ID.fullmatch(id) else self._id_of(id)
+        return Run(self.transport, read_model(Experiment, self.transport.get(f"/experiments/{full}")))
+
+    def _id_of(self, given: str) -> str:
+        if given == LATEST:
+            found = list(islice(self.experiments(), 1))
+        else:
+            listed = chain(self.experiments(), self.experiments(archived=True))
+            found = [each for each in listed if each.id.startswith(given) or each.name == given]
+        if len(found) == 1:
+            return found[0].id
+        ids = ", ".join(each.id for each in found)
+        message = f"could be any of {ids}: give more of the id" if found else "no experiment has this id or name"
+        raise FerretError.of_field("experiment.not_found", "id", given, message)
 
     def experiments(self, **wanted: Unpack[ExperimentFilters]) -> Experiments:
         """Lists experiments, newest first, fetched page by page on demand; only archived ones, or all others.
@@ -195,15 +219,3 @@ class Service:
     def catalog(self, kind: Kind) -> list[CatalogEntry]:
         """Lists this server's implementations of ``kind``, each with the JSON Schema of its options."""
         return read_model(CatalogEntryList, self.transport.get(f"/catalog/{kind}")).items
-
-    def enrolment(
-        self, id: str, seconds: int = 86_400, group: str | None = None, *, approval: bool = False
-    ) -> Enrolment:
-        """Creates a one-time code with which a participant joins the experiment within ``seconds``.
-
-        Codes of a ``group``, such as the sites of one network, can be listed and revoked together. With ``approval``
-        the participant waits for :meth:`Run.approve`.
-        """
-        wanted = {"expires_seconds": seconds, "group": group, "approval": approval}
-        answer = self.transport.post(f"/experiments/{id}/enrolments", wanted)
-        return read_model(Enrolment, answer.json())

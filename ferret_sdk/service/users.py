@@ -22,9 +22,7 @@ from ferret_sdk.http.transport import Transport, list_items, read_model
 
 
 class Users:
-    """The value of ``Service.people``. Only administrators manage users. Tokens and sessions are the caller's unless a
-    ``user`` is named.
-    """
+    """The value of ``Service.people``: users, for administrators; own tokens and sessions if no ``user`` is named."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -50,7 +48,7 @@ class Users:
                 return user
         raise FerretError.of_field("user.not_found", "user", name, "no such user; see `ferret user list`")
 
-    def add(self, name: str, role: Role, password: str | None = None) -> User:
+    def create(self, name: str, role: Role, password: str | None = None) -> User:
         """Creates a user. Raises ``user.conflict`` if the name is taken."""
         body = {"name": name, "role": role.value, "password": password}
         return read_model(User, self._transport.post("/users", body).json())
@@ -88,8 +86,8 @@ class Users:
         """Returns signed-in browsers and unused sign-in links, newest first."""
         return read_model(BrowserSessionList, self._transport.get(_sessions(user))).items
 
-    def end_session(self, id: str, user: User | None = None) -> None:
-        """Ends the session with this id, or revokes the sign-in link. Raises ``session.not_found``."""
+    def revoke_session(self, id: str, user: User | None = None) -> None:
+        """Signs the browser with this session out, or revokes the sign-in link. Raises ``session.not_found``."""
         self._transport.request("DELETE", f"{_sessions(user)}/{quote(id, safe='')}")
 
 

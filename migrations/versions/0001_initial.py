@@ -45,6 +45,10 @@ def downgrade() -> None:
         "updates",
         "metrics",
         "rejections",
+        "noised_sums",
+        "secure_messages",
+        "secure_sums",
+        "prekeys",
         "contributions",
         "assignments",
         "rounds",
@@ -293,6 +297,8 @@ def _rounds() -> None:
         sa.Column("paused_seconds_left", sa.Double()),
         sa.Column("required_contributions", INTEGER),
         sa.Column("population", DOCUMENT),
+        sa.Column("stage", WORD),
+        sa.Column("stage_until", TIME),
         sa.Column("frozen_at", TIME),
         sa.Column("committed_at", TIME),
         sa.Column("evaluated_at", TIME),
@@ -361,6 +367,7 @@ def _rounds() -> None:
         sa.UniqueConstraint("assignment_id", name="uq_contributions_assignment_id"),
     )
     op.create_index("ix_contributions_experiment_id_participant", "contributions", ["experiment_id", "participant"])
+    _secure_sums()
     op.create_table(
         "rejections",
         sa.Column("assignment_id", TEXT, nullable=False),
@@ -377,6 +384,53 @@ def _rounds() -> None:
         sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name="fk_rejections_experiment_id"),
     )
     op.create_index("ix_rejections_experiment_id_round", "rejections", ["experiment_id", "round"])
+
+
+def _secure_sums() -> None:
+    op.create_table(
+        "prekeys",
+        sa.Column("participant_id", TEXT, nullable=False),
+        sa.Column("mask", TEXT, nullable=False),
+        sa.Column("experiment_id", TEXT, nullable=False),
+        sa.Column("share", TEXT, nullable=False),
+        sa.Column("signature", TEXT, nullable=False),
+        sa.Column("used", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("participant_id", "mask", name="pk_prekeys"),
+        sa.ForeignKeyConstraint(["participant_id"], ["participants.id"], name="fk_prekeys_participant_id"),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name="fk_prekeys_experiment_id"),
+    )
+    op.create_index("ix_prekeys_experiment_id_used", "prekeys", ["experiment_id", "used"])
+    op.create_table(
+        "secure_sums",
+        sa.Column("round_id", TEXT, nullable=False),
+        sa.Column("number", INTEGER, nullable=False),
+        sa.Column("experiment_id", TEXT, nullable=False),
+        sa.Column("roster", sa.JSON(), nullable=False),
+        sa.Column("transcript", sa.JSON()),
+        sa.PrimaryKeyConstraint("round_id", "number", name="pk_secure_sums"),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_secure_sums_round_id"),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name="fk_secure_sums_experiment_id"),
+    )
+    op.create_table(
+        "secure_messages",
+        sa.Column("round_id", TEXT, nullable=False),
+        sa.Column("participant", TEXT, nullable=False),
+        sa.Column("kind", WORD, nullable=False),
+        sa.Column("experiment_id", TEXT, nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("round_id", "participant", "kind", name="pk_secure_messages"),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_secure_messages_round_id"),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name="fk_secure_messages_experiment_id"),
+    )
+    op.create_table(
+        "noised_sums",
+        sa.Column("round_id", TEXT, nullable=False),
+        sa.Column("experiment_id", TEXT, nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("round_id", name="pk_noised_sums"),
+        sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name="fk_noised_sums_round_id"),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name="fk_noised_sums_experiment_id"),
+    )
 
 
 def _records() -> None:
@@ -479,6 +533,7 @@ def _work() -> None:
         sa.Column("host", TEXT, nullable=False),
         sa.Column("pid", INTEGER, nullable=False),
         sa.Column("device", TEXT, nullable=False),
+        sa.Column("bfloat16", sa.Boolean(), nullable=False),
         sa.Column("task", WORD),
         sa.Column("subject", TEXT),
         sa.Column("message_sent_at", TIME),

@@ -406,7 +406,7 @@ def test_without_a_mail_server_no_mail_is_promised(site: Site) -> None:
 
 
 def test_the_receiver_of_the_documentation_tells_genuine_messages_from_others(quiet: Site, tmp_path: Path) -> None:
-    document = (Path(__file__).parents[2] / "docs/operations.md").read_text()
+    document = (Path(__file__).parents[2] / "docs/operators/alerts.md").read_text()
     (program,) = re.findall(r"```python\n(import base64.*?)```", document, re.DOTALL)
     (tmp_path / "receiver.py").write_text(program)
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -122,7 +122,11 @@ def test_the_best_of_the_kept_checkpoints_is_marked_on_whichever_page_it_is(shar
     rest = site.admin.get(path, params={"cursor": first["next_cursor"]}).json()
     found = [(file["round"], file["best"]) for file in first["items"] + rest["items"]]
     assert found == [(0, False), (1, True), (3, False)]
-    assert site.show(experiment_id)["best"] == {"metric": "eval_loss", "round": 2, "value": 1.0}
+    best = {"metric": "eval_loss", "round": 2, "value": 1.0}
+    assert (site.show(experiment_id)["best"], site.show(experiment_id)["decline"]) == (best, None)
+    site.admin.post(f"/api/v1/experiments/{experiment_id}:cancel")
+    decline = site.show(experiment_id)["decline"]
+    assert (decline["round"], decline["best"]) == (3, best)
 
 
 @pytest.mark.parametrize("asked", [{}, {"Range": "bytes=10-19"}, {"Range": f"bytes={len(DATA)}-"}])

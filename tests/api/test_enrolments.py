@@ -42,6 +42,43 @@ def test_both_sides_are_told_of_a_code_that_is_used_twice(either_site: Any) -> N
     assert entries[1]["actor"] == "nobody"
 
 
+def inspect(site: Any, code: str) -> Any:
+    return site.client().post("/api/v1/enrolments:inspect", json={"code": code})
+
+
+def test_a_code_is_inspected_without_being_used(site: Any) -> None:
+    experiment_id = site.running(participants={"edge": 1})
+    code = make(site, experiment_id, approval=True)
+    for _ in range(2):
+        found = inspect(site, code["code"])
+        assert (found.status_code, found.json()["experiment"], found.json()["approval"]) == (200, experiment_id, True)
+    assert found.json()["spec"]["participants"]["edge"] == 1
+    (shown,) = listed(site, experiment_id)
+    assert (shown["used_at"], shown["refused"]) == (None, 0)
+    actions = ["enrolment.created", "enrolment.inspected", "enrolment.inspected"]
+    assert [entry["action"] for entry in site.audit(subject=code["id"])] == actions
+    assert join(site, code["code"], "site-a").status_code == 201
+
+
+def test_inspecting_a_wrong_code_is_refused_and_counted_as_joining_is(
+    make_settings: Callable[..., ApiSettings], tmp_path_factory: pytest.TempPathFactory, migrated: Path
+) -> None:
+    home = make_home(tmp_path_factory.mktemp("few"), migrated)
+    with open_site(make_settings(home=home, failures_per_minute=4)) as site:
+        experiment_id = site.running(participants={"edge": 2})
+        used, gone = (make(site, experiment_id) for _ in range(2))
+        join(site, used["code"], "site-a")
+        site.admin.post(f"/api/v1/experiments/{experiment_id}/enrolments/{gone['id']}:revoke")
+        unknown = used["code"].split(".")[0] + "." + "x" * 43
+        answers = {used["code"]: "enrolment.used", gone["code"]: "enrolment.invalid", unknown: "enrolment.invalid"}
+        for code, refusal in answers.items():
+            refused = inspect(site, code)
+            assert (refused.status_code, refused.json()["code"]) == (403, refusal)
+        assert {each["id"]: each["refused"] for each in listed(site, experiment_id)} == {used["id"]: 1, gone["id"]: 0}
+        assert inspect(site, unknown).status_code == 403
+        assert inspect(site, unknown).status_code == 429
+
+
 def test_a_code_is_shown_once_and_kept_nowhere(site: Any) -> None:
     experiment_id = site.running(participants={"edge": 1})
     code = make(site, experiment_id)

@@ -24,6 +24,7 @@ ANSWERS = {
     "create_session": "password.invalid",
     "draw_example": "playground.unavailable",
     "enrol": "enrolment.other_server",
+    "inspect_enrolment": "enrolment.other_server",
     "refuse_participant": "participant.conflict",
     "revoke_group_of_enrolments": "enrolment.not_found",
     "revoke_group_of_participants": "participant.not_found",

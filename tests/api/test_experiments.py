@@ -53,6 +53,16 @@ def test_every_wrong_field_is_named_with_its_value_at_once(
     assert site.admin.get(URL).json()["items"] == []
 
 
+def test_an_experiment_with_masked_sums_is_for_real_participants(site: Any) -> None:
+    summed = {"name": "ferret", "seeds": "shared", "allocation": "fixed", "K": 100}
+    masked = {"secure": {"aggregation": "masked"}, "participants": {"simulated": 3}}
+    answer = site.admin.post(URL, json=document(algorithm=summed, **masked))
+    assert (answer.status_code, answer.json()["code"]) == (422, "spec.invalid")
+    assert [error["field"] for error in answer.json()["errors"]] == ["participants.simulated"]
+    real = masked | {"participants": {"simulated": 0, "edge": 3}}
+    assert site.admin.post(URL, json=document(algorithm=summed, **real)).status_code == 202
+
+
 def test_what_failed_says_why(site: Any) -> None:
     experiment_id = site.running()
     with site.database.begin() as s:

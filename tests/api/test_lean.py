@@ -13,7 +13,7 @@ from ferret_core import discovery
 from tests.api.conftest import ASSIGNMENT, Member, document, upload_headers
 from tests.security.api_process import ApiProcess
 
-HEAVY = {"torch", "transformers", "numba", "peft", "triton", "matplotlib", "ferret_worker"}
+HEAVY = {"torch", "transformers", "numba", "peft", "triton", "matplotlib", "alembic", "ferret_worker"}
 MOST_MEGABYTES = 150
 # What ``python -m ferret_api`` does, and on SIGUSR1 a list of all that it has imported.
 PROGRAM = """

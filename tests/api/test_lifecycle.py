@@ -94,17 +94,6 @@ def test_a_clone_that_cannot_run_is_refused_field_by_field(site: Any, patch: dic
     assert len(site.admin.get(ADDRESS).json()["items"]) == 1
 
 
-def test_what_is_deleted_is_gone_with_all_that_belongs_to_it(either_site: Any) -> None:
-    site = either_site
-    experiment_id = completed(site, participants={"simulated": 1, "edge": 1})
-    clone = site.move(experiment_id, "clone", json={}).json()
-    assert site.admin.delete(f"{ADDRESS}/{experiment_id}").status_code == 204
-    for below in ("", "/rounds", "/ledger", "/events", "/rejections"):
-        answer = site.admin.get(f"{ADDRESS}/{experiment_id}{below}")
-        assert (answer.status_code, answer.json()["code"]) == (404, "experiment.not_found"), below
-    assert site.show(clone["id"])["cloned_from"] == experiment_id
-
-
 def test_an_experiment_that_nothing_can_move_says_why(either_site: Any) -> None:
     """It waits for an hour, and no worker was ever seen."""
     experiment_id = either_site.running()

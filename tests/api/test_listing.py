@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
@@ -11,7 +12,7 @@ from sqlalchemy import update
 
 from ferret_core.protocol.errors import FerretError
 from ferret_db.engine import lifecycle, stalls
-from ferret_db.tables import Round
+from ferret_db.tables import Experiment, Round
 
 URL = "/api/v1/experiments"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,6 +54,22 @@ def test_a_failed_one_says_why_in_a_few_words(site: Any) -> None:
     assert item["error"] == {"code": "model.invalid", "title": "The model cannot be loaded"}
 
 
+def test_those_that_nothing_can_move_are_found_one_by_one_and_in_groups(
+    either_site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stalls, "BROKER_SECONDS", 3600)  # no broker runs here, however long the requests take
+    site = either_site
+    tag = f"stalls-{secrets.token_hex(4)}"  # other tests' experiments in the same database have stalled as well
+    stalled, waiting = site.running(name="waits"), site.submit(name="has just come", seed=7)
+    for each in (stalled, waiting):
+        site.admin.patch(f"{URL}/{each}", json={"tags": [tag]}).raise_for_status()
+    site.expire(Experiment, "created_at", stalled, 3600)  # an hour, and no worker was ever seen
+    assert [item["name"] for item in items(site, stalled=True, tag=tag)] == ["waits"]
+    assert items(site, stalled=True, tag=tag, name="come") == []
+    groups = site.admin.get(f"{URL}/groups", params={"stalled": True, "tag": tag}).json()["items"]
+    assert [(group["count"], group["newest"]["name"]) for group in groups] == [(1, "waits")]
+
+
 def test_the_seconds_left_follow_the_last_rounds(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stalls, "stall", Mock(return_value=None))
     experiment_id = site.running(rounds=9)
@@ -88,6 +105,8 @@ def test_those_that_end_first_come_first_and_those_without_an_estimate_last(site
         ("algorithm=ferret", ["c"]),
         ("dataset=gsm8k", ["b"]),
         ("name=B", ["b"]),
+        ("where=rounds>=1&where=seed<0", []),
+        ("where=bytes_up<=0&sort=name", ["a", "b", "c"]),
     ],
 )
 def test_filters_and_orders_over_http(site: Any, query: str, names: list[str]) -> None:

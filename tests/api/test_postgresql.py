@@ -20,14 +20,6 @@ def admin(migrated_postgresql: str, make_settings: Callable[..., ApiSettings]) -
         yield site.admin
 
 
-def test_an_experiment_is_submitted_found_and_cancelled(admin: Any) -> None:
-    location = admin.post(URL, json=document()).headers["Location"]
-    assert admin.get(location).json()["spec"]["dataset"]["train"] == "/data/train.jsonl"
-    assert admin.post(f"{location}:cancel").json()["state"] == "cancelled"
-    assert admin.get("/api/v1/info").json()["database"] == "postgresql"
-    assert admin.get("/readyz").json()["migrations"]["ready"]
-
-
 def test_a_nul_character_is_dropped_from_a_name_and_refused_in_a_path(admin: Any) -> None:
     answer = admin.post(URL, json=document(name="nul\x00"))
     assert (answer.status_code, answer.json()["name"]) == (202, "nul")

@@ -53,19 +53,6 @@ def test_contributions_show_the_accepted_the_rejected_and_the_pending(site: Any,
     assert (pending["state"], pending["digest"], pending["metrics"]) == ("pending", None, {})
 
 
-def test_metrics_are_series_with_the_bytes_sent_until_then(site: Any, experiment_id: str) -> None:
-    address = f"/api/v1/experiments/{experiment_id}/metrics"
-    series = {curve["name"]: curve["points"] for curve in site.admin.get(address).json()["series"]}
-    assert set(series) == {"train_loss", "bytes_up", "bytes_down"}
-    first, second = series["train_loss"]
-    assert (first["round"], first["value"]) == (1, 2.0)
-    assert second["bytes_up"] == 2 * first["bytes_up"] > 0
-    assert second["time"] >= first["time"]
-    only = site.admin.get(address, params={"name": "train_loss"}).json()["series"]
-    assert [curve["name"] for curve in only] == ["train_loss"]
-    assert site.admin.get(address, params={"name": "nothing"}).json()["series"] == []
-
-
 def test_metrics_are_thinned_out_to_as_many_points_as_asked_for(site: Any, experiment_id: str) -> None:
     address = f"/api/v1/experiments/{experiment_id}/metrics"
     thin = site.admin.get(address, params={"name": "train_loss", "points": 1}).json()
@@ -86,17 +73,3 @@ def test_metrics_are_a_table_where_csv_is_asked_for(site: Any, experiment_id: st
     assert [float(row["train_loss"]) for row in rows] == [point["value"] for point in series["train_loss"]]
     assert [int(row["bytes_up_so_far"]) for row in rows] == [point["bytes_up"] for point in series["bytes_up"]]
     assert site.admin.get(address, headers={"Accept": "*/*"}).json()["series"]
-
-
-def test_every_attempt_at_a_round_shows_who_took_part_in_it(site: Any) -> None:
-    experiment_id = site.running(rounds=1, participants={"simulated": 2})
-    for assignment_id in site.open_round(experiment_id, simulated=["a", "b"]):
-        site.reject(assignment_id)
-    site.open_round(experiment_id, simulated=["a", "b"])
-    address = f"/api/v1/experiments/{experiment_id}"
-    items = site.admin.get(f"{address}/contributions", params={"round": 1}).json()["items"]
-    found = [(item["attempt"], item["participant"], item["state"]) for item in items]
-    assert found == [(1, "a", "rejected"), (1, "b", "rejected"), (2, "a", "pending"), (2, "b", "pending")]
-    rounds = site.admin.get(f"{address}/rounds").json()["items"]
-    assert [(item["attempt"], item["state"]) for item in rounds] == [(1, "abandoned"), (2, "open")]
-    assert site.admin.get(f"{address}/rounds/1").json()["attempt"] == 2

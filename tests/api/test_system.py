@@ -12,7 +12,7 @@ from sqlalchemy import select
 from ferret_core import __version__
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.task_names import Queue, TaskName
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_db.engine import assignments, task_attempts
 from ferret_db.repositories import workers
 from ferret_db.tables import Assignment, Experiment, Worker
@@ -54,7 +54,7 @@ def test_an_administrator_sees_the_whole_service_at_a_glance(either_site: Any) -
     site.expire(Worker, "seen_at", silent.id, seconds=60)
     found = site.admin.get("/api/v1/system").json()
     assert (found["version"], found["parts"]["ready"]) == (__version__, False)
-    assert found["database"]["revision"] == migrate.head()
+    assert found["database"]["revision"] == schema_version.HEAD
     assert found["database"]["size"] > 100_000
     assert 0 < found["disk"]["free"] < found["disk"]["total"]
     assert found["experiments"]["running"] >= 1
@@ -156,5 +156,5 @@ def test_every_figure_for_prometheus_is_documented(site: Any) -> None:
         (assignment_id,) = [row.id for row in s.scalars(select(Assignment))]
         assignments.refuse(s, assignment_id, FerretError("round.closed", "too late"))
     families = [family.name for family in text_string_to_metric_families(site.admin.get("/metrics").text)]
-    documented = (Path(__file__).parents[2] / "docs/metrics.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs/researchers/metrics.md").read_text()
     assert [name for name in families if f"`{name}`" not in documented and f"`{name}_total`" not in documented] == []

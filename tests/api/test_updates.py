@@ -71,5 +71,5 @@ def test_only_too_much_noise_comes_with_what_to_change(site: Any, blocks: list[f
     experiment_id = site.running(algorithm=FERRET)
     site.committed(experiment_id, 1, inside={**INSIDE, "noise": blocks})
     noise = site.admin.get(address(experiment_id)).json()["projection_noise"]
-    assert (noise["percent"], noise["advised_percent"], noise["most_percent"]) == (percent, 10, 50)
-    assert bool(noise["advice"]) is (percent > 10)
+    assert (noise["percent"], noise["advised_percent"], noise["most_percent"]) == (percent, 5, 50)
+    assert bool(noise["advice"]) is (percent > 5)

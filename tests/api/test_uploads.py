@@ -90,13 +90,6 @@ def test_what_is_refused_is_noted_with_its_reason_and_moves_nothing(member: Memb
     assert len(member.site.files()) == states.count("accepted"), "nothing is stored but what was accepted"
 
 
-def test_a_late_one_is_told_which_round_it_is(member: Member) -> None:
-    close_round(member)
-    assert member.upload(member.blob()).json()["current_round"] == 1
-    member.site.commit(member.experiment_id)
-    assert member.upload(member.blob()).json()["current_round"] == 2
-
-
 def test_the_same_upload_gets_the_same_answer_whatever_came_between(member: Member) -> None:
     key = {"Idempotency-Key": "k"}
     first = member.upload(member.blob(), **key)
@@ -107,26 +100,6 @@ def test_the_same_upload_gets_the_same_answer_whatever_came_between(member: Memb
     member.site.commit(member.experiment_id)
     assert member.upload(member.blob(), **key).json() == first.json()
     assert member.rejections() == []
-
-
-def test_rejections_are_counted_by_reason_and_come_in_pages(member: Member) -> None:
-    for blob, headers in (
-        (member.blob(), {"Ferret-Fence": "77"}),
-        (member.blob(), {"Ferret-Fence": "78"}),
-        (member.blob(base_digest="cd" * 32), {}),
-        (b"\x00\xff", {}),
-    ):
-        member.upload(blob, **headers)
-    address = f"/api/v1/experiments/{member.experiment_id}/rejections"
-    first = member.site.admin.get(address, params={"limit": 2}).json()
-    rest = member.site.admin.get(address, params={"limit": 2, "cursor": first["next_cursor"]}).json()
-    assert {item["code"]: item["count"] for item in first["items"] + rest["items"]} == {
-        "lease.lost": 2,
-        "contribution.wrong_base": 1,
-        "contribution.malformed": 1,
-    }
-    assert rest["next_cursor"] is None
-    assert member.site.admin.get(address, params={"round": 2}).json()["items"] == []
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "cut off"])

@@ -16,7 +16,7 @@ import pytest
 from ferret_bench._edge import lossy_link
 from ferret_bench._edge.lossy_link import HERE, Link
 from ferret_bench._edge.relay import Bytes, Relay
-from ferret_bench.edge import COLUMNS, QUICK_MISSED, Benchmark
+from ferret_bench.edge import COLUMNS, MEMBERS, QUICK_MISSED, Benchmark
 
 
 @pytest.fixture
@@ -112,3 +112,19 @@ def test_five_sites_agree_whatever_happens_to_them() -> None:
     assert sites["revoked"]["status"] != 0
     assert document["catch_up"]["missed"] >= QUICK_MISSED
     assert len(benchmark.tables(document)[0].columns) == len(COLUMNS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_sites_that_sum_under_masks_survive_kills_and_name_the_cheater() -> None:
+    benchmark, said = Benchmark(secure=True), list[str]()
+    document = benchmark.run(said.append, quick=True, max_seconds=1400)
+    json.dumps(document, allow_nan=False)
+    five, ten = document["secure"], document["ten"]
+    assert {name: each["holds"] for name, each in document["bounds"].items()} == dict.fromkeys(document["bounds"], True)
+    assert five["named"] == ["cheater: secure.shares_invalid"]
+    assert five["attempts"][0] > 1
+    assert all(3 <= len(names) <= 5 for names in five["survivors"])
+    assert {site["status"] for site in five["sites"]} == {0}
+    assert ten["members"] == MEMBERS
+    assert len(benchmark.tables(document)) == 3

@@ -12,16 +12,15 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from ferret_bench._projection import bounds, grid
+from ferret_bench._projection import bounds
 from ferret_bench._projection.bounds import largest
-from ferret_bench._projection.implementations import Cell, Contribution, Family, Naive, Vectors, one_block
+from ferret_bench._projection.implementations import Contribution, Family, Naive, one_block
 from ferret_bench._projection.llama import SMALL, TOY, random_llama
 from ferret_bench.base import shown
 from ferret_bench.gpu.parts import bounds as costs
 from ferret_bench.measure.bound import Bound, against
 from ferret_bench.measure.clock import Timings, Turns, in_turns
 from ferret_bench.measure.memory import extra_bytes
-from ferret_bench.projection import Benchmark
 from ferret_core.models.parameters import trainable
 from ferret_core.projection.blocks import Block, Piece
 
@@ -60,11 +59,6 @@ def _brief() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def bounded() -> dict:
     return bounds.measure(SIZES, [TOY], 60, silent)
-
-
-@pytest.fixture(scope="module")
-def measured() -> dict:
-    return grid.measure(grid.Sizes((10_000, 40_000), (10, 50, 20_000), (1, 3), Turns(2, 2)), CPU, 60, silent)
 
 
 def test_the_naive_way_reconstructs_as_the_basis_t_does():
@@ -110,18 +104,6 @@ def test_the_bounds_are_the_seven(bounded):
     json.dumps(bounded, allow_nan=False)
 
 
-@pytest.mark.slow
-def test_a_ratio_is_that_of_its_two_sides(bounded):
-    behind = bounded["measured"]
-    share = behind["projection_share"]
-    assert bounded["ratios"]["projection_share"] == share["seconds"]["projection"] / share["seconds"]["local_update"]
-    assert share["model"] == "LLaMA-toy"
-    assert bounded["ratios"]["extra_memory_mb"] == max(behind["extra_memory_mb"]["peak_bytes"].values()) / 1e6
-    assert bounded["ratios"]["g_k_flat"] == max(behind["g_k_flat"]["growth"].values())
-    average = behind["g_apply10_vs_average"]["vs"]
-    assert bounded["ratios"]["g_apply10_vs_average"] == max(average["running sum"], average["one by one"])
-
-
 def test_every_way_to_average_is_fedavgs():
     weights, updates = torch.randn(600_000), [torch.randn(600_000) for _ in range(3)]
     expected = weights - torch.stack(updates).mean(0)
@@ -141,57 +123,16 @@ def test_what_memory_does_not_allow_is_said(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_grid_has_every_cell_or_a_reason(measured):
-    wanted = {
-        (way, operation, d, K, N)
-        for d, K in [(10_000, 10), (10_000, 50), (40_000, 10), (40_000, 50), (40_000, 20_000)]
-        for way in ("naive", "T", "R", "G", "H")
-        for operation, N in [("project", 1), ("apply", 1), ("apply", 3)]
-    }
-    names = ("way", "operation", "d", "K", "N")
-    cells = [tuple(cell[name] for name in names) for cell in measured["cells"] + measured["skipped"]]
-    assert sorted(cells) == sorted(wanted)
-    assert all("--max-seconds" in cell["reason"] for cell in measured["skipped"])
-    assert any(cell["way"] == "naive" and cell["K"] == 20_000 for cell in measured["skipped"])
-    assert {cell["way"] for cell in measured["cells"]} >= {"naive", "G"}
-
-
-@pytest.mark.slow
-def test_a_cell_says_what_was_measured(measured):
-    assert [copy["d"] for copy in measured["copy"]] == [10_000, 40_000]
-    for cell in measured["cells"]:
-        entries = cell["d"] * cell["K"] * cell["N"]
-        assert cell["seconds"] > 0
-        assert cell["ns_per_element"] == pytest.approx(1e9 * cell["seconds"] / cell["d"])
-        assert cell["ns_per_entry"] == pytest.approx(1e9 * cell["seconds"] / entries)
-        assert cell["gb_per_s"] == pytest.approx(cell["bytes_per_element"] * cell["d"] / cell["seconds"] / 1e9)
-        assert cell["times_copy"] > 0
-        assert cell["extra_memory_mb"] is None or cell["extra_memory_mb"] >= 0
-        assert cell["kernel"] == ("torch.nn.init.trunc_normal_" if cell["way"] == "naive" else "reference")
-    naive = [cell for cell in measured["cells"] if cell["way"] == "naive"]
-    assert {cell["speedup"] for cell in naive} == {1.0}
-    (table,) = Benchmark().tables({"grid": [measured]})
-    assert [row[:1] for row in table.rows] == [[cell["way"]] for cell in measured["cells"]]
-
-
-def test_what_does_not_fit_is_skipped_with_the_reason(monkeypatch):
-    monkeypatch.setattr("ferret_bench.measure.memory.available_bytes", lambda device: 10**9)
-    found = grid.measure(grid.Sizes((10**9,), (1000,), (1,)), CPU, 20, silent)
-    assert found["cells"] == []
-    assert {cell["reason"].split(";")[0] for cell in found["skipped"]} == {"needs 12.0 GB of memory"}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_the_tables_of_cost_add_up(dtype):
     found = costs.costs(TOY, CPU, dtype, silent)
     rows = {row["method"]: row for row in found["methods"]}
     work = found["work_seconds"]
-    assert list(rows) == ["FedZO", "FedKSeed", "FedAvg", "Ferret, naive", "Ferret, T", "Ferret, G"]
+    assert list(rows) == ["FedZO, naive", "FedKSeed, naive", "FedAvg", "Ferret, naive", "Ferret, T", "Ferret, G"]
     assert all(seconds > 0 for seconds in work.values())
     assert rows["FedAvg"]["local_update_s"] == 10 * work["step"]
-    assert rows["FedKSeed"]["aggregation_s"] == 4096 * work["direction"]
-    assert rows["FedZO"]["local_update_s"] == 200 * (2 * work["forward"] + 3 * work["direction"])
+    assert rows["FedKSeed, naive"]["aggregation_s"] == 4096 * work["direction"]
+    assert rows["FedZO, naive"]["local_update_s"] == 200 * (2 * work["forward"] + 3 * work["direction"])
     assert rows["Ferret, G"]["overall_s"] == 10 * work["step"] + work["norms"] + work["G project"] + work["G apply all"]
     assert set(found["bounds"]) == set(found["ratios"])
     _, table = costs.Part().tables({TOY.name: found})
@@ -234,8 +175,9 @@ def test_extra_memory_is_the_peak_without_the_result():
 
     def action() -> torch.Tensor:
         scratch = torch.ones(2 * half)
-        time.sleep(0.05)  # on a busy machine the watching thread gets its turn late
-        return scratch[:half] + scratch[half:]
+        result = scratch[:half] + scratch[half:]
+        time.sleep(0.05)  # both exist: on a busy machine the watching thread gets its turn late
+        return result
 
     # Both arrays are over 32 MiB: malloc takes smaller ones from memory that is resident already.
     found = extra_bytes(action, CPU)
@@ -246,23 +188,6 @@ def test_a_bound_holds_or_not():
     limits = {"more": Bound(">=", 25), "less": Bound("<", 1), "unknown": Bound("<=", 3)}
     found = against(limits, {"more": 25.0, "less": 1.0, "unknown": None})
     assert [bound["holds"] for bound in found.values()] == [True, False, None]
-
-
-def test_bytes_of_a_cell_are_those_that_move():
-    assert Cell(Family("G"), "apply", 100, 10, 7).bytes_per_element == 8
-    assert Cell(Naive(), "apply", 100, 10, 2).bytes_per_element == 20 * 4 * 4
-
-
-def test_vectors_differ_everywhere():
-    vectors = Vectors.random(1000, CPU)
-    assert (vectors.before != vectors.after).all()
-
-
-@pytest.mark.slow
-def test_a_table_for_people(bounded):
-    (bound,) = Benchmark().tables({"asked": {"quick": True}, **bounded})
-    assert [row[0] for row in bound.rows] == list(KEYS)
-    assert "small sizes" in bound.title
 
 
 def test_the_page_of_results_has_the_ratios_of_the_committed_runs():

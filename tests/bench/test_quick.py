@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +10,6 @@ import pytest
 from ferret_core.discovery import load, names
 
 ELSEWHERE = {"edge"}
-WEB = Path(__file__).parents[2] / "web"
 
 
 @pytest.mark.slow
@@ -21,12 +17,7 @@ WEB = Path(__file__).parents[2] / "web"
 @pytest.mark.redis
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", sorted(set(names("ferret_bench")) - ELSEWHERE))
-def test_a_quick_run_makes_a_document_and_tables(
-    name: str, need: Callable[[bool, str], None], both_databases: None
-) -> None:
-    if name == "web":
-        need(shutil.which("chromium") is not None, "no Chromium on PATH: apt-get install chromium")
-        need((WEB / "node_modules").is_dir(), "npm ci in web/")
+def test_a_quick_run_makes_a_document_and_tables(name: str, both_databases: None) -> None:
     benchmark: Any = load("ferret_bench", name, "benchmark").Benchmark()
     said = list[str]()
     document = benchmark.run(said.append, quick=True)

@@ -40,7 +40,7 @@ def test_what_does_not_fit_or_takes_too_long_is_skipped_with_the_reason(monkeypa
     assert all("of memory" in way["skipped"] for way in full["runs"][0]["ways"].values())
     assert {bound["holds"] for bound in full["bounds"].values()} == {None}
     table, _ = Benchmark().tables(full)
-    assert table.rows[0][0].startswith("sgd: needs")
+    assert table.rows[0][0].startswith("a plain loop: needs")
 
 
 def test_without_gradient_descent_nothing_is_timed() -> None:

@@ -107,7 +107,7 @@ def _spec(workload: Workload, rounds: int, real: int) -> ExperimentSpec:
 def _join(cluster: Cluster, run: Run, workload: Workload) -> None:
     """The last owner takes part as a real participant, under the name it has where all are simulated."""
     _, (data,) = workload.deal_out(1)
-    code = cluster.service.enrolment(run.id).code
+    code = run.create_code().code
     cluster.join("edge", client_names(workload.owners)[-1], code, data)
 
 

@@ -37,18 +37,18 @@ def test_a_curve_grows_while_one_watches(page: Page, served: Served, toy_spec: C
     assert seen < 11
     assert (points(page, "train_loss"), points(page, "rouge_l"), points(page, "bytes_up")) == (10, 11, 10)
     expect(page.get_by_test_id("upload-ratio")).to_contain_text("less than sending all weights")
-    choose(page, "Rounds")
+    choose(page, "Rounds & participants")
     expect(page.get_by_test_id("rounds-table").get_by_text("committed")).to_have_count(10)
-    choose(page, "Checkpoints")
+    choose(page, "Models")
     with page.expect_download() as download:
         page.get_by_test_id("checkpoint-download").filter(has_text="model.safetensors").click()
     files = {file.name: file for file in run.artifacts() if file.round == 10}
     assert download.value.path().stat().st_size == files["model.safetensors"].size
-    choose(page, "Events")
+    choose(page, "Log")
     expect(page.get_by_test_id("events").get_by_text("round committed")).to_have_count(10)
-    choose(page, "Specification")
+    choose(page, "Configuration")
     expect(page.get_by_label("specification", exact=True)).to_contain_text("rounds = 10")
-    assert page.url.endswith("?tab=specification")
+    assert page.url.endswith("?tab=configuration")
 
 
 def test_charts_are_read_by_keys_zoomed_and_saved(
@@ -96,7 +96,7 @@ def test_an_experiment_is_led_by_hand(page: Page, served: Served, toy_spec: Call
     assert run.refresh().state == "running"
 
     page.get_by_role("link", name="Clone").click()
-    page.get_by_label("name", exact=True).first.fill("by hand, again")
+    page.get_by_label("Name", exact=True).fill("by hand, again")
     page.get_by_label("seed", exact=True).fill("9")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("heading", name="by hand, again")).to_be_visible(timeout=60_000)

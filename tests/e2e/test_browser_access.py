@@ -1,4 +1,4 @@
-"""Every page for everybody: axe finds nothing serious, in both themes; nothing scrolls sideways on a phone.
+"""Every page for everybody: axe finds nothing, on a screen and on a phone, in both themes; no phone scrolls sideways.
 
 Pages are read from the router and tabs from the page, so that a new one is looked at, or fails for want of an address.
 """
@@ -17,7 +17,6 @@ Served = Any  # tests/shared_service.py
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PHONE, SCREEN = ({"width": width, "height": 900} for width in (390, 1440))
-GRAVE = {"serious", "critical"}
 RUN = """async (rules) => {
   const { violations } = await axe.run(document, { resultTypes: ['violations'], ...rules })
   const told = ({ target, failureSummary }) => `${target}: ${failureSummary}`
@@ -48,6 +47,7 @@ def context(browser: Browser, need: Callable[[bool, str], None]) -> Iterator[Bro
     context.close()
 
 
+@pytest.mark.slow
 def test_every_page_and_tab_is_for_everybody(signed_in: Page, served: Served, finished: Any) -> None:
     page, found = signed_in, list[str]()
     assert set(ADDRESSES) == set(page.evaluate(ROUTES)), "each page of the router has an address here"
@@ -61,6 +61,14 @@ def test_every_page_and_tab_is_for_everybody(signed_in: Page, served: Served, fi
                 settle(page)
             found += [f"{address} {tab or ''} {complaint}" for complaint in complaints_about(page)]
     assert found == [], "\n".join(found)
+
+
+def test_the_list_and_a_run_are_for_everybody(signed_in: Page, served: Served, finished: Any) -> None:
+    settle(signed_in)
+    assert complaints_about(signed_in) == []
+    signed_in.goto(f"{served.url}/experiments/{finished.id}")
+    settle(signed_in)
+    assert complaints_about(signed_in) == []
 
 
 def test_signing_in_is_for_everybody(page: Page, served: Served) -> None:
@@ -81,7 +89,7 @@ def test_the_page_on_the_rest_api_is_for_everybody(page: Page, served: Served, t
     page.emulate_media(color_scheme=theme)
     page.goto(f"{served.url}/docs")
     page.locator(".opblock").first.wait_for()
-    assert [found for found in page.evaluate(RUN, {}) if found["impact"] in GRAVE] == []
+    assert [found for found in page.evaluate(RUN, {}) if found["impact"] in {"serious", "critical"}] == []
     page.set_viewport_size(PHONE)
     page.wait_for_function(FITS, timeout=FIT_MILLISECONDS)
 
@@ -92,18 +100,17 @@ def settle(page: Page) -> None:
 
 
 def complaints_about(page: Page) -> list[str]:
-    """In the light theme all rules, in the dark one those about colours; and what is wider than a phone."""
+    """On a screen and on a phone: in the light theme all rules, in the dark one those about colours; and its width."""
     found = list[str]()
-    for theme, rules in (("light", {}), ("dark", {"runOnly": {"type": "rule", "values": ["color-contrast"]}})):
-        page.emulate_media(color_scheme=theme)
-        expect(page.locator("html")).to_have_attribute("data-theme", theme)
-        for violation in page.evaluate(RUN, rules):
-            if violation["impact"] in GRAVE:
-                found.append(f"{theme}: {violation['id']} {violation['where'][:3]}")
-    page.set_viewport_size(PHONE)
-    try:
-        page.wait_for_function(FITS, timeout=FIT_MILLISECONDS)  # charts follow their width
-    except TimeoutError:
-        found.append("wider than a phone")
+    for size, viewport in (("screen", SCREEN), ("phone", PHONE)):
+        page.set_viewport_size(viewport)
+        try:
+            page.wait_for_function(FITS, timeout=FIT_MILLISECONDS)  # charts follow their width
+        except TimeoutError:
+            found.append(f"wider than a {size}")
+        for theme, rules in (("light", {}), ("dark", {"runOnly": {"type": "rule", "values": ["color-contrast"]}})):
+            page.emulate_media(color_scheme=theme)
+            expect(page.locator("html")).to_have_attribute("data-theme", theme)
+            found += [f"{size}, {theme}: {each['id']} {each['where'][:3]}" for each in page.evaluate(RUN, rules)]
     page.set_viewport_size(SCREEN)
     return found

@@ -20,7 +20,7 @@ COLOURS = """canvas => {
 
 @pytest.fixture
 def heat_map(signed_in: Page, served: Served, finished: Any) -> Locator:
-    signed_in.goto(f"{served.url}/experiments/{finished.id}?tab=participants")
+    signed_in.goto(f"{served.url}/experiments/{finished.id}?tab=rounds")
     shown = signed_in.get_by_role("application", name=re.compile("^Participants over rounds"))
     shown.wait_for()
     return shown
@@ -71,6 +71,7 @@ def test_cells_are_painted_recoloured_and_enlarged(signed_in: Page, heat_map: Lo
 
 
 def test_the_mouse_reads_what_it_points_at(signed_in: Page, heat_map: Locator) -> None:
+    heat_map.locator("canvas").scroll_into_view_if_needed()
     canvas = heat_map.locator("canvas").bounding_box()
     assert canvas is not None
     signed_in.mouse.move(canvas["x"] + canvas["width"] - 8, canvas["y"] + canvas["height"] - 8)

@@ -43,7 +43,7 @@ def test_a_run_without_any_measurement_says_what_it_waits_for(signed_in: Page, s
     page.goto(f"{served.url}/experiments/{waiting.id}")
     page.get_by_role("tab").first.wait_for()
     for name in page.get_by_role("tab").all_inner_texts():
-        page.get_by_role("tab", name=name).click()
+        page.get_by_role("tab", name=name, exact=True).click()
         panel = page.get_by_role("tabpanel", name=name)
         expect(panel).not_to_be_empty()
         expect(panel.get_by_text("NaN")).to_have_count(0)

@@ -30,7 +30,7 @@ def test_a_page_waits_politely_while_the_server_is_away_and_then_shows_everythin
     signed_in: Page, context: BrowserContext, served: Served, waiting: Any
 ) -> None:
     page, asked = signed_in, list[str]()
-    page.goto(f"{served.url}/experiments/{waiting.id}?tab=events")
+    page.goto(f"{served.url}/experiments/{waiting.id}?tab=log")
     expect(page.get_by_test_id("live-badge")).to_have_text("live")
 
     context.route("**/api/**", lambda route: route.abort("connectionrefused"))
@@ -53,7 +53,7 @@ def test_a_page_waits_politely_while_the_server_is_away_and_then_shows_everythin
 def test_a_page_whose_session_has_ended_asks_to_sign_in_and_goes_on_where_it_was(
     signed_in: Page, context: BrowserContext, served: Served, waiting: Any
 ) -> None:
-    page, address = signed_in, f"{served.url}/experiments/{waiting.id}?tab=events"
+    page, address = signed_in, f"{served.url}/experiments/{waiting.id}?tab=log"
     page.goto(address)
     expect(page.get_by_test_id("events")).to_be_visible()
     context.clear_cookies()
@@ -115,7 +115,7 @@ def test_a_newer_server_breaks_no_page(signed_in: Page, served: Served, finished
     for name in page.get_by_role("tab").all_inner_texts():
         page.get_by_role("tab", name=name, exact=True).click()
         expect(page.get_by_role("tabpanel", name=name, exact=True)).to_be_visible()
-    page.get_by_role("tab", name="Events").click()
+    page.get_by_role("tab", name="Log", exact=True).click()
     expect(page.get_by_test_id("events")).to_contain_text("moon landed")
     expect(page.get_by_role("alert")).to_have_count(0)
 

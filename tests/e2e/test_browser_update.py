@@ -27,7 +27,7 @@ def projected(served: Served, toy_spec: Callable[..., ExperimentSpec]) -> Any:
 def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Served, projected: Any) -> None:
     page, inside = signed_in, projected.update_statistics()
     page.goto(f"{served.url}/experiments/{projected.id}")
-    page.get_by_role("tab", name="Update", exact=True).click()
+    page.get_by_role("tab", name="Inside", exact=True).click()
     shown = page.get_by_test_id("update")
     expect(shown).to_have_attribute("data-round", "3")
     expect(page.get_by_test_id("update-k")).to_have_attribute("data-points", str(len(inside.blocks)))
@@ -41,7 +41,7 @@ def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Ser
     expect(page.get_by_test_id("cosines")).to_contain_text(f"{inside.agreement.cosines[0]:.2f} ±")
 
     page.get_by_role("button", name="Previous round").click()
-    expect(page).to_have_url(re.compile(r"tab=update&round=2$"))
+    expect(page).to_have_url(re.compile(r"tab=inside&round=2$"))
     expect(shown).to_have_attribute("data-round", "2")
     page.reload()
     expect(shown).to_have_attribute("data-round", "2")
@@ -49,7 +49,7 @@ def test_the_update_of_a_round_is_shown_from_inside(signed_in: Page, served: Ser
 
 def test_blocks_are_read_by_keys_and_saved(signed_in: Page, served: Served, projected: Any, tmp_path: Path) -> None:
     page, inside = signed_in, projected.update_statistics(2)
-    page.goto(f"{served.url}/experiments/{projected.id}?tab=update&round=2")
+    page.goto(f"{served.url}/experiments/{projected.id}?tab=inside&round=2")
     chart = page.get_by_test_id("update-blocks")
     slider = chart.get_by_role("slider")
     slider.focus()
@@ -68,7 +68,7 @@ def test_blocks_are_read_by_keys_and_saved(signed_in: Page, served: Served, proj
 
 def test_the_update_fits_a_phone(signed_in: Page, served: Served, projected: Any) -> None:
     signed_in.set_viewport_size({"width": 390, "height": 844})
-    signed_in.goto(f"{served.url}/experiments/{projected.id}?tab=update")
+    signed_in.goto(f"{served.url}/experiments/{projected.id}?tab=inside")
     expect(signed_in.get_by_test_id("cosines")).to_be_visible()
     wide = signed_in.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0

@@ -68,8 +68,10 @@ def test_the_commands_at_the_head_of_an_example_work(
         run(command, *small, *([] if command.startswith("data") else SHORT))
 
 
-def test_the_readmes_clone_is_the_experiment_with_that_change(run: Callable[..., str], served: Served) -> None:
-    (line,) = re.findall(r"^ferret (experiment clone ID .+?) +#", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_the_documented_clone_is_the_experiment_with_that_change(run: Callable[..., str], served: Served) -> None:
+    (line,) = re.findall(
+        r"^ferret (experiment clone ID .+?) +#", (ROOT / "docs/researchers/experiments.md").read_text(), re.MULTILINE
+    )
     submitted = ids(run("submit examples/quickstart.toml", *SHORT))[-1]
     clone = served.service.experiment(ids(run(line.replace("ID", submitted)))[-1])
     assert clone.id != submitted

@@ -31,13 +31,13 @@ def no_alerts(served: Served) -> Iterator[None]:
     """The first project has none, before the test and after it."""
     yield
     for alert in served.service.alerts.of("default"):
-        served.service.alerts.remove("default", alert.id)
+        served.service.alerts.delete("default", alert.id)
 
 
 def sign_in_as(page: Page, served: Served, role: Role) -> str:
     """Name of a new user of the first project, who is then signed in."""
     name = f"{role}-{secrets.token_hex(4)}"
-    user = served.service.people.add(name, role, PASSWORD)
+    user = served.service.people.create(name, role, PASSWORD)
     served.service.projects.add_member("default", user)
     page.goto(served.url)
     page.get_by_label("Name", exact=True).fill(name)
@@ -48,9 +48,9 @@ def sign_in_as(page: Page, served: Served, role: Role) -> str:
 
 
 def choose(page: Page, entry: str) -> None:
-    """Opens a page by the menu with one's name, with the keyboard."""
-    page.get_by_test_id("account-menu").press("Enter")
+    """Opens a page from the top bar, with the keyboard."""
     page.get_by_role("link", name=entry, exact=True).press("Enter")
+    expect(page.get_by_role("link", name=entry, exact=True)).to_have_attribute("aria-current", "page")
 
 
 def test_an_administrator_sees_parts_queues_and_workers(signed_in: Page, served: Served) -> None:
@@ -73,8 +73,7 @@ def test_an_administrator_sees_parts_queues_and_workers(signed_in: Page, served:
 def test_hosts_and_people_are_for_administrators_only(page: Page, served: Served, complaints: list[str]) -> None:
     complaints.append("403")
     sign_in_as(page, served, Role.RESEARCHER)
-    page.get_by_test_id("account-menu").click()
-    expect(page.get_by_role("link", name="Your account")).to_be_visible()
+    expect(page.get_by_role("link", name="Alerts", exact=True)).to_be_visible()
     for name in ("System", "People"):
         expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
     page.goto(f"{served.url}/system")
@@ -84,16 +83,14 @@ def test_hosts_and_people_are_for_administrators_only(page: Page, served: Served
     expect(page.get_by_role("heading", name="For administrators")).to_be_visible()
 
 
-def test_what_an_experiment_takes_has_a_tab(signed_in: Page, served: Served, finished: Any) -> None:
+def test_what_an_experiment_takes_is_below_its_curves(signed_in: Page, served: Served, finished: Any) -> None:
     page = signed_in
     page.goto(f"{served.url}/experiments/{finished.id}")
-    page.get_by_role("tab", name="System", exact=True).click()
     for phase in ("Open for contributions", "Aggregation", "Evaluation"):
         expect(page.get_by_test_id("phases").get_by_text(phase, exact=True)).to_be_visible()
     expect(page.get_by_test_id("line-local_seconds")).to_have_attribute("data-points", "3")
     expect(page.get_by_test_id("line-peak_memory_bytes")).to_have_attribute("data-points", "3")
-    expect(page.get_by_role("heading", name="Workers on this experiment")).to_be_visible()
-    expect(page.get_by_text("Edge participants train on their own machines")).to_be_visible()  # it has ended
+    expect(page.get_by_role("heading", name="Workers on this experiment")).to_have_count(0)  # it has ended
 
 
 @pytest.mark.usefixtures("no_alerts")
@@ -104,7 +101,7 @@ def test_somebody_is_told_tested_and_told_no_more(
     page = signed_in
     complaints.append("422")  # the first address is none that a webhook may lead to
     choose(page, "Alerts")
-    command = "ferret alert add --project default --webhook https://example.org/hook"
+    command = "ferret alert create --project default --webhook https://example.org/hook"
     expect(page.get_by_text(command, exact=True)).to_be_visible()
 
     page.get_by_role("button", name="New alert").click()
@@ -148,20 +145,20 @@ def test_somebody_is_told_tested_and_told_no_more(
 def test_a_viewer_reads_and_changes_nothing(
     page: Page, served: Served, receiver: Receiver, finished: Any, waiting: Any
 ) -> None:
-    served.service.alerts.add("default", AlertKind.WEBHOOK, receiver.url)
+    served.service.alerts.create("default", AlertKind.WEBHOOK, receiver.url)
     sign_in_as(page, served, Role.VIEWER)
     page.goto(f"{served.url}/new?from={finished.id}")
     expect(page.get_by_test_id("only-reads")).to_contain_text("Only researchers can submit")
     expect(page.get_by_role("button", name="Submit")).to_have_count(0)
-    page.goto(f"{served.url}/experiments/{waiting.id}?tab=participants")
+    page.goto(f"{served.url}/experiments/{waiting.id}?tab=rounds")
     expect(page.get_by_test_id("participants")).to_be_visible()
     expect(page.get_by_test_id("invitations")).to_have_count(0)
-    page.goto(f"{served.url}/experiments/{finished.id}?tab=system")
+    page.goto(f"{served.url}/experiments/{finished.id}")
     expect(page.get_by_test_id("phases")).to_be_visible()
     expect(page.get_by_role("heading", name="Workers on this experiment")).to_have_count(0)
     page.get_by_role("link", name="Alerts", exact=True).click()
     expect(page.get_by_test_id("alert")).to_contain_text(receiver.url)
-    assert page.url.endswith("/alerts?project=default")
+    assert page.url.endswith("/alerts")
     for name in ("New alert", "Send a test", "Delete"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
 
@@ -218,9 +215,9 @@ def test_an_administrator_looks_after_users_and_reads_what_was_done(
 
 def test_a_participant_is_invited_and_revoked(page: Page, served: Served, waiting: Any) -> None:
     sign_in_as(page, served, Role.RESEARCHER)
-    page.goto(f"{served.url}/experiments/{waiting.id}?tab=participants")
+    page.goto(f"{served.url}/experiments/{waiting.id}?tab=rounds")
     section = page.get_by_test_id("invitations")
-    expect(section).to_contain_text(f"ferret experiment enrol {waiting.id}")
+    expect(section).to_contain_text(f"ferret code create {waiting.id}")
     for group in ("north", "south"):
         section.get_by_role("button", name="Invite").click()
         page.get_by_role("dialog").get_by_label("Group").fill(group)

@@ -20,7 +20,7 @@ PATIENCE_MS = 120_000
 def test_a_model_is_asked_beside_its_base(page: Page, served: Served, toy_spec: Callable[..., ExperimentSpec]) -> None:
     run = served.service.submit(toy_spec(name="asked", rounds=3))
     run.wait()
-    page.goto(served.address.replace("/#", f"/experiments/{run.id}?tab=playground&tokens=12#"))
+    page.goto(served.address.replace("/#", f"/experiments/{run.id}?tab=models&tokens=12#"))
     question = page.get_by_role("textbox", name="Question", exact=True)
     page.get_by_role("button", name="Draw a held-out example").click()
     reference = page.get_by_test_id("reference")

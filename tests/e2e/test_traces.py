@@ -68,7 +68,7 @@ def traced(
         with shared_service.start(folder / "home", FERRET_LOG_FORMAT="json") as service:
             spec = toy_spec(rounds=ROUNDS, participants={"simulated": 2, "edge": 1}, checkpoint={"every": 1})
             run = service.service.submit(spec)
-            code = service.service.enrolment(run.id).code
+            code = run.create_code().code
             site = Participant.enrol(service.url, code, "hospital", folder / "site")
             assert site.run(data) == "completed"
             token = (service.home / "admin.token").read_text().strip()

@@ -54,6 +54,19 @@ def test_tags_and_notes_are_shown_where_there_are_any() -> None:
     assert {"tags", "notes"}.isdisjoint(dict(overview_rows(an_experiment())))
 
 
+def test_a_result_that_is_not_the_best_offers_the_best_round() -> None:
+    rows = [
+        dict(overview_rows(an_experiment(decline={"round": 3, "detail": "worse", "best": a_best(number)})))["result"]
+        for number in (0, 2)
+    ]
+    named = an_experiment().id
+    assert rows == ["worse", f"worse; ferret experiment export {named} FOLDER --round 2"]
+
+
+def a_best(number: int) -> dict[str, object]:
+    return {"metric": "eval_loss", "round": number, "value": 2.0}
+
+
 def test_a_group_is_told_by_mean_and_deviation() -> None:
     newest = a_listed_one(name="seed 3").model_dump()
     loss, rouge = {"mean": 1.9, "sd": 0.12, "count": 3}, {"mean": 35.24, "sd": None, "count": 1}

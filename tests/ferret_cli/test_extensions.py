@@ -53,20 +53,14 @@ def greet(name: str) -> None:
 
 def test_an_installed_command_is_listed_and_run(install: Install, greeting: str) -> None:
     install("hello", greeting)
-    listed = CliRunner().invoke(app, ["--help"]).stdout
+    listed = CliRunner().invoke(app, ["dev", "--help"]).stdout
     assert "Greet somebody." in listed
-    assert "serve" in listed
-    assert CliRunner().invoke(app, ["hello", "Ada"]).stdout == "good morning, Ada\n"
-
-
-def test_a_command_of_the_command_line_itself_wins(install: Install, greeting: str) -> None:
-    install("doctor", greeting)
-    assert "Greet" not in CliRunner().invoke(app, ["doctor", "--help"]).stdout
+    assert CliRunner().invoke(app, ["dev", "hello", "Ada"]).stdout == "good morning, Ada\n"
 
 
 def test_an_entry_whose_package_is_gone_does_not_break_the_help(install: Install) -> None:
     install("bench", "ferret_of_a_folder_that_was_moved.commands:app")
-    shown = CliRunner().invoke(app, ["--help"])
+    shown = CliRunner().invoke(app, ["dev", "--help"])
     assert shown.exit_code == 0
     assert "bench" not in shown.stdout
 
@@ -74,7 +68,7 @@ def test_an_entry_whose_package_is_gone_does_not_break_the_help(install: Install
 @pytest.mark.parametrize("name", ["bench", "paper"])
 def test_ferrets_own_commands_that_are_not_installed_say_how_to_install_them(install: Install, name: str) -> None:
     install("bench" if name == "paper" else "paper", "ferret_of_a_folder_that_was_moved.commands:app")
-    error = CliRunner().invoke(app, [name, "--help"]).exception
+    error = CliRunner().invoke(app, ["dev", name, "--help"]).exception
     assert isinstance(error, FerretError)
     assert error.code == "dependency.missing"
     assert "pip install" in error.detail
@@ -82,6 +76,6 @@ def test_ferrets_own_commands_that_are_not_installed_say_how_to_install_them(ins
 
 def test_an_unknown_command_is_wrong_usage(install: Install, greeting: str) -> None:
     install("hello", greeting)
-    refused = CliRunner().invoke(app, ["helo"])
+    refused = CliRunner().invoke(app, ["dev", "helo"])
     assert refused.exit_code == 2
     assert "helo" in refused.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import pytest
 
 from ferret_cli import join_display
@@ -31,7 +33,9 @@ def test_figures_are_told_where_there_are_any(progress: Progress, text: str) -> 
     assert join_display.words(progress) == text
 
 
-def test_a_log_gets_each_stage_once_and_what_is_waited_for_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_gets_each_stage_once_with_its_time_and_what_is_waited_for_when_it_changes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     lines = join_display.Lines()
     for joined in (1, 1, 1, 2):
         lines(Progress(Stage.WAIT, 0, joined, 3, WaitReason.PARTICIPANTS))
@@ -40,7 +44,9 @@ def test_a_log_gets_each_stage_once_and_what_is_waited_for_when_it_changes(capsy
     lines(Progress(Stage.UPLOAD, 1, 0, 8800))
     for seconds in (0.1, 5.4):
         lines(Progress(Stage.OUTAGE, done=seconds))
-    assert capsys.readouterr().err.splitlines() == [
+    written = [line.split("  ", 1) for line in capsys.readouterr().err.splitlines()]
+    assert all(abs(datetime.now() - datetime.fromisoformat(time)) < timedelta(minutes=5) for time, _ in written)
+    assert [text for _, text in written] == [
         "waiting for other participants: 1 of 3 have joined",
         "waiting for other participants: 2 of 3 have joined",
         "round 1: training",

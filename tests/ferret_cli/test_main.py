@@ -3,12 +3,18 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
 
-from ferret_cli.main import main
+from ferret_cli.main import app, main
 from ferret_core import __version__
 
 
@@ -19,6 +25,60 @@ def test_help_is_quick_and_loads_nothing_heavy(ferret):
     assert shown.returncode == 0
     assert "submit" in shown.stdout
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
+
+
+PANELS = {
+    "Run": "demo serve dashboard plan submit chat simulate tune experiment data",
+    "Take part": "join site receipt",
+    "Administer": "whoami code participant project user token session alert audit",
+    "Operate": "doctor status backup restore migrate api worker storage",
+    "Develop Ferret": "dev",
+}
+WITHOUT_JSON = {"ferret api", "ferret worker", "ferret receipt show"}
+"""Two become another program; a receipt is a JSON document in any case."""
+
+
+def commands(group: Any, path: str = "ferret") -> Iterator[tuple[str, Any]]:
+    context = typer.Context(group, info_name=path)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+COMMANDS = dict(commands(get_command(app)))
+
+
+def test_the_help_groups_commands_by_what_people_do():
+    panels = dict[str, list[str]]()
+    for name, command in get_command(app).commands.items():
+        panels.setdefault(command.rich_help_panel, []).append(name)
+    assert {panel: " ".join(names) for panel, names in panels.items()} == PANELS
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_each_command_has_an_example_that_it_understands(path):
+    first = (COMMANDS[path].epilog or "").partition("\n")[0]
+    assert first.startswith(f"Example: {path}")
+    words = shlex.split(first.removeprefix(f"Example: {path}").partition(" > ")[0])
+    COMMANDS[path].make_context(path, words)
+
+
+def test_each_command_with_a_result_prints_it_as_json():
+    without = {path for path, command in COMMANDS.items() if all("--json" not in each.opts for each in command.params)}
+    assert without == WITHOUT_JSON
+
+
+def test_a_shell_completes_commands_and_options():
+    def completed(line: str) -> list[str]:
+        words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1), "_FERRET_COMPLETE": "complete_bash"}
+        return CliRunner().invoke(app, [], prog_name="ferret", env=words).stdout.split()
+
+    assert completed("ferret rec") == ["receipt"]
+    assert completed("ferret receipt v") == ["verify"]
+    assert completed("ferret submit --wat") == ["--watch"]
 
 
 def test_torchs_threads_are_told_not_to_wait_in_a_loop(monkeypatch):
@@ -120,6 +180,6 @@ main()
         command = [sys.executable, program, *arguments]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 1
-        assert "pip install ." in done.stderr
+        assert "pip install ferret-service" in done.stderr
     assert not (tmp_path / ".ferret").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["participant.py"]

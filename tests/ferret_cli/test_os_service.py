@@ -34,6 +34,7 @@ def test_systemd_takes_the_unit_and_runs_these_arguments(tmp_path: Path) -> None
     assert found.stderr == "", unit.read_text()
     assert r'"Klinik \"A\" 100 %% $$HOME \\"' in unit.read_text()
     assert "RestartPreventExitStatus=2 3 4 5\n" in unit.read_text()
+    assert "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK\n" in unit.read_text()
 
 
 def test_launchd_gets_the_arguments_as_they_are() -> None:

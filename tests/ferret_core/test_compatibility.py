@@ -8,12 +8,13 @@ import pytest
 
 from ferret_core import catalog, compatibility
 from ferret_core.catalog import ResolvedExperiment
-from ferret_core.compatibility import FILES, OWN_TRAINING, PRIVACY_BUDGET, RULES, SIMULATION, TEAM
+from ferret_core.compatibility import FILES, OWN_TRAINING, PRIVACY_BUDGET, RULES, SERVICE, SIMULATION, TEAM, problems
 from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
 
 IN_BACKWARD = {"optimizer": "sgd", "optimizer_in_backward": True, "accumulation": 1}
 PURE = IN_BACKWARD | {"precision": "pure_bfloat16"}
+IN_BFLOAT16 = {"model": {"source": "./model", "dtype": "bfloat16"}}
 
 
 def fields(experiment: ResolvedExperiment, rules: Any) -> list[str]:
@@ -34,11 +35,10 @@ def fields(experiment: ResolvedExperiment, rules: Any) -> list[str]:
             "stopping.metric",
             "evaluation.generate_examples",
         ),
-        ("fedavg", {}, {"server": {"average": "tail", "average_from": 9}}, "server.average_from", "3 rounds"),
-        ("fedavg", {}, {"server": {"average_from": 9}}, "server.average_from", "3 rounds"),
-        ("fedavg", {}, {"server": {"average_from": 2}}, "server.average_from", "'tail'"),
         ("fedit", {"local": PURE}, {}, "algorithm.local.precision", "'bfloat16'"),
         ("fedavg", {"local": PURE}, {}, "algorithm.local.precision", "model.dtype"),
+        ("scaffold", {"local": PURE}, IN_BFLOAT16, "algorithm.local.precision", "'bfloat16'"),
+        ("fedavg", {}, {"model": {"source": "nope"}}, "model.revision", "a folder is written ./nope"),
     ],
 )
 def test_what_does_not_go_together_in_a_specification_is_refused(
@@ -49,18 +49,152 @@ def test_what_does_not_go_together_in_a_specification_is_refused(
     assert [error.field for error in caught.value.errors] == [field]
 
 
-def test_all_that_does_not_go_together_is_told_at_once(toy_spec: SpecFactory) -> None:
-    spec = toy_spec("topk", robust={"rule": "median"}, server={"weights": "examples", "average_from": 2})
+@pytest.mark.parametrize("pinned", [{"revision": "v1"}, {"digest": "00" * 32}])
+def test_a_model_on_the_hub_is_pinned_by_revision_or_digest(toy_spec: SpecFactory, pinned: dict[str, str]) -> None:
+    catalog.resolve(toy_spec(model={"source": "org/model", **pinned}))
+
+
+SUMMED = {"seeds": "shared", "allocation": "fixed", "K": 4_000}
+MASKED = {"secure": {"aggregation": "masked"}}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "changes", "fields"),
+    [
+        ("ferret", SUMMED, {}, []),
+        ("ferret", SUMMED, {"participants": {"simulated": 640, "fraction": 0.1}}, []),
+        *((name, {}, {}, []) for name in ("fedavg", "fedprox", "fedzo", "fedit", "fedprompt", "fedptuning")),
+        *((name, {}, {}, ["algorithm.name"]) for name in ("topk", "scaffold", "signsgd", "fed_sb", "fedkseed")),
+        ("fedavg", {}, {"server": {"weights": "examples"}}, ["server.weights"]),
+        ("fedavg", {}, {"robust": {"rule": "median"}}, ["robust.rule"]),
+        ("fedavg", {"local": {"epochs": 1.0}}, {}, []),
+        ("ferret", {}, {}, ["algorithm.seeds", "algorithm.bytes_per_round"]),
+        ("ferret", SUMMED | {"coordinates": "int8"}, {}, ["algorithm.coordinates"]),
+        ("ferret", SUMMED | {"whole_up_to": 32}, {}, ["algorithm.whole_up_to"]),
+        ("ferret", SUMMED | {"K": None, "bytes_per_round": 8192}, {}, ["algorithm.bytes_per_round"]),
+        ("ferret", SUMMED | {"local": {"epochs": 1.0}}, {}, ["algorithm.local.epochs"]),
+        ("ferret", SUMMED, {"server": {"weights": "examples"}}, ["server.weights"]),
+        ("ferret", SUMMED, {"robust": {"rule": "median"}}, ["robust.rule"]),
+        ("ferret", SUMMED, {"robust": {"rule": "cosine_filter"}}, ["robust.rule"]),
+        ("ferret", SUMMED, {"round": {"over_selection": 0.5}}, ["round.over_selection"]),
+        ("ferret", SUMMED, {"participants": {"simulated": 2}}, ["secure.least"]),
+        ("ferret", SUMMED, {"participants": {"simulated": 65}}, ["secure.group"]),
+    ],
+)
+def test_one_bit_coordinates_and_whole_updates_of_a_group_are_summed_under_masks(
+    toy_spec: SpecFactory, algorithm: str, options: dict[str, Any], changes: dict[str, Any], fields: list[str]
+) -> None:
+    spec = toy_spec(algorithm, options=options, **MASKED, **changes)
+    if not fields:
+        catalog.resolve(spec)
+        return
+    with refused("spec.invalid", "mask") as caught:
+        catalog.resolve(spec)
+    assert [error.field for error in caught.value.errors] == fields
+
+
+HIDDEN = SUMMED | {"coordinates": "float32", "local": {"optimizer": "normalized", "steps": 1, "accumulation": 1}}
+RECORDS = {"privacy": {"unit": "example", "epsilon": 8.0, "batch": 10, "records_least": 100}, **MASKED}
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "fields"),
+    [
+        ({}, {}, []),
+        ({}, {"secure": {}}, ["secure.aggregation"]),
+        ({}, {"secure": MASKED["secure"] | {"group": 3}}, ["secure.group"]),
+        ({"coordinates": "sign"}, {}, ["algorithm.coordinates"]),
+        ({"K": None, "bytes_per_round": 8192}, {}, ["algorithm.bytes_per_round"]),
+        ({"local": {"steps": 2, "accumulation": 1}}, {}, ["algorithm.local.steps"]),
+        ({"local": {"steps": 1, "accumulation": 4}}, {}, ["algorithm.local.accumulation"]),
+        ({"local": {"steps": 1, "accumulation": 1, "batch_size": 2}}, {}, ["algorithm.local.accumulation"]),
+        ({"local": {"steps": 1, "accumulation": 1, "optimizer": "adam"}}, {}, ["algorithm.local.optimizer"]),
+        ({"local": {"steps": 1, "accumulation": 1, "momentum": 0.5}}, {}, ["algorithm.local.momentum"]),
+        (
+            {"local": {"steps": 1, "accumulation": 1, "optimizer_in_backward": True}},
+            {},
+            ["algorithm.local.optimizer_in_backward"],
+        ),
+    ],
+)
+def test_records_are_protected_in_one_step_of_single_gradients(
+    toy_spec: SpecFactory, options: dict[str, Any], changes: dict[str, Any], fields: list[str]
+) -> None:
+    spec = toy_spec(algorithm={"name": "ferret", **HIDDEN, **options}, **{**RECORDS, **changes})
+    if not fields:
+        catalog.resolve(spec)
+        return
     with refused("spec.invalid") as caught:
         catalog.resolve(spec)
-    assert [error.field for error in caught.value.errors] == ["robust.rule", "server.weights", "server.average_from"]
+    assert [error.field for error in caught.value.errors] == fields
+
+
+def test_noise_that_protects_records_is_for_coordinates(toy_spec: SpecFactory) -> None:
+    with refused("spec.invalid", "whole updates") as caught:
+        catalog.resolve(toy_spec("fedavg", **RECORDS))
+    assert [error.field for error in caught.value.errors] == ["algorithm.name"]
+
+
+def test_more_weights_than_a_mask_has_words_are_refused(toy_spec: SpecFactory) -> None:
+    masked, plain = (catalog.resolve(toy_spec("fedavg", **changes)) for changes in (MASKED, {}))
+    compatibility.require_maskable(masked, 2**36)
+    compatibility.require_maskable(plain, 2**36 + 1)
+    with refused("spec.invalid", "secure.aggregation", "68719476737"):
+        compatibility.require_maskable(masked, 2**36 + 1)
+
+
+CENTRAL = {"privacy": RECORDS["privacy"] | {"mechanism": "central"}}
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "fields"),
+    [
+        ({}, {}, []),
+        ({}, MASKED, ["secure.aggregation"]),
+        ({}, {"robust": {"rule": "median"}}, ["robust.rule"]),
+        ({}, {"robust": {"rule": "cosine_filter"}}, ["robust.rule"]),
+        ({}, {"round": {"over_selection": 0.5}}, ["round.over_selection"]),
+        ({}, {"server": {"weights": "examples"}}, ["server.weights"]),
+        ({"coordinates": "sign"}, {}, ["algorithm.coordinates"]),
+        ({"seeds": "own"}, {}, ["algorithm.seeds"]),
+        ({"K": None, "bytes_per_round": 8192}, {}, ["algorithm.bytes_per_round"]),
+    ],
+)
+def test_a_server_that_adds_noise_uses_the_sum_alone(
+    toy_spec: SpecFactory, options: dict[str, Any], changes: dict[str, Any], fields: list[str]
+) -> None:
+    spec = toy_spec(algorithm={"name": "ferret", **HIDDEN, **options}, **{**CENTRAL, **changes})
+    if not fields:
+        resolved = catalog.resolve(spec)
+        assert [each.field for each in problems(resolved, SERVICE)] == ["participants.simulated"]
+        return
+    with refused("spec.invalid") as caught:
+        catalog.resolve(spec)
+    assert [error.field for error in caught.value.errors] == fields
+
+
+def test_only_noise_for_records_has_a_mechanism(toy_spec: SpecFactory) -> None:
+    with pytest.raises(ValueError, match="does not use mechanism"):
+        toy_spec(privacy={"mechanism": "central"})
+
+
+def test_all_that_does_not_go_together_is_told_at_once(toy_spec: SpecFactory) -> None:
+    spec = toy_spec("topk", robust={"rule": "median"}, server={"weights": "examples"})
+    with refused("spec.invalid") as caught:
+        catalog.resolve(spec)
+    assert [error.field for error in caught.value.errors] == ["robust.rule", "server.weights"]
+
+
+def test_the_services_sums_under_masks_are_of_real_participants(toy_spec: SpecFactory) -> None:
+    assert fields(catalog.resolve(toy_spec(options=SUMMED, **MASKED)), SERVICE) == ["participants.simulated"]
+    assert fields(catalog.resolve(toy_spec()), SERVICE) == []
 
 
 def test_real_participants_are_not_simulated(toy_spec: SpecFactory) -> None:
     assert fields(catalog.resolve(toy_spec(participants={"edge": 1})), SIMULATION) == ["participants.edge"]
 
 
-@pytest.mark.parametrize("algorithm", ["ferret", "fedavg", "diloco"])
+@pytest.mark.parametrize("algorithm", ["ferret", "fedavg"])
 def test_what_moves_the_model_by_plain_steps_fits_a_team(toy_spec: SpecFactory, algorithm: str) -> None:
     compatibility.require(catalog.resolve(toy_spec(algorithm)), TEAM, "request.invalid")
 
@@ -99,7 +233,6 @@ def test_a_team_refuses_half_precision(toy_spec: SpecFactory, tiny_model_dir: An
         ("fedit", {}, "algorithm.name"),
         ("fedavg", {"server": {"momentum": 0.9}}, "server.momentum"),
         ("fedavg", {"server": {"optimizer": "adam"}}, "server.optimizer"),
-        ("fedavg", {"server": {"average": "tail"}}, "server.average"),
         ("fedavg", {"robust": {"rule": "cosine_filter"}}, "robust.rule"),
     ],
 )

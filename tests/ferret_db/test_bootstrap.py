@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from ferret_core.protocol.errors import Exit
-from ferret_db import migrate
+from ferret_db import migrate, schema_version
 from ferret_db.database import Database
 from tests.refusals import refused
 
@@ -57,7 +57,7 @@ sys.exit(code)
     )
     assert (done.returncode, done.stdout) == (Exit.UNREACHABLE, "[]\n")
     (line,) = done.stderr.splitlines()
-    assert f"needs {migrate.head()}; run `ferret migrate`" in line
+    assert f"needs {schema_version.HEAD}; run `ferret migrate`" in line
 
 
 def test_a_database_of_a_later_version_is_not_migrated(empty_url: str) -> None:
@@ -66,4 +66,4 @@ def test_a_database_of_a_later_version_is_not_migrated(empty_url: str) -> None:
     assert (migrate.knows("0001"), migrate.knows("9999")) == (True, False)
     with refused("server.not_ready", "9999"):
         migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == "9999"
+    assert schema_version.current(empty_url) == "9999"

@@ -99,7 +99,7 @@ def test_a_thread_that_is_given_the_context_logs_under_its_ids(logged: Logged) -
 def test_a_process_logs_as_its_settings_say() -> None:
     program = (
         "import logging; from ferret_db import bootstrap; from ferret_runtime.settings import ServiceSettings;"
-        "bootstrap.migrate.check = lambda url: None; bootstrap.prepare(ServiceSettings.read());"
+        "bootstrap.schema_version.check = lambda url: None; bootstrap.prepare(ServiceSettings.read());"
         "logging.getLogger('x').warning('y')"
     )
     environment = {"FERRET_LOG_FORMAT": "json", "FERRET_LOG_LEVEL": "error"}

@@ -74,10 +74,10 @@ def test_it_takes_the_published_receipts_and_none_that_was_changed(node: str) ->
 def test_it_takes_part_in_every_round_beside_ours(api, worker, service, toy_spec, toy_data, tmp_path, node) -> None:
     algorithm = {"name": "fedavg", "local": {"learning_rate": 1e-3, "steps": 1, "batch_size": 2, "accumulation": 1}}
     run = service.submit(toy_spec(participants={"edge": 2}, rounds=2, algorithm=algorithm))
-    environment = {**os.environ, "FERRET_CODE": service.enrolment(run.id).code}
+    environment = {**os.environ, "FERRET_CODE": run.create_code().code}
     command = [node, str(EXAMPLE / "participant.mjs"), api.url, "node-20"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as other:
-        ours = Participant.enrol(api.url, service.enrolment(run.id).code, "python", tmp_path)
+        ours = Participant.enrol(api.url, run.create_code().code, "python", tmp_path)
         assert ours.run(toy_data[0]) == "completed"
         said, _ = other.communicate(timeout=30)
     assert other.returncode == 0

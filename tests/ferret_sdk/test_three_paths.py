@@ -94,7 +94,7 @@ def take(
                 return at_the_service(service.submit(spec(simulated=3)))
             case _:
                 run = service.submit(spec(simulated=2, edge=1))
-                Participant.enrol(api.url, service.enrolment(run.id).code, SITE, tmp_path / "home").run(toy_data[0])
+                Participant.enrol(api.url, run.create_code().code, SITE, tmp_path / "home").run(toy_data[0])
                 return at_the_service(run)
 
     return take

@@ -48,8 +48,3 @@ def test_the_small_build_is_offered_by_the_links_that_pip_is_configured_with(env
     assert not environment.offers("torch", "2.13.0+cpu")
     wheel("torch", "2.13.0+cpu")
     assert environment.offers("torch", "2.13.0+cpu")
-
-
-def test_an_index_without_torch_offers_nothing(environment: Environment, wheel, capfd) -> None:
-    assert not environment.offers("torch", "2.13.0+cpu")
-    assert capfd.readouterr().err == ""

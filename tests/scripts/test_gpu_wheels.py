@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from scripts import Refusal, lock
-from scripts.gpu_wheels import CORE, SERVICE, _there, fetch
+from scripts.gpu_wheels import CORE, SERVICE, THERE, _there, fetch
 
 IMAGE = {
     *("absl-py", "certifi", "click", "cloudpickle", "contourpy", "cycler", "fonttools", "httpcore", "httpx", "joblib"),
@@ -34,7 +34,9 @@ def needs(*names: str) -> set[str]:
         found.add(known)
         extras = wanted.extras or {""}
         for requirement in map(Requirement, requires):
-            if requirement.marker is None or any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
+            if requirement.marker is None or any(
+                requirement.marker.evaluate({**THERE, "extra": extra}) for extra in extras
+            ):
                 waiting.append(requirement)
     return {name.partition("[")[0] for name in found}
 

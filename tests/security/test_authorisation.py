@@ -23,12 +23,14 @@ RESEARCHERS = ADMIN | {"researcher"}
 WHO: dict[frozenset[str], set[str]] = {
     ANYONE: {
         "begin_oidc_session", "create_oidc_session", "create_session", "enrol", "get_health", "get_readiness",
-        "get_sign_in",
+        "get_sign_in", "inspect_enrolment",
     },
     PARTICIPANT: {
         "get_arrived", "heartbeat", "next_assignment", "report_failure", "upload_contribution", "upload_part",
+        "get_shares", "put_prekeys", "put_shares", "put_survivors", "put_unmask",
     },
     VIEWERS | PARTICIPANT: {
+        "get_masked_vector", "list_transcripts",
         "download_artifact", "get_experiment", "get_receipt", "get_update", "head_artifact", "head_update",
         "list_artifacts", "list_ledger",
     },
@@ -96,7 +98,7 @@ BODIES = {
     "revoke_group_of_participants": {"group": "north"},
 }
 """Of operations that refuse an empty one, or do nothing for it."""
-ABSENT = {"get_round_update", "get_arrived"}
+ABSENT = {"get_round_update", "get_arrived", "get_masked_vector", "get_shares"}
 """Readers get no 200 where the fixture has nothing to read."""
 
 

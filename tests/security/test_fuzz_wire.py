@@ -121,7 +121,18 @@ def test_a_million_blobs_guided_by_coverage(tmp_path: Path, need: Callable[[bool
     corpus.mkdir()
     (corpus / "valid").write_bytes(BLOB)
     (corpus / "empty").write_bytes(with_array([0, 2, 3]))
-    command = [sys.executable, str(HARNESS), "-runs=1000000", "-max_len=2048", "-seed=1", "-verbosity=1", str(corpus)]
+    # The peak of the process that starts it counts as resident: only its single allocations can be limited.
+    limits = ["-rss_limit_mb=0", "-malloc_limit_mb=1024"]
+    command = [
+        sys.executable,
+        str(HARNESS),
+        "-runs=1000000",
+        "-max_len=2048",
+        "-seed=1",
+        "-verbosity=1",
+        *limits,
+        str(corpus),
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     assert "Done 1000000 runs" in done.stderr, done.stderr[-1000:]

@@ -198,7 +198,7 @@ def test_every_kind_of_process_that_hangs_is_replaced_and_the_model_is_the_same(
     run = client.submit(workload.spec(3, real=1))
     _, (data,) = workload.deal_out(1)
     arguments = [client.url, "--data", str(data), "--name", client_names(workload.owners)[-1], "--yes"]
-    own = {"FERRET_CODE": client.enrolment(run.id).code, "FERRET_HOME": str(tmp_path / "edge"), "OMP_NUM_THREADS": "1"}
+    own = {"FERRET_CODE": run.create_code().code, "FERRET_HOME": str(tmp_path / "edge"), "OMP_NUM_THREADS": "1"}
     children["edge"] = stack.participant_process(tmp_path / "home", "edge", arguments, own)
     supervisor.start(children["edge"])
     beating = [tmp_path / "home" / stack.HEARTBEATS / name for name in ("train", "aggregate", "edge")]

@@ -120,7 +120,7 @@ def test_an_enrolment_that_is_none_leaves_nothing_but_the_log_of_the_request(ser
     error = join()
     assert error.code == "server.unexpected"
     assert [found.field for found in error.errors] == [f"enrolled.{next(iter(lie))}"]
-    assert {path.name for path in home.rglob("*")} <= {"participants", "sent.jsonl", "sent.lock"}
+    assert {path.name for path in home.rglob("*")} <= {"identity.key", "participants", "sent.jsonl", "sent.lock"}
 
 
 def _set(**members: Any) -> Callable[[HostileServer], None]:

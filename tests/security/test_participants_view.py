@@ -73,7 +73,7 @@ def addresses(site: Any, experiment_id: str) -> list[str]:
         for row in rows
         for participant in ("site-a", "site-b")
     }
-    assert len(paths) == 6, "a new operation that participants may call: see that it shows them no more"
+    assert len(paths) == 8, "a new operation that participants may call: see that it shows them no more"
     return sorted(found)
 
 
@@ -91,6 +91,15 @@ def test_nothing_that_a_participant_may_read_holds_a_canary(site: Any, experimen
     polled = member.get(f"{URL}/participant/assignment")
     assert polled.status_code == 200
     assert CANARY not in polled.text
+
+
+def test_the_owner_of_a_code_sees_no_more_than_a_participant(site: Any, experiment_id: str, member: Any) -> None:
+    address = f"{URL}/experiments/{experiment_id}"
+    code = site.admin.post(f"{address}/enrolments", json={}).json()["code"]
+    shown = site.client().post(f"{URL}/enrolments:inspect", json={"code": code})
+    assert shown.status_code == 200
+    assert CANARY not in shown.text
+    assert shown.json()["spec"] == member.get(address).json()["spec"]
 
 
 def test_a_failure_is_its_code_and_title(site: Any, experiment_id: str, member: Any) -> None:

@@ -127,6 +127,13 @@ def test_a_participant_without_terms_holds_the_server_to_the_digest_of_the_speci
     assert own in error.detail
 
 
+def test_a_template_of_the_server_that_no_digest_allows_is_not_rendered_under_auto(site: Site) -> None:
+    digest = site.other(content("chat_template.jinja", QUOTING.encode()))
+    site.spec = site.spec.model_copy(update={"prompt": PromptSpec(template="auto")})
+    error = site.refuses(digest, pinned=False)
+    assert (error.code, error.errors[0].field, error.errors[0].value) == ("terms.refused", "prompt.template", "chat")
+
+
 @pytest.mark.parametrize(
     "name", ["preprocessor_config.json", "tokenizer.5.0.0.json", "config.5.0.0.json", "other.model", "another.jinja"]
 )

@@ -17,7 +17,7 @@ from ferret_cli.commands.site import TERMS
 from ferret_core.protocol.errors import FerretError
 from ferret_core.replica.replica import Replica
 from ferret_sdk import Participant
-from ferret_sdk.participant import membership, participant, site_terms
+from ferret_sdk.participant import membership, site_terms
 from ferret_sdk.participant.privacy_budget import Budget, ReleaseCount
 from tests.security.hostile import ASSIGNMENT, HostileServer, Reply, json_reply
 from tests.tiers import slow
@@ -38,7 +38,7 @@ KEY = "11" * 32
 @pytest.fixture(autouse=True)
 def same_chances(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and random names are the same in every run."""
-    monkeypatch.setattr(participant, "new_key", lambda: KEY)
+    monkeypatch.setattr(membership, "new_key", lambda: KEY)
     monkeypatch.setattr(secrets, "token_hex", lambda count=32: "0" * 2 * count)
 
 

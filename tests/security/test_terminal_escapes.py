@@ -100,13 +100,13 @@ def server(tmp_path: Path, toy_spec: Callable[..., ExperimentSpec]) -> Iterator[
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["list"], "trial"),
-        (["show", EXPERIMENT], "because"),
-        (["watch", EXPERIMENT], "because"),
-        (["enrol", EXPERIMENT], "run"),
-        (["pause", EXPERIMENT], "no "),
+        (["experiment", "list"], "trial"),
+        (["experiment", "show", EXPERIMENT], "because"),
+        (["experiment", "watch", EXPERIMENT], "because"),
+        (["code", "create", EXPERIMENT], "run"),
+        (["experiment", "pause", EXPERIMENT], "no "),
     ],
-    ids=lambda value: value[0] if isinstance(value, list) else None,
+    ids=lambda value: value[1] if isinstance(value, list) else None,
 )
 def test_the_commands_show_words_as_words(
     server: HostileServer,
@@ -116,7 +116,7 @@ def test_the_commands_show_words_as_words(
     said: str,
     as_json: bool,
 ) -> None:
-    arguments = ["ferret", "experiment", *command, *(["--json"] if as_json else [])]
+    arguments = ["ferret", *command, *(["--json"] if as_json else [])]
     monkeypatch.setattr(sys, "argv", arguments)
     monkeypatch.setenv("FERRET_URL", server.url)
     monkeypatch.setenv("FERRET_TOKEN", "token")

@@ -52,13 +52,13 @@ def stored(service: Service, experiment_id: str, folder: Path) -> Path:
 
 
 @usually_on("sqlite")
-@pytest.mark.parametrize("algorithm", ["ferret", "fedit"])
+@pytest.mark.parametrize("algorithm", ["ferret", "fedit", "fed_sb"])
 def test_source_checkpoint_and_download_have_one_digest(
     service: Service, toy_spec: SpecFactory, source: Path, tmp_path: Path, algorithm: str
 ) -> None:
     model = {"source": str(source), "digest": digest_of(load(ModelSpec(source=str(source))))}
-    spec = toy_spec(algorithm, rounds=1, model=model, prompt={"template": "chat"})
-    expected = simulate(spec)
+    spec = toy_spec(algorithm, rounds=1, model=model, prompt={"template": "auto"})
+    expected = simulate(toy_spec(algorithm, rounds=1, model=model, prompt={"template": "chat"}))
     experiment_id = service.submit(spec)
     service.step()
     service.context = service.new_context()  # which loads what is stored
@@ -66,10 +66,12 @@ def test_source_checkpoint_and_download_have_one_digest(
     experiment = service.experiment(experiment_id)
     assert experiment.state == ExperimentState.COMPLETED
     assert (experiment.base_digest, experiment.digest) == (expected.rounds[0].digest, expected.digest)
+    assert experiment.spec["prompt"]["template"] == "chat", "explicit once the base model is loaded"
     copy = stored(service, experiment_id, tmp_path / "copy")
     assert definition.read(copy) == definition.read(source)
     others = {path.name for path in copy.iterdir()} - definition.NAMES
-    assert others == {"model.safetensors", "ferret.json"}
+    bases = {definition.BASES} if algorithm == "fed_sb" else set[str]()
+    assert others == {"model.safetensors", "ferret.json", *bases}
     assert Replica.load(spec, copy).digest == experiment.base_digest
     (copy / "chat_template.jinja").write_text("{{ messages[0]['content'] }}\n")
     changed = spec.model_copy(update={"model": ModelSpec(source=spec.model.source)})

@@ -9,12 +9,13 @@ import pytest
 
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState, RoundState
-from ferret_core.protocol.task_names import TaskName
+from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_core.simulate import simulate
 from ferret_db.engine import assignments as leases
 from ferret_db.engine import lifecycle
 from ferret_db.engine import rounds as round_engine
-from ferret_db.repositories import assignments, contributions, events, participants, rounds
+from ferret_db.repositories import assignments, contributions, events, experiments, participants, rounds, workers
+from ferret_db.repositories.workers import WorkerIdentity
 from ferret_db.tables import Round
 from ferret_worker import coordinate
 from tests.ferret_db.conftest import Lab
@@ -77,6 +78,32 @@ def test_an_experiment_that_was_paused_mid_round_ends_with_the_same_model(
     move(service, lifecycle.resume, experiment_id)
     service.run()
     assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(spec).digest)
+
+
+@pytest.mark.parametrize(
+    ("training", "here", "expected"),
+    [([True, True], False, "bfloat16"), ([True, False], True, "float32"), ([], True, "bfloat16")],
+    ids=["all are quick", "one is slow", "none yet"],
+)
+def test_the_workers_that_train_decide_the_precision(
+    service: Service,
+    plain_spec: SpecFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    training: list[bool],
+    here: bool,
+    expected: str,
+) -> None:
+    local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 2, "accumulation": 1, "precision": "auto"}
+    spec = plain_spec(options={"local": local}, rounds=1)
+    monkeypatch.setattr(coordinate, "fast_bfloat16", lambda device: here)
+    for number, quick in enumerate(training):
+        move(service, workers.seen, WorkerIdentity(f"w{number}", Queue.TRAIN, "host", number, "cpu", quick))
+    experiment_id = service.submit(spec)
+    service.run()
+    with service.database.read() as s:
+        found = experiments.spec_of(experiments.get(s, experiment_id))
+    assert found.algorithm.options["local"]["precision"] == expected
+    assert ended(service, experiment_id) == (ExperimentState.COMPLETED, simulate(found).digest)
 
 
 def test_a_task_for_a_deleted_experiment_is_left_alone(service: Service, plain_spec: SpecFactory) -> None:

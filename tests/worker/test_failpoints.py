@@ -28,8 +28,8 @@ IN_REPAIR = ["repair.rebuilt"]
 AT_THE_EDGE = {"upload", "participant", "state", "sent_log"}
 WITH_A_REAL_PARTICIPANT = [name for name in NAMES if name.split(".")[0] in AT_THE_EDGE]
 # tests/ferret_cli/commands/test_backup.py, tests/ferret_sdk/participant/test_resumable_upload.py,
-# tests/ferret_core/storage/test_s3.py
-ELSEWHERE = [name for name in NAMES if name.split(".")[0] in {"backup", "restore", "parts", "bucket"}]
+# tests/ferret_core/storage/test_s3.py, tests/ferret_sdk/participant/test_secure_state.py
+ELSEWHERE = [name for name in NAMES if name.split(".")[0] in {"backup", "restore", "parts", "bucket", "secure"}]
 OTHER = [*IN_REDONE_WORK, *IN_COLLECTING, *IN_REPAIR, *WITH_A_REAL_PARTICIPANT, *ELSEWHERE]
 UNDISTURBED = [name for name in NAMES if name not in OTHER]
 IN_TRANSACTIONS = [name for name in UNDISTURBED if name.startswith("database.")]

@@ -81,4 +81,4 @@ def test_a_row_of_a_set_that_is_frozen_only_is_found(service: Service, row: Cont
         s.execute(update(Round).where(Round.id == row.round_id).values(state=RoundState.FROZEN))
         s.execute(delete(Contribution).where(Contribution.id == row.id))
     (missing,) = found(service)
-    assert missing.reason == "the accepted set is not the one that was frozen"
+    assert missing.reason == "the accepted set differs from the frozen one"

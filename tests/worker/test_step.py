@@ -1,4 +1,4 @@
-"""Guarded steps and the mean of the last rounds: the service's are the simulation's, whoever goes on with it."""
+"""Guarded steps: the service makes the simulation's steps, also when another worker continues a round."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from ferret_db.repositories import ledger, metrics
 SpecFactory = Callable[..., ExperimentSpec]
 Service = Any  # tests/worker/conftest.py
 MEASURED = (
-    "step",
+    "step_taken",
     "noise_ratio",
     "development_loss",
-    "average_development_loss",
-    "average_eval_loss",
     "eval_loss",
 )
 
@@ -32,14 +30,12 @@ FRESH = [
 
 @pytest.fixture
 def spec(toy_spec: SpecFactory) -> ExperimentSpec:
-    """Each round leads too far, and the mean begins with the second of three."""
+    """Each round leads too far."""
     server = {
         "step_guard": True,
         "max_loss_rise": 0,
         "development_examples": 4,
         "learning_rate": 64,
-        "average": "tail",
-        "average_from": 2,
     }
     evaluation = {"split": "validation", "validation_share": 0.4, "examples": 8, "generate_examples": 0}
     return toy_spec(rounds=3, server=server, evaluation=evaluation)

@@ -12,13 +12,13 @@ from celery.exceptions import Reject, WorkerShutdown
 from ferret_core.distributed.process_group import ProcessGroup, started
 from ferret_core.protocol.errors import Exit
 from ferret_core.protocol.task_names import Queue, TaskName
-from ferret_core.system.device import chosen_device
+from ferret_core.system import memory_limit
+from ferret_core.system.device import chosen_device, fast_bfloat16
 from ferret_db.database import Database, Dispatch
 from ferret_db.engine import installation
 from ferret_db.tables import OutboxMessage
 from ferret_runtime import tracing
 from ferret_runtime.broker.sender import Sender
-from ferret_worker import memory_limit
 from ferret_worker.celery import Request, connect_signals, create_celery, message_headers, run_worker
 from ferret_worker.reconcile import Reconciler, reconcile
 from ferret_worker.settings import WorkerSettings
@@ -40,7 +40,8 @@ def work(settings: WorkerSettings, queue: Queue, team: ProcessGroup | None = Non
     database = Database(settings.database_url, dispatcher(celery), settings.running_experiments)
     context = WorkerState(settings, database, settings.open_storage(), team)
     installation.claim(database, context.storage)
-    presence = WorkerHeartbeat(context.database, identity(queue, context.device.type), settings.gone_seconds / 3)
+    who = identity(queue, context.device.type, bfloat16=fast_bfloat16(context.device))
+    presence = WorkerHeartbeat(context.database, who, settings.gone_seconds / 3)
     watchdog = Watchdog(context, presence)
     register(celery, context, presence, watchdog)
     _attend(context, presence, watchdog)

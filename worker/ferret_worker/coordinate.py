@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
+from ferret_core import catalog
+from ferret_core.aggregation.group_sum import summation_of
+from ferret_core.aggregation.masked_sum import spec_digest
 from ferret_core.aggregation.projection_noise import check_base
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment.federated_data import FederatedData
+from ferret_core.experiment.precision import resolve_precision
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.protocol.states import ExperimentState, ParticipantKind, RoundState
+from ferret_core.protocol.task_names import Queue
 from ferret_core.rounds import deadline, sampling
-from ferret_core.system.device import memory_checked
+from ferret_core.secure.roster import Origin, Roster, RosterMember
+from ferret_core.system.device import fast_bfloat16, memory_checked
 from ferret_core.system.failpoints import failpoint
 from ferret_db.database import Database
-from ferret_db.engine import early_stopping, lifecycle
+from ferret_db.engine import early_stopping, lifecycle, secure_sums
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.round_span import trace_of
 from ferret_db.engine.task_attempts import TRANSIENT
 from ferret_db.engine.wait_reason import required
-from ferret_db.repositories import assignments, experiments, ledger, metrics, participants, rounds
+from ferret_db.repositories import assignments, experiments, ledger, metrics, participants, rounds, workers
+from ferret_db.repositories import secure_sums as stock
 from ferret_db.tables import Experiment, Round
 from ferret_runtime import tracing
 from ferret_runtime.tracing import RoundTrace
@@ -85,8 +93,8 @@ def _fill(
 
 def _start(context: WorkerState, experiment: Experiment) -> None:
     """Loads model and data once, so that errors in them fail the experiment now and not halfway."""
-    spec = experiments.spec_of(experiment)
     try:
+        spec = _with_precision(context, experiments.spec_of(experiment))
         with memory_checked(BASE_REMEDY):
             replica, files = store_base(context.storage, spec, experiment.id)
             check_base(replica, FederatedData(spec, replica.tokenizer, replica.context))
@@ -99,8 +107,16 @@ def _start(context: WorkerState, experiment: Experiment) -> None:
     context.keep_base(experiment.id, replica, sum(file.size for file in files))
     failpoint("coordinate.prepared")
     with context.database.begin() as s:
-        lifecycle.start(s, experiment.id, replica.digest, replica.shapes, files)
+        lifecycle.start(s, experiment.id, replica.digest, replica.shapes, files, replica.spec)
     failpoint("coordinate.started")
+
+
+def _with_precision(context: WorkerState, spec: ExperimentSpec) -> ExperimentSpec:
+    """Returns ``spec`` with a precision that suits the workers that train, or this one while no worker trains."""
+    with context.database.read() as s:
+        found = workers.quick_at_bfloat16(s, Queue.TRAIN)
+    quick = fast_bfloat16(context.device) if found is None else found
+    return resolve_precision(ResolvedExperiment.of(spec), quick).spec
 
 
 def advance(s: Session, experiment_id: str) -> None:
@@ -114,6 +130,7 @@ def advance(s: Session, experiment_id: str) -> None:
     if under_way := rounds.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN):
         for round_ in under_way:
             round_engine.freeze_if_due(s, round_.id)
+            secure_sums.end_if_overdue(s, round_.id)
     elif early_stopping.judged(experiment) and not _evaluated(s, experiment):
         return
     elif stop := early_stopping.stop(s, experiment):
@@ -128,20 +145,67 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     """The first round waits until all have joined; later rounds do without revoked ones, not without any."""
     spec = experiments.spec_of(experiment)
     joined = {site.name: site.id for site in participants.of_experiment(s, experiment.id)}
+    keys = stock.stocked(s, experiment.id) if spec.secure.masked else {}
+    if spec.secure.masked:  # a site without a one-time key is away, or has not begun
+        joined = {name: joined[name] for name in joined.keys() & keys.keys()}
     population = spec.participants.simulated + len(joined)
-    if len(joined) < required(s, experiment):
+    if len(joined) < max(required(s, experiment), spec.secure.least if spec.secure.masked else 0):
         return
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
     needed, asked = sampling.sample_size(spec, population), sampling.invited_count(spec, population)
     attempt = rounds.next_attempt(s, experiment.id, number)
     with tracing.span("open", RoundTrace(experiment.id, number, attempt), asked=asked):
         seconds = _deadline(s, spec, attempt, needed, asked, experiment.id)
-        if population > OPENED_AT_ONCE:
+        if population > OPENED_AT_ONCE and not spec.secure.masked:
             round_engine.announce_round(s, experiment.id, number, list(joined), seconds, bytes_down * asked, needed)
             return
         sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
-        tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
-        round_engine.open_round(s, experiment.id, number, tasks, seconds, bytes_down, needed)
+        if not spec.secure.masked:
+            tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
+            round_engine.open_round(s, experiment.id, number, tasks, seconds, bytes_down, needed)
+            return
+        signed = stock.signed_groups(s, experiment.id, number)
+        groups = sampling.sum_groups(spec, number, joined, attempt, sitting_out, signed)
+        names = [name for group in groups for name in group]
+        if len(names) < spec.secure.least:
+            return  # until more sites have one-time keys
+        tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out, names)
+        rosters = [
+            _roster(s, spec, experiment, attempt, tasks[0][0], place, [keys[name] for name in group])
+            for place, group in enumerate(groups, start=1)
+        ]
+        round_engine.open_round(s, experiment.id, number, tasks, seconds, bytes_down, needed, rosters)
+
+
+def _roster(
+    s: Session,
+    spec: ExperimentSpec,
+    experiment: Experiment,
+    attempt: int,
+    task: RoundTask,
+    group: int,
+    members: Collection[RosterMember],
+) -> Roster:
+    """Returns the roster of the members of a ``group``; ``task`` is that of any member of the round."""
+    resolved = ResolvedExperiment.of(spec)
+    sums = summation_of(resolved, catalog.algorithm(resolved), len(members), task.round)
+    shapes = {name: tuple(shape) for name, shape in sorted((experiment.shapes or {}).items())}
+    return Roster(
+        origin=Origin(
+            experiment=experiment.id,
+            round=task.round,
+            attempt=attempt,
+            spec=spec_digest(spec),
+            base_digest=task.base_digest,
+            previous=ledger.get(s, experiment.id, task.round - 1).hash if task.round > 1 else "",
+            round_seed=task.round_seed,
+        ),
+        group=group,
+        members=tuple(sorted(members, key=lambda member: member.name)),
+        least=spec.secure.least,
+        colluders=spec.secure.colluders,
+        segments=tuple(sums.segments(shapes)),
+    )
 
 
 def _deadline(s: Session, spec: ExperimentSpec, attempt: int, needed: int, asked: int, experiment_id: str) -> float:
@@ -159,10 +223,12 @@ def _tasks(
     attempt: int,
     joined: Mapping[str, str],
     sitting_out: Collection[str],
+    names: Sequence[str] | None = None,
 ) -> list[round_engine.Task]:
-    """``joined`` has real participants' ids by name."""
+    """``joined`` has real participants' ids by name, ``names`` are the participants; default: a sample."""
     population = [*sampling.client_names(spec.participants.simulated), *joined]
-    names = sampling.sample(spec, number, population, attempt, sitting_out)
+    if names is None:
+        names = sampling.sample(spec, number, population, attempt, sitting_out)
     base = experiment.digest or ""
     return [
         (

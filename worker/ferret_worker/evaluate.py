@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from ferret_core.aggregation.projection_noise import of_base
 from ferret_core.evaluation.evaluate import evaluate as measure
 from ferret_core.protocol.errors import FerretError
-from ferret_core.replica import tail_averaging
 from ferret_core.rounds import early_stopping
 from ferret_core.system.device import memory_checked
 from ferret_core.system.failpoints import failpoint
@@ -37,13 +36,12 @@ def evaluate(context: WorkerState, subject: str) -> None:
     failpoint("evaluate.begun")
     try:
         with memory_checked():
-            kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number, averaged=True))
+            kept = repaired(context, experiment.id, lambda: context.model_at(experiment.id, number))
             replica, watch = kept.replica, CancellationCheck(context, experiment.id)
             spec, held_out = replica.spec, kept.data.held_out
             measured = measure(
                 replica.model, replica.tokenizer, held_out, spec.evaluation, watch.check, prompt=spec.prompt
             )
-            measured |= tail_averaging.eval_loss(kept.average, replica, held_out, watch.check)
             if number == 0:
                 early_stopping.require_measured(spec, measured)
                 measured |= noise.metrics(by_block=True) if (noise := of_base(replica, kept.data)) else {}

@@ -18,24 +18,28 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from ferret_core.aggregation.masked_sum import sum_of
+from ferret_core.aggregation.noised_sum import noised_mean
 from ferret_core.algorithms.base import Client
 from ferret_core.client.local_round import contribute
 from ferret_core.client.state import encode_state
+from ferret_core.contribution import SealedContribution
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken
 from ferret_core.protocol.buffers import Pieces
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.states import ParticipantKind
-from ferret_core.replica.replica import Replica, replay
+from ferret_core.replica.replica import Contributions, Replica, replay
+from ferret_core.secure.transcript import Transcript
 from ferret_core.storage import FileKind, blob_location
 from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import checkpoints as checkpoint_engine
 from ferret_db.engine.file_integrity import DAMAGE, damaged, is_intact
-from ferret_db.repositories import assignments, contributions, experiments, ledger, stored_files
+from ferret_db.repositories import assignments, contributions, experiments, ledger, rounds, secure_sums, stored_files
 from ferret_db.repositories.stored_files import StoredFileRef
-from ferret_worker.storage import FrozenContributions, client_state, store_base, store_checkpoint
+from ferret_worker.storage import FrozenContributions, client_state, store_base, store_checkpoint, view_contributions
 from ferret_worker.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
@@ -151,7 +155,10 @@ class _Walk:
 
     def _to_do_again(self, lost: set[str]) -> dict[int, list[tables.Contribution]]:
         """Returns, by round, the parts of simulated clients with a lost digest or with a file needed to rebuild one."""
-        for number in self._updates & set(self._rows):
+        rebuilt = self._updates & set(self._rows)
+        if experiments.spec_of(self._experiment).privacy.central:
+            rebuilt = set()  # from noised sums
+        for number in rebuilt:
             accepted = LedgerRecord.model_validate(self._rows[number].record).contributions
             lost |= {digest for _, digest in accepted if not self._has(FileKind.CONTRIBUTION, digest)}
         again: dict[int, list[tables.Contribution]] = {}
@@ -214,13 +221,36 @@ class _Walk:
 
     def _aggregated(self, row: tables.LedgerEntry) -> bytes:
         record = LedgerRecord.model_validate(row.record)
-        received = FrozenContributions(self._context.storage, dict(record.contributions))
         replica = self._kept.replica
-        update = replica.aggregate(received, dict(record.clipped))
+        update = replica.aggregate(self._received(record), record.factors)
         if digest_bytes(update) != row.update_digest:
             raise broken(record, "its update is damaged, and aggregating its contributions here gives another")
         self._put((update,), FileKind.UPDATE, row.update_digest)
         return update
+
+    def _received(self, record: LedgerRecord) -> Contributions:
+        digests = dict(record.contributions)
+        if not record.groups:
+            return FrozenContributions(self._context.storage, digests)
+        if self._kept.replica.spec.privacy.central:
+            return [self._noised(record)]
+        with self._context.database.read() as s:
+            found = secure_sums.transcripts(s, record.experiment, record.round)
+        counted = {group.transcript for group in record.groups if group.refused is None}
+        transcripts = [one for one in map(Transcript.model_validate, found) if one.digest in counted]
+        masked = view_contributions(self._context.storage, digests)
+        return [sum_of(self._kept.replica, record.experiment, one, masked).sealed for one in transcripts]
+
+    def _noised(self, record: LedgerRecord) -> SealedContribution:
+        """Returns the mean with central noise, without its contributions."""
+        digests = dict(record.contributions)
+        sent = next(row for row in self._sent if digests.get(row.participant) == row.digest)
+        with self._context.database.read() as s:
+            task = RoundTask.model_validate(assignments.get(s, sent.assignment_id).task)
+            attempt, noised = rounds.get(s, sent.round_id).attempt, rounds.noised_sum(s, sent.round_id)
+        if noised is None:
+            raise broken(record, "its update is damaged, and its noised sum is missing")
+        return noised_mean(self._kept.replica, task, attempt, noised, digests).sealed
 
     def _written(self) -> Sequence[checkpoint_engine.ArtifactFile]:
         return store_checkpoint(self._context.storage, self._kept.replica, self._experiment.id)

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from ferret_core.system import memory_limit
 from ferret_db.repositories.workers import gone_after
 from ferret_runtime.settings import ServiceSettings
-from ferret_worker import memory_limit
 
 
 class WorkerSettings(ServiceSettings):

@@ -14,6 +14,7 @@ from ferret_core.models.save import save_base
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.replica import checkpoint
+from ferret_core.replica.bases import with_bases
 from ferret_core.replica.replica import Replica
 from ferret_core.rounds.cost import numbers_sent
 from ferret_core.storage import FileKind, Storage, blob_location
@@ -27,9 +28,10 @@ from ferret_worker.worker_state import WorkerState
 def store_base(storage: Storage, spec: ExperimentSpec, experiment_id: str) -> tuple[Replica, list[ArtifactFile]]:
     """Loads the replica that ``spec`` starts from, and stores its base model.
 
-    The model is stored as loaded, before an algorithm adapts it, with the files that define it unchanged.
+    The model is stored as loaded, before an algorithm adapts it, with the files that define it unchanged
+    and the algorithm's bases.
     """
-    loaded = load(spec.model)
+    loaded = with_bases(spec, load(spec.model))
     with storage.scratch(_size(loaded.model)) as folder:
         try:
             save_base(loaded, folder)
@@ -84,6 +86,16 @@ class FrozenContributions:
             self._between()
             self.numbers[participant] = numbers_sent(sealed.contribution)
             yield sealed
+
+
+def view_contributions(storage: Storage, digests: Mapping[str, str]) -> dict[str, memoryview]:
+    """Returns the bytes of the contributions with these digests, by participant, checked against the digests.
+
+    Large ones are memory-mapped.
+    """
+    return {
+        name: storage.view(blob_location(FileKind.CONTRIBUTION, digest), digest) for name, digest in digests.items()
+    }
 
 
 def client_state(context: WorkerState, task: RoundTask) -> ClientState:

@@ -9,9 +9,8 @@ import torch
 
 from ferret_core.distributed.process_group import ProcessGroup
 from ferret_core.protocol.errors import FerretError
-from ferret_core.system import untrusted_files
+from ferret_core.system import memory_limit, untrusted_files
 from ferret_db.database import Database
-from ferret_worker import memory_limit
 from ferret_worker.local_round import train_in_group
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.team_broadcast import TeamTask, heard

@@ -23,9 +23,9 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import Exit, FerretError
 from ferret_core.protocol.states import AssignmentState
 from ferret_core.protocol.task_names import TaskName
+from ferret_core.system import memory_limit
 from ferret_db.engine import task_attempts
 from ferret_db.repositories import assignments, experiments
-from ferret_worker import memory_limit
 from ferret_worker.settings import WorkerSettings
 from ferret_worker.worker_heartbeat import WorkerHeartbeat
 from ferret_worker.worker_state import WorkerState

@@ -18,10 +18,10 @@ from ferret_db.repositories.workers import WorkerIdentity
 logger = logging.getLogger(__name__)
 
 
-def identity(queue: Queue, device: str) -> WorkerIdentity:
+def identity(queue: Queue, device: str, *, bfloat16: bool = False) -> WorkerIdentity:
     """Returns this process's identity. PIDs repeat (always the same in containers); a random suffix makes it unique."""
     host, pid = socket.gethostname(), os.getpid()
-    return WorkerIdentity(f"{queue}-{host}-{pid}-{secrets.token_hex(3)}", queue, host, pid, device)
+    return WorkerIdentity(f"{queue}-{host}-{pid}-{secrets.token_hex(3)}", queue, host, pid, device, bfloat16)
 
 
 class WorkerHeartbeat(threading.Thread):

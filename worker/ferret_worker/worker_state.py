@@ -15,7 +15,6 @@ from ferret_core.ledger.record import LedgerEntry
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.replica import Replica, replay
-from ferret_core.replica.tail_averaging import TailMean
 from ferret_core.storage import FileKind, Storage, blob_location
 from ferret_core.system.device import chosen_device, place
 from ferret_db import tables
@@ -27,22 +26,10 @@ from ferret_worker.team_broadcast import TeamBroadcaster
 
 
 class LoadedExperiment:
-    """One experiment's replica and data on this worker. The data are loaded on first use.
-
-    ``average`` is the mean of the models of its last rounds, on a worker that has needed it.
-    """
+    """One experiment's replica and data on this worker. The data are loaded on first use."""
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
-        self.average: TailMean | None = None
-
-    def begin_average(self) -> bool:
-        """Starts averaging, if it is specified. Returns True if no round of the average was missed."""
-        if self.average is None and (average := TailMean.of(self.replica.spec)) is not None:
-            if self.replica.round >= average.begin:
-                return False
-            self.average = average
-        return True
 
     @cached_property
     def data(self) -> FederatedData:
@@ -102,18 +89,14 @@ class WorkerState:
         """Drops a replica that may be half moved."""
         self._models.pop(experiment_id, None)
 
-    def model_at(self, experiment_id: str, round_number: int, averaged: bool = False) -> LoadedExperiment:
+    def model_at(self, experiment_id: str, round_number: int) -> LoadedExperiment:
         """Returns the experiment's model at the end of ``round_number``, advanced by the ledger from the cached one.
 
-        ``averaged`` includes the mean of its last rounds, if the specification sets one. Raises ``storage.missing`` or
-        ``storage.corrupt`` for a damaged file: see ``repair.repaired``.
+        Raises ``storage.missing`` or ``storage.corrupt`` for a damaged file: see ``repair.repaired``.
         """
         kept = self._models.get(experiment_id)
         if kept is None or kept.replica.round > round_number or kept.replica.spec != self._spec(experiment_id):
             kept = self.keep(experiment_id, self.load_base(experiment_id))
-        if averaged and not kept.begin_average():
-            kept = self.keep(experiment_id, self.load_base(experiment_id))
-            kept.begin_average()
         self._models.move_to_end(experiment_id)
         try:
             self._catch_up(experiment_id, kept, round_number)
@@ -147,8 +130,7 @@ class WorkerState:
         with self.database.read() as s:
             missing = ledger.after(s, experiment_id, replica.round, limit=round_number - replica.round)
         for _ in replay(replica, map(self._entry, missing)):
-            if kept.average is not None:
-                kept.average.update(replica)
+            pass
         if replica.round != round_number:
             raise FerretError("ledger.broken", f"the ledger of {experiment_id} ends before round {round_number}")
 

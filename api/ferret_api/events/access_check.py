@@ -79,9 +79,7 @@ class StreamReader:
 
 
 class AccessCheck:
-    """Periodic access checks while streams are open. ``permitted`` returns the valid claims among those given.
-
-    Use it only on the event loop."""
+    """Periodic access checks of open streams. ``permitted`` returns the valid claims. Use it only on the event loop."""
 
     def __init__(self, permitted: Callable[[Collection[Claim]], Awaitable[Collection[Claim]]]) -> None:
         self._permitted = permitted

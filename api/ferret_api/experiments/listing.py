@@ -32,23 +32,30 @@ class _Related(NamedTuple):
 
 
 def list_page(
-    database: Database, wanted: ExperimentFilter, sort: str, limit: int, cursor: str | None
+    database: Database, wanted: ExperimentFilter, stalled: bool, sort: str, limit: int, cursor: str | None
 ) -> ExperimentPage:
     """Returns one page; raises ``request.invalid`` for an unknown column, or a cursor of another list."""
     with database.read() as s:
-        page = experiment_list.list_page(s, wanted, limit, cursor, sort)
+        page = experiment_list.list_page(s, _narrowed(s, wanted, stalled), limit, cursor, sort)
         return ExperimentPage(items=_items(s, page.items), next_cursor=page.next_cursor)
 
 
 def group_page(
-    database: Database, wanted: ExperimentFilter, sort: str, limit: int, cursor: str | None
+    database: Database, wanted: ExperimentFilter, stalled: bool, sort: str, limit: int, cursor: str | None
 ) -> ExperimentGroupPage:
     """Returns one page; raises ``request.invalid`` for an unknown column, or a cursor of another list."""
     with database.read() as s:
-        page = seed_groups.list_page(s, wanted, limit, cursor, sort)
+        page = seed_groups.list_page(s, _narrowed(s, wanted, stalled), limit, cursor, sort)
         newest = _items(s, [group.newest for group in page.items])
         items = [_group(group, item) for group, item in zip(page.items, newest, strict=True)]
         return ExperimentGroupPage(items=items, next_cursor=page.next_cursor)
+
+
+def _narrowed(s: Session, wanted: ExperimentFilter, stalled: bool) -> ExperimentFilter:
+    """Returns the filter, limited to stalled experiments if ``stalled``: no column says which have stalled."""
+    if not stalled:
+        return wanted
+    return wanted._replace(ids=[row.id for row in experiments.unfinished(s) if stalls.stall(s, row)])
 
 
 def _group(group: seed_groups.Group, newest: ListedExperiment) -> ExperimentGroup:

@@ -6,24 +6,26 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from ferret_core import catalog
+from ferret_core import catalog, compatibility
+from ferret_core.aggregation.projection_noise import participants_of
 from ferret_core.experiment.allowlist import require_allowed
+from ferret_core.experiment.readers import LAST_AUDIT, readers
+from ferret_core.privacy.mechanism import RecordMechanism, calibrated
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.resources.experiments import Experiment, JoinedExperiment
+from ferret_core.protocol.resources.experiments import Experiment, JoinedExperiment, Privacy, Reader
 from ferret_core.protocol.resources.projects import AllowedModel
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY
 from ferret_core.replica import model_card
-from ferret_core.rounds import early_stopping
 from ferret_core.system import untrusted_files
 from ferret_core.system.untrusted_files import Readable
 from ferret_db import tables
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, stalls
-from ferret_db.engine.early_stopping import ranked
+from ferret_db.engine.early_stopping import decline, ranked
 from ferret_db.repositories import audit, experiments, metrics, projects, rounds
 
-_COMPUTED = {"tags", "stalled", "best", "better", "metrics", "bytes_up", "bytes_down", "spec"}
+_COMPUTED = {"tags", "stalled", "best", "decline", "privacy", "metrics", "bytes_up", "bytes_down", "spec"}
 _COLUMNS = Experiment.model_fields.keys() - _COMPUTED
 
 
@@ -43,7 +45,9 @@ def submit(
     It belongs to ``project``, by default to the only one that ``database`` shows. A clone gets the tags of its
     ``original``, since both belong to one search, but not its notes, which describe that run, nor its priority.
     """
-    resolved = catalog.resolve(spec).spec
+    experiment = catalog.resolve(spec)
+    compatibility.require(experiment, compatibility.SERVICE, "spec.invalid")
+    resolved = calibrated(experiment.spec, participants_of(experiment.spec))
     require_roots(resolved, readable)
     with database.begin() as s:
         row, made = lifecycle.submit(
@@ -79,9 +83,6 @@ def _only(s: Session) -> str:
     return seen[0]
 
 
-_COMPARED = ("development_loss", "average_development_loss")
-
-
 def _record(s: Session, actor: str, row: tables.Experiment, spec: ExperimentSpec) -> None:
     told = {"project": row.project, "name": row.name, "model": spec.model.source, "revision": spec.model.revision}
     told |= {"dataset": row.dataset, "algorithm": row.algorithm, "rounds": row.rounds, "cloned_from": row.cloned_from}
@@ -107,6 +108,7 @@ def show_participant(database: Database, experiment_id: str) -> JoinedExperiment
 def shown(s: Session, row: tables.Experiment) -> Experiment:
     """Returns the experiment as the API shows it."""
     columns = {name: getattr(row, name) for name in _COLUMNS}
+    spec = experiments.spec_of(row)
     sent, curves = rounds.bytes_by_experiment(s, [row.id])[row.id], metrics.summary(s, [row.id])[row.id]
     return Experiment.model_validate(
         {
@@ -114,13 +116,32 @@ def shown(s: Session, row: tables.Experiment) -> Experiment:
             "tags": experiments.tags_of(s, [row.id])[row.id],
             "stalled": stalls.stall(s, row),
             "best": best[0]._asdict() if (best := ranked(s, row)) else None,
-            "better": early_stopping.better(*(curves[name].last if name in curves else None for name in _COMPARED)),
+            "decline": decline(s, row),
+            "privacy": privacy_of(spec),
             "metrics": curves,
             "bytes_up": sent.up,
             "bytes_down": sent.down,
-            "spec": experiments.spec_of(row).model_dump(mode="json"),
+            "spec": spec.model_dump(mode="json"),
         }
     )
+
+
+def privacy_of(spec: ExperimentSpec) -> Privacy | None:
+    """Returns the privacy of real participants under a resolved ``spec``; None without any, or if the algorithm is not
+    installed here."""
+    if not spec.participants.edge:
+        return None
+    try:
+        traits = catalog.ResolvedExperiment.of(spec).traits
+    except FerretError:
+        return None
+    separate, summed = not traits.comparable, spec.secure.least_summed
+    found = readers(separate=separate, least_summed=summed, central=spec.privacy.central)
+    useful, audit = None, None
+    if spec.privacy.of_records:
+        useful, audit = RecordMechanism.of(spec, participants_of(spec)).useful, LAST_AUDIT
+    described = [Reader.model_validate(each) for each in found]
+    return Privacy(readers=described, useful_coordinates=useful, audit=audit)
 
 
 def require_roots(spec: ExperimentSpec, readable: untrusted_files.Readable) -> None:

@@ -42,6 +42,7 @@ class BodyLimit:
             "ask_model": min(QUESTION_BYTES, document),
             "report_failure": min(FAILURE_BYTES, document),
         }
+        self.octets = {*self.uploads, "put_prekeys", "put_shares", "put_survivors", "put_unmask"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,7 +70,7 @@ class BodyLimit:
             received += len(body)
             if received > limit:
                 raise _too_large(limit)
-            if operation not in self.uploads:
+            if operation not in self.octets:
                 outline.add(body)
             return message
 

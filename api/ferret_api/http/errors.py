@@ -105,7 +105,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     if error.status_code < 400:
         return Response(status_code=error.status_code, headers=error.headers)
     if error.status_code == 405:
-        error.headers = {**(error.headers or {}), "Allow": ", ".join(_allowed(request))}
+        error.headers = {**(error.headers or {}), "Allow": ", ".join(_allowed(request)) or "GET, HEAD"}
     code = _CODES.get(error.status_code, "internal")
     return problem(request, FerretError(code, _detail(request, error)), error.headers)
 

@@ -16,9 +16,7 @@ from ferret_core.protocol.errors import FerretError
 
 
 class RequestBatchers:
-    """Batches of token lookups, polls for work, uploads with complete headers, and received uploads.
-
-    Use it only on the event loop."""
+    """Batches of token lookups, polls, uploads with complete headers, and received uploads. For the event loop."""
 
     def __init__(self, context: Context) -> None:
         self.strangers: Batcher[str, Identity] = Batcher(partial(next_assignment.recognise_all, context))

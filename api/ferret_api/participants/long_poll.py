@@ -71,7 +71,7 @@ class LongPoll:
         if (tag := self._asked.tag) is None:
             found = await self._ask()
             self._presence.asked(found.participant.id)
-            if found.lease is None and not found.state.finished:  # it will poll again with a tag
+            if found.lease is None and found.step is None and not found.state.finished:  # it will poll again with a tag
                 group = await self._groups.of(found.participant.experiment_id)
                 self._remember(found.participant, group, changes)
             return self._found(found)
@@ -94,6 +94,7 @@ class LongPoll:
                 found = await self._ask()
                 if (
                     found.lease is not None
+                    or found.step is not None
                     or found.tag.mark != tag.mark
                     or found.participant.pending != participant.pending
                 ):

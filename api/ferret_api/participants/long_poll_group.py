@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 from ferret_api.limits.poll_interval import PollInterval
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
-from ferret_db.engine.wait_reason import WaitStatus, gives_work, mark, waiting
+from ferret_db.engine import secure_sums
+from ferret_db.engine.wait_reason import WaitStatus, gives_work, mark, sums_up, waiting
 from ferret_db.repositories import assignments, experiments, rounds
 
 
@@ -42,6 +43,8 @@ def look(
             due = before.due
         elif round_ is not None and gives_work(experiment, round_):
             due = assignments.unfinished_participants(s, round_.id)
+        elif round_ is not None and sums_up(experiment, round_):
+            due = frozenset(secure_sums.pending(s, round_))
         else:
             due = frozenset[str]()
         pace.count(s)
@@ -82,9 +85,7 @@ FEW = 20
 
 
 class LongPollGroup:
-    """State of one experiment and its held polls. At most ``per_second`` polls are woken per second.
-
-    Use it only on the event loop."""
+    """An experiment's state and its held polls. Wakes ``per_second`` a second at most. Only for the event loop."""
 
     def __init__(self, snapshot: ExperimentSnapshot, per_second: float) -> None:
         self.snapshot = snapshot

@@ -20,8 +20,10 @@ from ferret_api.batching import attempt
 from ferret_api.context import Context
 from ferret_api.participants import contribution_requirements
 from ferret_api.participants.contribution_requirements import ContributionRequirements
-from ferret_core.contribution import SealedContribution, open_contribution
+from ferret_core.algorithms.configs.base import ContributionSize
+from ferret_core.contribution import SealedContribution, committed_layout, open_contribution, seal_vector
 from ferret_core.ledger.record import Signature
+from ferret_core.privacy.commitment import committed_size, committed_vector
 from ferret_core.protocol.buffers import mapped
 from ferret_core.protocol.digest import digest_bytes, digest_stream
 from ferret_core.protocol.errors import FerretError
@@ -29,24 +31,30 @@ from ferret_core.protocol.resources.participants import ContributionReceipt
 from ferret_core.protocol.signatures import Signed, require_valid
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds.cost import LocalCost
+from ferret_core.secure.packing import Layout
+from ferret_core.secure.roster import Roster
 from ferret_core.storage import FileKind
 from ferret_core.system.failpoints import failpoint
 from ferret_db import tables
 from ferret_db.engine import assignments as leases
 from ferret_db.engine.acceptance import ContributionOffer, ContributionTarget, accept_all, find_targets
 from ferret_db.engine.round_span import trace_of
-from ferret_db.repositories import assignments, participants
+from ferret_db.repositories import assignments, participants, secure_sums
 from ferret_runtime import tracing
 from ferret_runtime.tracing import Note
 
 
 class ExpectedUpload(NamedTuple):
-    """An upload's assignment, with all that decides on acceptance. With a ``public_key`` the participant must sign."""
+    """An upload's assignment, with all that decides on acceptance. With a ``public_key`` the participant must sign.
+
+    In a secure sum the upload is a masked vector of the ``roster``'s group.
+    """
 
     participant: Identity
     public_key: str | None
     target: ContributionTarget
     requirements: ContributionRequirements
+    roster: Roster | None = None
 
     @property
     def assignment(self) -> tables.Assignment:
@@ -90,6 +98,8 @@ def lookup_uploads(context: Context, headers: Sequence[tuple[str, str]]) -> list
         senders = participants.by_tokens(s, [token for token, _ in headers])
         targets = find_targets(s, [assignment_id for _, assignment_id in headers])
         requirements = {id_: contribution_requirements.of(target.experiment) for id_, target in targets.items()}
+        masked = {target.round.id for target in targets.values() if target.round.stage is not None}
+        rosters = secure_sums.rosters(s, masked) if masked else {}
 
     def expected(header: tuple[str, str]) -> ExpectedUpload:
         token, assignment_id = header
@@ -97,7 +107,9 @@ def lookup_uploads(context: Context, headers: Sequence[tuple[str, str]]) -> list
         participant = require_approved(identity(context, token, sender))
         if target is None or target.assignment.participant_id != participant.id:
             raise assignments.unknown(assignment_id)
-        return ExpectedUpload(participant, sender.public_key if sender else None, target, requirements[assignment_id])
+        key, groups = sender.public_key if sender else None, rosters.get(target.round.id)
+        roster = secure_sums.roster_with(groups, target.assignment.participant) if groups else None
+        return ExpectedUpload(participant, key, target, requirements[assignment_id], roster)
 
     return [attempt(expected, header) for header in headers]
 
@@ -112,11 +124,21 @@ def upload_size_limit(context: Context, expected: ExpectedUpload, fence: int) ->
     if recorded is not None:
         return recorded.size
     expected.target.check_held(fence)
-    size, limit = expected.requirements.size, context.settings.max_upload_bytes
-    if size.arrays > limit:
-        detail = f"a contribution to this experiment has {size.arrays} bytes, this service takes at most {limit}: ask"
-        raise FerretError("request.too_large", f"{detail} its operator to raise FERRET_MAX_UPLOAD_BYTES")
+    size = expected.requirements.size
+    if expected.roster is not None:
+        size = ContributionSize(0, expected.roster.layout.size)
+    elif expected.requirements.experiment.spec.privacy.central:
+        size = ContributionSize(0, committed_size(_layout(expected)))
+    require_acceptable(context, size.arrays)
     return size.total
+
+
+def require_acceptable(context: Context, size: int) -> None:
+    """Raises ``request.too_large`` for contributions of more bytes than the service takes."""
+    limit = context.settings.max_upload_bytes
+    if size > limit:
+        detail = f"a contribution to this experiment has {size} bytes, this service takes at most {limit}: ask"
+        raise FerretError("request.too_large", f"{detail} its operator to raise FERRET_MAX_UPLOAD_BYTES")
 
 
 def already_accepted(expected: ExpectedUpload, digest: str) -> UploadResult | None:
@@ -218,10 +240,27 @@ def _unsealed(upload: ReceivedUpload, digest: str) -> SealedContribution:
         upload.expected.requirements,
         RoundTask.model_validate(upload.expected.assignment.task),
     )
-    if isinstance(upload.body, bytes):
-        return open_contribution(upload.body, experiment, task, shapes, digest)
-    with upload.body.open("rb") as file:
-        return open_contribution(mapped(file), experiment, task, shapes, digest)
+    blob = _blob(upload.body)
+    if (roster := upload.expected.roster) is not None:
+        roster.layout.check(blob)
+        return seal_vector((blob,), experiment.spec, task, digest)
+    if experiment.spec.privacy.central:
+        committed_vector(blob, _layout(upload.expected))
+        return seal_vector((blob,), experiment.spec, task, digest)
+    return open_contribution(blob, experiment, task, shapes, digest)
+
+
+def _blob(body: bytes | Path) -> bytes | memoryview:
+    if isinstance(body, bytes):
+        return body
+    with body.open("rb") as file:
+        return mapped(file)
+
+
+def _layout(expected: ExpectedUpload) -> Layout:
+    """Returns the layout of the integers in a contribution to central noise."""
+    experiment, shapes, _ = expected.requirements
+    return committed_layout(experiment, shapes, RoundTask.model_validate(expected.assignment.task))
 
 
 def _signature(upload: ReceivedUpload, sealed: SealedContribution) -> Signature | None:

@@ -97,7 +97,7 @@ def create_alert(project: Name, wanted: NewAlert, caller: Researcher, context: C
         projects.get(s, project)
         _require_address(wanted, context.settings)
         if alerts.count(s, project) >= MOST:
-            detail = f"{project} already has {MOST} alerts, the maximum: ferret alert remove deletes one"
+            detail = f"{project} already has {MOST} alerts, the maximum: ferret alert delete deletes one"
             raise FerretError("alert.too_many", detail)
         if wanted.experiment_id is not None and experiments.get(s, wanted.experiment_id).project != project:
             raise experiments.unknown(wanted.experiment_id)

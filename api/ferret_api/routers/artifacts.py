@@ -75,7 +75,7 @@ def download_artifact(
 
 
 def _shown(row: tables.Artifact, best: int | None) -> Artifact:
-    """``best`` is the best of the rounds whose checkpoints are kept."""
+    """``best`` is the best round with a kept checkpoint."""
     columns = {name: getattr(row, name) for name in Artifact.model_fields.keys() - {"href", "best"}}
     href = f"{PREFIX}/experiments/{row.experiment_id}/artifacts/{row.id}"
     return Artifact(href=href, best=row.round == best, **columns)

@@ -17,21 +17,24 @@ from ferret_api.experiments.service import require_roots
 from ferret_api.http.errors import problems
 from ferret_api.routers.experiments import InProject
 from ferret_api.schemas import PREFIX, SPECIFICATION, Command
+from ferret_core import sample
+from ferret_core.aggregation.projection_noise import participants_of
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment import estimate as planning
 from ferret_core.experiment import presets
 from ferret_core.experiment.diff import compute_patch
-from ferret_core.experiment.estimate import measured_flops
+from ferret_core.experiment.estimate import assumed_speed
 from ferret_core.experiment.spec_patch import revise
 from ferret_core.experiment.validation import minimal_document, validate
 from ferret_core.models import architecture
 from ferret_core.models.architecture import LLAMAS, Architecture
+from ferret_core.privacy.mechanism import calibrated
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_EXAMPLES, MAX_WIDTH
 from ferret_core.protocol.resources.base import Failure, Json
 from ferret_core.protocol.resources.drafts import DraftValidation, Estimate, PatchedSpec, Preset, PresetList
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.system.untrusted_files import Readable, allowed_roots
+from ferret_core.system.untrusted_files import Readable, UntrustedFileError, allowed, allowed_roots
 from ferret_db.database import Database
 from ferret_db.repositories import experiments as rows
 
@@ -84,7 +87,7 @@ class Draft(Command, json_schema_extra={"examples": [{"spec": SPECIFICATION, "sh
 
 router = APIRouter(prefix=PREFIX, tags=["experiments"])
 
-_flops = cache(measured_flops)
+_speed = cache(assumed_speed)
 """Measured once, since it takes a moment and plans are requested with every key press."""
 OUTLINES = 8
 """Cached model outlines, since the dashboard requests a plan with every change to a form."""
@@ -129,9 +132,20 @@ def plan_draft(draft: Draft, caller: Researcher, context: ContextDep, project: I
 
 
 @router.get("/presets", operation_id="list_presets", dependencies=[ViewerOnly])
-def list_presets() -> PresetList:
-    """Lists the presets: named starting points of a specification, for models of any size. Requires the role viewer."""
-    return PresetList(items=[Preset.model_validate(preset) for preset in presets.PRESETS])
+def list_presets(context: ContextDep) -> PresetList:
+    """Lists the presets, which are named starting points of a specification for models of any size, and a quickstart.
+
+    Requires the role viewer."""
+    items = [Preset.model_validate(preset) for preset in presets.PRESETS]
+    return PresetList(items=items, quickstart=_quickstart(context.settings.readable))
+
+
+def _quickstart(readable: Readable) -> Json | None:
+    try:
+        allowed(sample.quickstart_data(), readable)
+    except UntrustedFileError:
+        return None
+    return sample.quickstart()
 
 
 class _Original(NamedTuple):
@@ -173,8 +187,10 @@ def _refusal(database: Database, spec: ExperimentSpec, readable: Readable, proje
 
 def _plan(experiment: ResolvedExperiment, draft: Draft) -> tuple[Estimate | None, FerretError | None]:
     try:
+        experiment = experiment._replace(spec=calibrated(experiment.spec, participants_of(experiment.spec)))
         outline = _outline(experiment.spec.model.source, draft.shape)
-        found = planning.estimate(experiment, outline, draft.examples, draft.tokens, _flops())
+        lengths = planning.TokenLengths.assumed(draft.tokens, experiment, outline)
+        found = planning.estimate(experiment, outline, draft.examples, lengths, _speed())
     except FerretError as error:
         return None, error
     return Estimate.model_validate(planning.document(found)), None

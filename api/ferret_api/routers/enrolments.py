@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -13,11 +15,19 @@ from ferret_api.context import ContextDep, WholeContext
 from ferret_api.http import trusted_hosts
 from ferret_api.http.errors import problems
 from ferret_api.schemas import PAGE, PREFIX, Command, Cursor, ExperimentId, GroupName, Limit, OfGroup
+from ferret_core import catalog
 from ferret_core.protocol.display_name import DisplayName
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.ids import PublicKey
 from ferret_core.protocol.resources.base import RevocationCount
-from ferret_core.protocol.resources.participants import Enrolled, Enrolment, EnrolmentCode, EnrolmentInfo, EnrolmentPage
+from ferret_core.protocol.resources.participants import (
+    Enrolled,
+    Enrolment,
+    EnrolmentCode,
+    EnrolmentInfo,
+    EnrolmentPage,
+    Invitation,
+)
 from ferret_core.protocol.signatures import require_public_key
 from ferret_db.database import Database
 from ferret_db.repositories import audit, enrolments, experiments, participants
@@ -52,6 +62,12 @@ class NewParticipant(
         default=None,
         description=("Ed25519 key that must sign every contribution; without a key, contributions are not signed"),
     )
+
+
+class UnusedCode(Command, json_schema_extra={"examples": [{"code": "4711.k3J9dQ2mXv8r"}]}):
+    """Request about the experiment of a code."""
+
+    code: str = Field(min_length=1, max_length=200)
 
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
@@ -145,6 +161,36 @@ def revoke_group_of_enrolments(experiment_id: ExperimentId, wanted: CodeGroup, c
 
 
 @router.post(
+    "/enrolments:inspect",
+    operation_id="inspect_enrolment",
+    dependencies=[Anyone],
+    responses=problems("enrolment.invalid", "enrolment.used", "enrolment.other_server"),
+)
+def inspect_enrolment(wanted: UnusedCode, context: WholeContext) -> Invitation:
+    """Returns the experiment that the code admits to. Needs no other credential. The code stays unused.
+
+    An enrolment has the same errors, and wrong codes count towards the same limit. The audit log records the
+    request."""
+    code = EnrolmentCode.read(wanted.code)
+    with _noting_refusals(context.database, code), context.database.begin() as s:
+        _require_of_here(s, code, context.admin.fingerprint)
+        row = enrolments.unused(s, code.secret)
+        audit.record(s, audit.NOBODY, "enrolment.inspected", row.id, experiment=row.experiment_id)
+        experiment = experiments.get(s, row.experiment_id)
+        spec = experiments.spec_of(experiment)
+        return Invitation(
+            experiment=experiment.id,
+            name=experiment.name,
+            state=experiment.state,
+            spec=catalog.without_places(spec).model_dump(mode="json"),
+            base_digest=experiment.base_digest,
+            shapes=experiment.shapes,
+            approval=row.approval or spec.participants.approval,
+            expires_at=row.expires_at,
+        )
+
+
+@router.post(
     "/participants",
     operation_id="enrol",
     status_code=201,
@@ -158,19 +204,14 @@ def enrol(wanted: NewParticipant, context: WholeContext) -> Enrolled:
     `enrolment.other_server` if the code is unknown here and names another server. `experiment.conflict` if the
     experiment already has as many participants as its specification allows."""
     code = EnrolmentCode.read(wanted.code)
-    try:
+    with _noting_refusals(context.database, code, display_name=wanted.display_name):
         return _exchange(context.database, wanted, code, context.admin.fingerprint)
-    except FerretError as error:
-        if error.code == "enrolment.used":
-            with context.database.begin() as s:
-                _note_refused(s, wanted, code)
-        raise
 
 
 def _exchange(database: Database, wanted: NewParticipant, code: EnrolmentCode, instance: str) -> Enrolled:
     with database.read() as s:  # a wrong code needs no write lock
         _require_of_here(s, code, instance)
-        enrolments.check(s, code.secret)
+        enrolments.unused(s, code.secret)
     with database.begin() as s:
         row, token = participants.enrol(s, code.secret, wanted.display_name, wanted.public_key)
         _require_place(s, row.experiment_id)
@@ -202,14 +243,15 @@ def _require_place(s: Session, experiment_id: str) -> None:
         )
 
 
-def _note_refused(s: Session, wanted: NewParticipant, code: EnrolmentCode) -> None:
-    if (row := enrolments.refuse(s, code.secret)) is not None:
-        audit.record(
-            s,
-            audit.NOBODY,
-            "enrolment.refused",
-            row.id,
-            experiment=row.experiment_id,
-            used_by=row.used_by,
-            display_name=wanted.display_name,
-        )
+@contextmanager
+def _noting_refusals(database: Database, code: EnrolmentCode, **about: str) -> Generator[None]:
+    """Counts and audits that the ``with`` block refused a used code: somebody else has it too."""
+    try:
+        yield
+    except FerretError as error:
+        if error.code == "enrolment.used":
+            with database.begin() as s:
+                if (row := enrolments.refuse(s, code.secret)) is not None:
+                    told = {"experiment": row.experiment_id, "used_by": row.used_by, **about}
+                    audit.record(s, audit.NOBODY, "enrolment.refused", row.id, **told)
+        raise

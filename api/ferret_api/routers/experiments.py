@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Header, Query, Response
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from ferret_api.access import Reading, Researcher, Viewer
 from ferret_api.context import ContextDep
@@ -17,7 +17,7 @@ from ferret_core.protocol.resources.experiments import Experiment, ExperimentGro
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY, MOST_TAGS, Priority, Tag
-from ferret_db.repositories.experiment_list import NEWEST_FIRST, ExperimentFilter, sorts
+from ferret_db.repositories.experiment_list import BOUND, NEWEST_FIRST, ExperimentFilter, numbers, sorts
 
 router = APIRouter(prefix=f"{PREFIX}/experiments", tags=["experiments"])
 
@@ -32,6 +32,15 @@ Sort = Annotated[
         description="Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. "
         "A leading minus sorts in descending order. Experiments without a value always come last",
         json_schema_extra={"enum": sorts()},
+    ),
+]
+Where = Annotated[
+    list[Annotated[str, Field(pattern=BOUND)]],
+    Query(
+        default_factory=list,
+        max_length=10,
+        description="Only experiments whose number in a column is within this bound, such as `eval_loss<2`. "
+        f"Columns: {', '.join(numbers())}",
     ),
 ]
 IfMatch = Annotated[
@@ -58,6 +67,8 @@ ETAG = {
 }
 QUEUED = {"headers": {"Location": {"description": "The experiment", "schema": {"type": "string"}}}}
 
+Stalled = Annotated[bool, Query(description="True: only experiments that cannot make progress")]
+
 
 def _filter(
     state: Annotated[
@@ -81,9 +92,21 @@ def _filter(
     seed_group: Annotated[
         str | None, Query(max_length=64, description="Only experiments of the group with this key")
     ] = None,
+    *,
+    where: Where,
 ) -> ExperimentFilter:
     return ExperimentFilter(
-        state, algorithm, dataset, name, archived, project, tag, created_after, created_before, seed_group
+        state,
+        algorithm,
+        dataset,
+        name,
+        archived,
+        project,
+        tag,
+        created_after,
+        created_before,
+        seed_group,
+        bounds=where,
     )
 
 
@@ -133,6 +156,7 @@ def submit_experiment(
 def list_experiments(
     caller: Viewer,
     wanted: Annotated[ExperimentFilter, Depends(_filter)],
+    stalled: Stalled = False,
     sort: Sort = NEWEST_FIRST,
     limit: Limit = PAGE,
     cursor: Cursor = None,
@@ -141,13 +165,14 @@ def list_experiments(
 
     A page begins after the last item of the previous page, even if the list has changed since. An experiment
     that keeps its position in the order is neither skipped nor repeated."""
-    return listing.list_page(caller.database, wanted, sort, limit, cursor)
+    return listing.list_page(caller.database, wanted, stalled, sort, limit, cursor)
 
 
 @router.get("/groups", operation_id="list_experiment_groups")
 def list_experiment_groups(
     caller: Viewer,
     wanted: Annotated[ExperimentFilter, Depends(_filter)],
+    stalled: Stalled = False,
     sort: Sort = NEWEST_FIRST,
     limit: Limit = PAGE,
     cursor: Cursor = None,
@@ -157,7 +182,7 @@ def list_experiment_groups(
     Takes the filters of `list_experiments`. The sort key of a group is the mean of a metric, the sum of bytes, the
     latest of its times, and for other columns the smallest value of its experiments. To list a group's experiments,
     call `list_experiments` with the group's key as `seed_group` and the same filters."""
-    return listing.group_page(caller.database, wanted, sort, limit, cursor)
+    return listing.group_page(caller.database, wanted, stalled, sort, limit, cursor)
 
 
 @router.get(

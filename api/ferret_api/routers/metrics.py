@@ -56,7 +56,7 @@ def get_metrics(
     first: First = None,
     last: Last = None,
 ) -> MetricSeriesList | Response:
-    """Returns every metric by round: losses, scores in percent, costs. docs/metrics.md defines them.
+    """Returns every metric by round: losses, scores in percent, costs. docs/researchers/metrics.md defines them.
 
     With `Accept: text/csv` the response is a table with one row per round: `round`, `time`, `bytes_up_so_far` and one
     column per metric. Requires the role viewer.

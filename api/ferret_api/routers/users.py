@@ -98,7 +98,9 @@ def _change_password(wanted: NewPassword, caller: Caller, session: str | None, c
         stored = users.get(s, caller.id).password_hash
     if not passwords.is_right(wanted.current, stored):
         reason = "`current` is not this account's password" if stored else "this account has no password"
-        raise FerretError("password.invalid", f"{reason}; an administrator can give it one: ferret user password NAME")
+        raise FerretError(
+            "password.invalid", f"{reason}; an administrator can give it one: ferret user set-password NAME"
+        )
     hashed = passwords.hashed(wanted.password)
     with context.database.begin() as s:
         users.change(s, caller.id, session=session, password_hash=hashed)

@@ -22,7 +22,7 @@ from ferret_core.protocol.resources.system import (
 )
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.task_names import Queue
-from ferret_db import clock, migrate
+from ferret_db import clock, schema_version
 from ferret_db.database import Database, size_in_bytes
 from ferret_db.repositories import backlog, experiments, service_clock, workers
 
@@ -50,7 +50,7 @@ def look(context: Context, database: Database, parts: Readiness) -> System:
 
 def _database(s: Session, url: str) -> DatabaseStatus:
     kind = urlsplit(url).scheme.partition("+")[0]
-    return DatabaseStatus(kind=kind, revision=migrate.revision(s), size=size_in_bytes(s))
+    return DatabaseStatus(kind=kind, revision=schema_version.revision(s), size=size_in_bytes(s))
 
 
 def _queues(s: Session, messages: dict[Queue, int] | None) -> list[QueueStatus]:

@@ -44,9 +44,7 @@ class RequestFigures:
 
 
 class RequestMeter:
-    """ASGI middleware that measures each request until its response begins, so that streams do not count.
-
-    Deliberate hold time is subtracted."""
+    """ASGI middleware that measures each request until its response begins, less the time it was held on purpose."""
 
     def __init__(self, app: ASGIApp, figures: RequestFigures) -> None:
         self.app = app

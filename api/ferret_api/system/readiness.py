@@ -13,13 +13,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from ferret_api.context import Context
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.system import ComponentStatus, Readiness
-from ferret_db import clock, integrity, migrate
+from ferret_db import clock, integrity, schema_version
 from ferret_db.engine import installation
 
 
 def look(context: Context) -> Readiness:
     database = _try(lambda: _reach(context))
-    migrations = _try(lambda: migrate.check(context.settings.database_url)) if database.ready else database
+    migrations = _try(lambda: schema_version.check(context.settings.database_url)) if database.ready else database
     if migrations.ready:
         database = _try(lambda: _read(context))
     broker = _try(context.broker.check)

@@ -19,7 +19,6 @@ from ferret_bench._control.workload import Workload
 from ferret_bench.base import Say
 from ferret_bench.measure.statistics import spread
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
 from ferret_db.database import Database
 from ferret_db.repositories import experiments
 from ferret_db.tables import Base, Event, Metric
@@ -44,27 +43,21 @@ def measure(name: str, folder: Path, clients: int, rounds: int, max_seconds: flo
     Raises the experiment's error.
     """
     spec = Workload(folder / "workload", clients).spec(rounds)
-    return {"clients": clients, **of_experiment(spec, name, folder, max_seconds, say)}
-
-
-def of_experiment(spec: ExperimentSpec, name: str, folder: Path, max_seconds: float, say: Say) -> dict[str, Any]:
-    """Runs a given experiment in the same way. Adds its last model's digest and the database's size at the end."""
     with databases.empty(name, folder) as url, serving(folder / "home", url) as stack:
         database = Database(url)
         run = stack.service.submit(spec)
         samples = _follow(run, database, stack, max_seconds, say)
         with database.read() as s:
-            times, digest = _times(s, run.id), experiments.get(s, run.id).digest
-            database_bytes = databases.bytes_of(s)
+            times, database_bytes = _times(s, run.id), databases.bytes_of(s)
         database.dispose()
     counted = times[WARM_UP:] or times
     return {
-        "rounds": spec.rounds,
+        "clients": clients,
+        "rounds": rounds,
         "counted": len(counted),
         **{f"{part}_ms": spread([1000 * parts[part] for parts in counted]) for part in counted[0]},
-        "growth": _growth(samples, spec.rounds),
+        "growth": _growth(samples, rounds),
         "database_bytes": database_bytes,
-        "digest": digest,
     }
 
 
@@ -126,14 +119,12 @@ def _growth(samples: Sequence[Sample], rounds: int) -> dict[str, Any]:
         [sample for sample in samples if WARM_UP <= sample.round <= middle],
         [sample for sample in samples if sample.round >= middle],
     ]
-    processes = samples[-1].memory
     return {
         "rows_per_round": [_slope(half, [sample.rows for sample in half]) for half in halves],
         "bytes_per_round": {
             name: [_slope(half, [sample.memory.get(name, 0) for sample in half]) for half in halves]
-            for name in processes
+            for name in samples[-1].memory
         },
-        "bytes": processes,
     }
 
 

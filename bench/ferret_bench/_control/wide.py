@@ -29,9 +29,7 @@ BASE = digest_bytes(b"no model is needed here")
 
 
 def measure(name: str, folder: Path, participants: int) -> dict[str, Any]:
-    """Returns milliseconds to open the round, to lease and to accept an assignment, and to accept the one that freezes
-    it.
-    """
+    """Returns milliseconds to open the round, to lease and to accept an assignment, and to freeze with the last one."""
     folder.mkdir(parents=True, exist_ok=True)
     with databases.empty(name, folder) as url:
         migrate.upgrade(url)

@@ -47,11 +47,10 @@ class Workload:
         return simulated, files
 
     def spec(self, rounds: int, *, real: int = 0, **changes: Any) -> ExperimentSpec:
-        """Every owner takes part in every round, the last ``real`` of them as real participants. Evaluated only at the
-        end.
-        """
+        """Every owner takes part in every round, the last ``real`` as real participants. Evaluated only at the end."""
         train, _ = self.deal_out(real)
-        local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 1, "accumulation": 1}
+        precision = "float32"  # with participants at the edge or without
+        local = {"learning_rate": 1e-2, "steps": 1, "batch_size": 1, "accumulation": 1, "precision": precision}
         given = {
             "name": "next to no mathematics",
             "seed": 5,

@@ -96,12 +96,12 @@ def catch_up(world: World, missed: int, say: Say, deadline: Deadline) -> dict[st
     await_round(run, left + missed, deadline)
     busy.end()
     say(f"{run.refresh().experiment.round - left} rounds went by; away comes back")
-    before, contributed, begin = away.relay.bytes, len(away.sent), time.monotonic()
+    before, begin = away.relay.bytes, time.monotonic()
     away.start()
-    while len(away.sent) == contributed:
+    while not (after := [sent for sent in away.sent if sent.round > left + missed]):
         deadline.left()
         time.sleep(LOOK_SECONDS)
-    back = away.sent[-1]
+    back = after[0]
     run.cancel()
     return {
         "missed": back.round - 1 - left,
@@ -120,5 +120,5 @@ def _await_base(site: Site, deadline: Deadline) -> None:
 
 def _following(site: Site, begin: float) -> float:
     """Returns the seconds between the first and the last report of catching up since ``begin``."""
-    said = [line.at for line in site.said if line.at > begin and line.text.startswith("catching up")]
+    said = [line.at for line in site.said if line.at > begin and "catching up" in line.text]
     return said[-1] - said[0]

@@ -22,9 +22,7 @@ WAIT_SECONDS = 0.05
 
 
 class Place(NamedTuple):
-    """A site's connection to the server: the ``host`` of its relay, settings, and a prefix of its command, such as ``ip
-    netns exec``.
-    """
+    """A site's connection: the ``host`` of its relay, settings, and a prefix of its command, e.g. ``ip netns exec``."""
 
     host: str
     settings: Mapping[str, str] = MappingProxyType({})
@@ -109,9 +107,7 @@ class Site:
 
     @property
     def rounds(self) -> list[tuple[int, Bytes]]:
-        """Returns the bytes of each round after the first, from one acknowledgement to the next: polls, update,
-        upload.
-        """
+        """Returns the bytes of each round after the first, between acknowledgements: polls, update, upload."""
         pairs = zip(self.sent, self.sent[1:], strict=False)
         return [(now.round, now.at.since(before.at)) for before, now in pairs if now.round == before.round + 1]
 

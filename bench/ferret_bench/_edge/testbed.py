@@ -86,9 +86,7 @@ class World(NamedTuple):
     held: ExitStack
 
     def submit(self, name: str, rounds: int, **changes: Any) -> Run:
-        """Submits an experiment with Ferret's defaults on the demo's tasks. ``changes`` are members of its
-        specification.
-        """
+        """Submits an experiment with Ferret's defaults on the demo's tasks, and ``changes`` to its specification."""
         given = {
             "name": name,
             "seed": 7,
@@ -104,13 +102,21 @@ class World(NamedTuple):
     def site(self, run: Run, name: str, program: Sequence[str] = JOIN) -> Site:
         """Creates a site with a code for ``run``, but does not start it."""
         folder = self.folder / f"{run.id}-{name}"
+        data = self.examples(folder, name)
+        site = Site(name, folder, self.place, self.relay(), run.create_code().code, data, program)
+        self.held.callback(site.end)
+        return site
+
+    def examples(self, folder: Path, name: str) -> Path:
+        """Makes the ``folder`` and writes examples for a site into it."""
         folder.mkdir()
         data = folder / "examples.jsonl"
         data.write_bytes(b"".join(random.Random(name).sample(self._rows(), EXAMPLES)))
-        relay = self.held.enter_context(Relay(self.place.host, (LOOPBACK, urlsplit(self.service.url).port or 0)))
-        site = Site(name, folder, self.place, relay, self.service.enrolment(run.id).code, data, program)
-        self.held.callback(site.end)
-        return site
+        return data
+
+    def relay(self) -> Relay:
+        """Starts a relay to the server."""
+        return self.held.enter_context(Relay(self.place.host, (LOOPBACK, urlsplit(self.service.url).port or 0)))
 
     def _rows(self) -> list[bytes]:
         return Path(self._data("edge")).read_bytes().splitlines(keepends=True)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ferret_bench._projection.implementations import WEIGHT_BYTES, Cell, Family, Naive, Vectors, Way
+from ferret_bench._projection.implementations import WEIGHT_BYTES, Family, Naive, Vectors, Way
 from ferret_bench._projection.llama import Shape, random_batches, random_llama, seconds_per_step
 from ferret_bench.base import Say
 from ferret_bench.measure.bound import Bound, against
@@ -58,9 +58,8 @@ def peaks(elements: int, K: int) -> dict[str, int | None]:
     small, large = Vectors.random(WARM_UP, device), Vectors.random(elements, device)
     found: dict[str, int | None] = {}
     for operation in OPERATIONS:
-        small.action(Cell(family, operation, WARM_UP, min(K, WARM_UP), 1))()
-        action = large.action(Cell(family, operation, elements, K, 1))
-        found[operation] = extra_bytes(action, device)
+        small.action(family, operation, min(K, WARM_UP))()
+        found[operation] = extra_bytes(large.action(family, operation, K), device)
     return found
 
 
@@ -127,7 +126,7 @@ def t_speedup(sizes: Sizes) -> Found:
     vectors = Vectors.random(sizes.t_elements, CPU)
 
     def both(way: Way) -> Action:
-        project, apply_ = (_action(vectors, way, name, sizes.t_K) for name in ("project", "apply"))
+        project, apply_ = (vectors.action(way, name, sizes.t_K) for name in ("project", "apply"))
         return lambda: (project(), apply_())
 
     timings = in_turns({"naive": both(Naive()), "T": both(Family("T"))}, CPU, TURNS)
@@ -137,7 +136,7 @@ def t_speedup(sizes: Sizes) -> Found:
 def g_project_vs_sum(sizes: Sizes) -> Found:
     vectors = Vectors.random(sizes.elements, CPU)
     sides: dict[str, Action] = {
-        "project": _action(vectors, Family("G"), "project", sizes.K),
+        "project": vectors.action(Family("G"), "project", sizes.K),
         "sum": vectors.before.sum,
         "two sums": lambda: (vectors.before.sum(), vectors.after.sum()),
     }
@@ -149,7 +148,7 @@ def g_project_vs_sum(sizes: Sizes) -> Found:
 def g_apply_vs_add(sizes: Sizes) -> Found:
     vectors = Vectors.random(sizes.elements, CPU)
     added = torch.full_like(vectors.after, 1e-6)
-    apply_ = _action(vectors, Family("G"), "apply", sizes.K)
+    apply_ = vectors.action(Family("G"), "apply", sizes.K)
     timings = in_turns({"apply": apply_, "add_": lambda: vectors.after.add_(added)}, CPU, TURNS)
     return _found(timings.ratio("apply", "add_"), timings)
 
@@ -157,7 +156,7 @@ def g_apply_vs_add(sizes: Sizes) -> Found:
 def g_k_flat(sizes: Sizes) -> Found:
     vectors = Vectors.random(sizes.elements, CPU)
     sides = {
-        f"{operation}, K = {K}": _action(vectors, Family("G"), operation, K)
+        f"{operation}, K = {K}": vectors.action(Family("G"), operation, K)
         for operation in ("project", "apply")
         for K in (sizes.few_K, sizes.many_K)
     }
@@ -173,7 +172,7 @@ def g_apply10_vs_average(sizes: Sizes) -> Found:
     vectors = Vectors.random(sizes.elements, CPU)
     updates = [torch.full_like(vectors.after, 1e-6) for _ in range(sizes.contributions)]
     averages = _averages(vectors.after, updates)
-    apply_ = _action(vectors, Family("G"), "apply", sizes.K, sizes.contributions)
+    apply_ = vectors.action(Family("G"), "apply", sizes.K, sizes.contributions)
     timings = in_turns({"apply": apply_, **averages}, CPU, TURNS)
     ratios = {name: timings.ratio("apply", name) for name in averages}
     return _found(max(ratios["running sum"], ratios["one by one"]), timings) | {"vs": ratios}
@@ -184,10 +183,6 @@ def extra_memory_mb(sizes: Sizes) -> Found:
     if peaks is None:
         return {"value": None, "reason": "this system does not report how much memory a single process has"}
     return {"value": max(peaks.values()) / 1e6, "kernel": Family("G").kernel(CPU), "peak_bytes": peaks}
-
-
-def _action(vectors: Vectors, way: Way, operation: str, K: int, contributions: int = 1) -> Action:
-    return vectors.action(Cell(way, operation, len(vectors.before), K, contributions))
 
 
 def _averages(weights: Tensor, updates: Sequence[Tensor]) -> dict[str, Action]:

@@ -30,14 +30,7 @@ class Contribution(NamedTuple):
 
 
 class Way(Protocol):
-    """A way. ``dense``: a call costs d·K; otherwise it costs d, whatever K."""
-
     name: str
-    dense: bool
-
-    def kernel(self, device: torch.device) -> str:
-        """Returns the name of the kernel on the device."""
-        ...
 
     def project(
         self, before: Parameters, after: Parameters, blocks: Sequence[Block], K: Sequence[int], seed: int
@@ -55,9 +48,10 @@ class Family:
     """A family of ``ferret_core.projection`` on the kernel that a user gets."""
 
     def __init__(self, letter: str) -> None:
-        self.name, self.dense, self.basis = letter, letter in "TR", basis(letter)
+        self.name, self.basis = letter, basis(letter)
 
     def kernel(self, device: torch.device) -> str:
+        """Returns the name of the kernel on the device."""
         module = type(kernels.kernel(self.basis, device)).__module__
         return module.removeprefix(f"{kernels.__name__}.")
 
@@ -80,10 +74,6 @@ class Naive:
     """
 
     name = "naive"
-    dense = True
-
-    def kernel(self, device: torch.device) -> str:
-        return "torch.nn.init.trunc_normal_"
 
     def project(
         self, before: Parameters, after: Parameters, blocks: Sequence[Block], K: Sequence[int], seed: int
@@ -110,11 +100,6 @@ class Naive:
                         piece.sub_(part, alpha=coefficient)
 
 
-def ways() -> list[Way]:
-    """Returns the naive way, then the families that project (the identity only copies)."""
-    return [Naive(), *(Family(letter) for letter in ("T", "R", "G", "H"))]
-
-
 def one_block(size: int) -> Block:
     """Returns a whole parameter called ``w``."""
     return Block(0, "w", size, (Piece("w", 0, 0, size),))
@@ -139,49 +124,6 @@ def _split(vector: Tensor, block: Block) -> Iterator[Tensor]:
 WEIGHT_BYTES = 4
 
 
-class Cell(NamedTuple):
-    """A cell. ``contributions`` is 1 for projecting."""
-
-    way: Way
-    operation: str
-    elements: int
-    K: int
-    contributions: int
-
-    @property
-    def work(self) -> int:
-        """The quantity that its time is proportional to."""
-        return self.elements * self.contributions * (self.K if self.way.dense else 1)
-
-    @property
-    def bytes_per_element(self) -> int:
-        """The bytes that must move between processor and memory.
-
-        Projecting reads two vectors; applying reads and writes one, however many contributions. The naive way also
-        writes each vector that it draws, reads it, and reads the update again or reads and writes the weights.
-        """
-        if self.way.name != "naive":
-            return 2 * WEIGHT_BYTES
-        vectors = self.K * self.contributions
-        return WEIGHT_BYTES * (3 * vectors + 3 if self.operation == "project" else 4 * vectors)
-
-    @property
-    def scratch_bytes(self) -> int:
-        """The approximate bytes in addition to ``before`` and ``after``: the naive way holds Δ, a vector and five to
-        draw it.
-        """
-        return self.elements * WEIGHT_BYTES * 7 if self.way.name == "naive" else 1 << 28
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "way": self.way.name,
-            "operation": self.operation,
-            "d": self.elements,
-            "K": self.K,
-            "N": self.contributions,
-        }
-
-
 class Vectors(NamedTuple):
     """A block before and after training, every page touched."""
 
@@ -193,13 +135,10 @@ class Vectors(NamedTuple):
         before = torch.empty(elements, device=device).uniform_(-0.05, 0.05)
         return cls(before, before + 1e-3)
 
-    def action(self, cell: Cell) -> Callable[[], Any]:
-        """One call of the cell's operation, its coefficients drawn beforehand."""
-        block, before, after = one_block(cell.elements), {"w": self.before}, {"w": self.after}
-        if cell.operation == "project":
-            return lambda: cell.way.project(before, after, [block], [cell.K], 1)
-        sent = [
-            Contribution(seed, [torch.randn(cell.K, device=self.after.device) * 1e-6])
-            for seed in range(cell.contributions)
-        ]
-        return lambda: cell.way.apply_(after, [block], sent)
+    def action(self, way: Way, operation: str, K: int, contributions: int = 1) -> Callable[[], Any]:
+        """Returns one call of ``project`` or ``apply``, its coefficients drawn beforehand."""
+        block, before, after = one_block(len(self.before)), {"w": self.before}, {"w": self.after}
+        if operation == "project":
+            return lambda: way.project(before, after, [block], [K], 1)
+        sent = [Contribution(seed, [torch.randn(K, device=self.after.device) * 1e-6]) for seed in range(contributions)]
+        return lambda: way.apply_(after, [block], sent)

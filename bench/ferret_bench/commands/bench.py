@@ -1,4 +1,4 @@
-"""``ferret bench NAME [FILE]``"""
+"""``ferret dev bench NAME [FILE]``"""
 
 from __future__ import annotations
 
@@ -25,34 +25,35 @@ class _Named(TyperCommand):
     """Its help ends with the names of the benchmarks, which are read from their files."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.epilog = f"Benchmarks: {', '.join(names(PACKAGE))}."
+        self.epilog = f"{self.epilog}\n\nBenchmarks: {', '.join(names(PACKAGE))}."
         super().format_help(ctx, formatter)
 
 
-@app.command(cls=_Named)
+@app.command(cls=_Named, epilog="Example: ferret dev bench projection --quick")
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The benchmark.", show_default=False)],
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="For noise: the experiment to measure.", show_default=False),
+        typer.Argument(metavar="[FILE]", help="For noise and leakage: the experiment to measure.", show_default=False),
     ] = None,
     assignments: options.Assignments = None,
     bounds: Annotated[bool, typer.Option("--bounds", help="Measure only ratios with a bound, and check it.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that everything works.")] = False,
+    secure: Annotated[bool, typer.Option("--secure", help="For edge: sites that sum under masks.")] = False,
     max_seconds: Annotated[
         float,
         typer.Option("--max-seconds", min=1, help="Approximate time limit; the rest is skipped."),
     ] = 600,
     json: options.Json = False,
 ) -> None:
-    """Measure time and memory of the methods on this machine, compared with plain ones."""
+    """Measure time and memory of the methods, and of simple baselines, on this machine."""
     from ferret_cli.output import emit, say, table
     from ferret_cli.requirements_check import require_training
 
     require_training()
     if name not in (known := names(PACKAGE)):
         raise typer.BadParameter(f"{name!r} is unknown; choose one of {', '.join(known)}", param_hint="NAME")
-    benchmark = _made(load(PACKAGE, name, "benchmark").Benchmark, name, file, assignments or ())
+    benchmark = _made(load(PACKAGE, name, "benchmark").Benchmark, name, file, assignments or (), secure=secure)
     document = benchmark.run(say, bounds=bounds, quick=quick, max_seconds=max_seconds)
     if json:
         emit(document)
@@ -62,8 +63,14 @@ def bench(
         table(shown.columns, shown.rows)
 
 
-def _made(benchmark: Any, name: str, file: Path | None, assignments: Sequence[str]) -> Benchmark:
+def _made(
+    benchmark: Any, name: str, file: Path | None, assignments: Sequence[str], *, secure: bool = False
+) -> Benchmark:
     """Creates the benchmark, with the experiment in ``file`` if given."""
+    if secure:
+        if "secure" not in signature(benchmark).parameters:
+            raise typer.BadParameter(f"{name} has no secure sums: leave it out", param_hint="--secure")
+        return benchmark(secure=True)
     if file is None:
         return benchmark()
     if "experiment" not in signature(benchmark).parameters:

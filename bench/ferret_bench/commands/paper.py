@@ -1,4 +1,4 @@
-"""``ferret paper …``"""
+"""``ferret dev paper …``"""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Url = Annotated[
 Token = Annotated[str | None, typer.Option("--token", help="Token of the server at --url.", show_default=False)]
 
 
-@app.command()
+@app.command(epilog="Example: ferret dev paper reconstruction --out pictures --quick")
 def reconstruction(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write a PNG and a CSV of each figure here.")],
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, in seconds: to see that it works.")] = False,
@@ -97,7 +97,8 @@ class _Named(TyperCommand):
     """Its help ends with the names of the tables or figures, which are read from their files."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.epilog = f"NAME is one of {', '.join(studies.names('table' if self.name == 'table' else 'figure'))}."
+        known = studies.names("table" if self.name == "table" else "figure")
+        self.epilog = f"{self.epilog}\n\nNAME is one of {', '.join(known)}."
         super().format_help(ctx, formatter)
 
 
@@ -157,7 +158,7 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
-app.command("table", cls=_Named)(
+app.command("table", cls=_Named, epilog="Example: ferret dev paper table cost --out results")(
     _rerun(
         "table",
         """Run one of the paper's tables again and show it with the paper's own numbers.
@@ -166,7 +167,7 @@ app.command("table", cls=_Named)(
         """,
     )
 )
-app.command("figure", cls=_Named)(
+app.command("figure", cls=_Named, epilog="Example: ferret dev paper figure frontier --out results")(
     _rerun(
         "figure",
         """Run one of the paper's figures that need training again, and draw it.
@@ -177,7 +178,7 @@ app.command("figure", cls=_Named)(
 )
 
 
-@app.command()
+@app.command(epilog="Example: ferret dev paper tune frontier --out results")
 def tune(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The figure with the rows to tune, e.g. frontier.")],
     out: Out,
@@ -195,7 +196,7 @@ def tune(
 ) -> None:
     """Find each row's local training on the validation split, with as many trials for every row.
 
-    Writes chosen.toml, which `ferret paper figure NAME --settings` takes. After an interruption, the same command
+    Writes chosen.toml, which `ferret dev paper figure NAME --settings` takes. After an interruption, the same command
     continues where it stopped.
     """
     from ferret_cli.requirements_check import require_training
@@ -217,7 +218,7 @@ def tune(
     rerun.tune("figure", name, out, asked, over, seeds=seeds, shapes=tuple(shape or ()), json=json)
 
 
-@app.command()
+@app.command(epilog="Example: ferret dev paper page frontier --out results")
 def page(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The table or figure of the page.")],
     out: Out,

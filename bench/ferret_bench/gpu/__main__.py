@@ -21,7 +21,7 @@ from ferret_cli.files import write
 from ferret_cli.output import say
 
 NO_GPU = """There is no GPU here: torch finds none.
-On a machine with one run `make gpu`; docs/gpu.md says what it does and how long it takes.
+On a machine with one run `make gpu`; docs/operators/gpu.md says what it does and how long it takes.
 `make gpu ARGS=--miniature` runs every part at toy size on this machine's processor."""
 
 RESULTS = Path("docs/results/gpu")

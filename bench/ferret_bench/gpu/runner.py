@@ -84,9 +84,7 @@ def file_of(name: str, out: Path) -> Path:
 
 
 def run(name: str, setup: Setup, out: Path, *, again: bool = False, seconds: float = math.inf) -> Document:
-    """Returns the part's document, also in ``out``: ``steps`` by name, and the machine. It takes at most
-    ``seconds``.
-    """
+    """Returns the part's document, also in ``out``: ``steps`` by name, and the machine. Takes at most ``seconds``."""
     chosen, file, machine = part(name), file_of(name, out), described()
     steps = {} if again else _kept(file, setup.miniature, machine["gpu"])
     document = {"part": name, "miniature": setup.miniature, "machine": machine, "steps": steps}

@@ -14,7 +14,7 @@ shared   all coordinates belong to the same directions: G is f ⟨γ_i, γ_j⟩ 
          the observed value.
 own      reconstructions of independent noise: ⟨Δ~_i, Δ~_j⟩ has the mean ⟨Δ_i, Δ_j⟩ and, over m of a
          block's d weights, V = ‖Δ~_i‖²‖Δ~_j‖²/m: a standard error of √d/K if all weights are used and K ≪ d.
-         One-bit coordinates of few elements each, one of them dominant, are not normal: docs/projection.md.
+         One-bit coordinates of few elements each, one of them dominant, are not normal: docs/concepts/projection.md.
 dense    the updates themselves, at m of a block's d weights, one drawn from each of m equal stretches:
          V = d² (1/m − 1/d) Var(x y) over the drawn weights; 0 for m = d.
 """
@@ -65,9 +65,7 @@ class Cosines(NamedTuple):
 
 
 def cosines(blocks: Iterable[InnerProducts], squares: Array | None = None) -> Cosines:
-    """Computes cosines from the products of all blocks and fp64 (N,) ``squares``, the ‖Δ_i‖²; by default the products'
-    diagonal.
-    """
+    """Returns cosines from the products of all blocks and fp64 (N,) ‖Δ_i‖², by default the products' diagonal."""
     products = list(blocks)
     estimates, variances = (np.sum([each[which] for each in products], axis=0) for which in (0, 1))
     own = np.diag(estimates) if squares is None else squares
@@ -79,9 +77,7 @@ def cosines(blocks: Iterable[InnerProducts], squares: Array | None = None) -> Co
 
 
 def of_shared(rows: Array, squares: Array, spread: float, *, signs: bool) -> InnerProducts:
-    """Returns products from coordinates fp32 (N, K) and fp64 (N,) ‖Δ_i‖² of the block; ``spread`` is E‖Δ~ − Δ‖²/(‖Δ‖²
-    d).
-    """
+    """Returns products from coordinates fp32 (N, K) and fp64 (N,) ‖Δ_i‖²; ``spread`` is E‖Δ~ − Δ‖²/(‖Δ‖² d)."""
     lengths = np.sqrt(np.outer(squares, squares))
     wide = rows.astype(np.float64)
     inner = wide @ wide.T

@@ -22,12 +22,12 @@ from ferret_core.aggregation.statistics.cosines import (
     of_reconstructions,
     of_shared,
 )
-from ferret_core.algorithms.configs.ferret import whole
+from ferret_core.algorithms.configs.ferret import is_mean
 from ferret_core.algorithms.configs.traits import Projecting
 from ferret_core.projection.apply import reconstruct_into
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
-from ferret_core.projection.coordinate_encoding import Kind, decode
+from ferret_core.projection.coordinate_encoding import Kind
 from ferret_core.projection.kernels.base import ReconstructionTerm
 from ferret_core.projection.variance import relative_noise, square_of
 from ferret_core.protocol.digest import derive_seed
@@ -64,6 +64,7 @@ class ProjectedUpdates:
         self._config, self._blocks, self._device = config, blocks, device
         self._basis = basis(config.basis)
         self._kept: dict[str, Contribution] = {}
+        self._summed: dict[str, int] = {}
         self._most = min(COMPARED, HELD // max(config.total(blocks), 1))
 
     @property
@@ -72,23 +73,24 @@ class ProjectedUpdates:
         return self._config.seeds == "shared"
 
     def see(self, contribution: Contribution) -> None:
-        name, gammas = contribution.meta.participant, self._decoded(contribution)
-        family, kind = self._config.basis, self._config.coordinates
+        name, family = contribution.meta.participant, self._config.basis
+        kind, gammas = self._config.decoded(contribution, self._blocks)
         found = [_lengths(block, gamma, family, kind) for block, gamma in self._pairs(gammas)]
         squares, energies = np.array(found, np.float64).T
         self.lengths[name] = UpdateNorms(np.array([len(gamma) for gamma in gammas], np.float64), squares, energies)
+        self._summed[name] = contribution.meta.examples if is_mean(contribution) else 1
         if len(self._kept) < self._most:
             self._kept[name] = contribution
 
     def compared(self, names: Sequence[str]) -> list[str]:
         """Returns the ``names`` that have cosines; empty if one bit for fewer than ``FEW`` weights would bias them."""
         d = sum(block.size for block in self._blocks)
-        coarse = self._config.coordinates == "sign" and d < FEW * self._config.total(self._blocks)
+        coarse = self._config.encoding(self._blocks) == "sign" and d < FEW * self._config.total(self._blocks)
         return [] if coarse else [name for name in names if name in self._kept]
 
     def cosines(self, names: Sequence[str]) -> Cosines:
         """Returns the cosines of the ``compared`` participants, at least two."""
-        gammas = [self._decoded(self._kept[name]) for name in names]
+        gammas = [self._config.decoded(self._kept[name], self._blocks)[1] for name in names]
         lengths = [self.lengths[name] for name in names]
         squares = np.stack([each.squares for each in lengths])
         if self.shared:
@@ -107,9 +109,9 @@ class ProjectedUpdates:
         gammas = np.split(coordinates, np.cumsum(counts)[:-1])
         found = [_lengths(block, gamma, self._config.basis, "float32") for block, gamma in self._pairs(gammas)]
         squares, energies = np.array(found, np.float64).T.copy()
-        if self._config.coordinates == "sign":
+        if self._config.encoding(self._blocks) == "sign":
             apart = np.array([block.whole for block in self._blocks])
-            own = sum(share**2 * self.lengths[name].squares for name, share in shares.items())
+            own = sum(share**2 * self.lengths[name].squares / self._summed[name] for name, share in shares.items())
             squares -= np.where(apart, 0, (math.pi / 2 - 1) * own)
         squares = np.maximum(squares, 0)
         return np.maximum(energies - squares, 0), squares
@@ -123,7 +125,7 @@ class ProjectedUpdates:
             if rows.shape[1]:
                 noise = relative_noise(self._config.basis, "float32", block.size, rows.shape[1])
                 spread = 0.0 if block.whole else noise / block.size
-                signs = self._config.coordinates == "sign" and not block.whole
+                signs = self._config.encoding(self._blocks) == "sign" and not block.whole
                 yield of_shared(rows, squares[:, position], spread, signs=signs)
 
     def _of_own(
@@ -154,9 +156,6 @@ class ProjectedUpdates:
         if self._config.basis in DENSE:
             most = min(most, DRAWN * len(self._blocks) / max(self._config.total(self._blocks), 1))
         return min(1.0, most / d)
-
-    def _decoded(self, contribution: Contribution) -> Sequence[Array]:
-        return decode(contribution.arrays, self._config.coordinates, contribution.meta.K or (), whole(self._blocks))
 
 
 def _lengths(block: Block, gamma: Array, family: str, kind: Kind) -> tuple[float, float]:

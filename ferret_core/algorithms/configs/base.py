@@ -13,16 +13,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs.norms import Norms, dense_norms, norm
+from ferret_core.algorithms.configs.norms import Norms, dense_norms
 from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, count
-from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.coordinate_encoding import Layout
-from ferret_core.protocol.limits import MAX_REAL, MAX_WIDTH, Label
+from ferret_core.protocol.limits import MAX_WIDTH
 from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import CONTRIBUTION_HEADER_BYTES, Array, Arrays, Contribution, malformed
-from ferret_core.training.config import LOCAL, LocalConfig, ZerothOrderConfig
-from ferret_core.training.optimizer_options import OptimizerName
 
 LENGTH_BYTES = 8
 """Size of the blob's first field, the length of its header."""
@@ -90,43 +87,6 @@ class SendsUpdate(StrictModel):
         return dense_norms(contribution.arrays["update"], shapes)
 
 
-class Adam(LocalConfig):
-    """Local Adam for adapters, at the rate of FedIT's authors."""
-
-    learning_rate: float = Field(
-        default=3e-4, gt=0, le=MAX_REAL, description="Local learning rate η, constant over the steps"
-    )
-
-
-class AdamW(LocalConfig):
-    """Local AdamW, the inner optimizer of algorithms with long local training."""
-
-    optimizer: OptimizerName = Field(
-        default="adamw", description="First-order method: from torch.optim, or one of Ferret's own"
-    )
-
-
-class LowRank(SendsUpdate):
-    """The options of LoRA: W x becomes W x + (alpha / rank) · B A x."""
-
-    rank: int = Field(default=8, ge=1, le=MAX_WIDTH, description="Rows of A and columns of B")
-    alpha: float = Field(
-        default=16, gt=0, le=MAX_REAL, description="The adapter's output is multiplied by alpha / rank"
-    )
-    dropout: float = Field(default=0.05, ge=0, lt=1, description="Dropout rate of the adapter's inputs in training")
-    targets: list[Label] = Field(
-        default=["q_proj", "v_proj"],
-        min_length=1,
-        max_length=1000,
-        description="Linear layers with adapters, by the ends of their names",
-    )
-    local: Adam = Field(default=Adam(), description=LOCAL)
-
-    @property
-    def traits(self) -> Traits:
-        return Traits(first_order=self.local, dense=True, comparable=True, decodable=True, adapts=True, own_shapes=True)
-
-
 class SoftPrompt(SendsUpdate):
     """The options of a soft prompt, as long as in FederatedScope-LLM."""
 
@@ -171,21 +131,3 @@ def check_metadata(contribution: Contribution, expected: Mapping[str, Any]) -> N
     for field, value in expected.items():
         if getattr(contribution.meta, field) != value:
             raise malformed(f"metadata.{field}", getattr(contribution.meta, field), f"expected {value}")
-
-
-def check_slopes(contribution: Contribution, task: RoundTask, directions: int) -> None:
-    """Raises ``contribution.malformed`` unless the contribution is the slopes along the task's own draw."""
-    check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.seed})
-    check_layouts(contribution.arrays, slopes(directions))
-
-
-def slopes(directions: int) -> dict[str, Layout]:
-    """Returns the array of the slopes."""
-    return {"slopes": Layout(np.dtype(np.float32), (directions,))}
-
-
-def slope_norms(contribution: Contribution, shapes: Shapes, local: ZerothOrderConfig) -> Norms:
-    """Returns the norm of a walk along random signs: each step moves every weight by its slope times the rate."""
-    d = count(shapes)
-    step = local.learning_rate / local.perturbations
-    return Norms.of([step * math.sqrt(d) * norm(contribution.arrays["slopes"])], [d])

@@ -22,6 +22,8 @@ from ferret_core.training.config import LOCAL, LocalConfig
 LAYERS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 WEIGHT = ".weight"
 DEFAULT_RANK = 16
+MAX_PUBLIC = 10_000
+"""Most public examples: more would not turn the bases."""
 
 
 class CoreConfig(LocalConfig):
@@ -56,6 +58,14 @@ class Config(StrictModel):
         description="Linear layers to tune, by the ends of their names",
     )
     coordinates: Kind = Field(default="float16", description="Encoding of a core")
+    public_examples: int = Field(
+        default=50,
+        ge=1,
+        le=MAX_PUBLIC,
+        description="Examples of the validation split from which the server takes the bases; nobody trains on them, "
+        "and every participant receives the bases",
+        json_schema_extra={"unit": "examples"},
+    )
     local: CoreConfig = Field(default=CoreConfig(), description=LOCAL)
 
     @model_validator(mode="before")
@@ -90,7 +100,13 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, comparable=self.coordinates != "sign", decodable=True, adapts=True)
+        return Traits(
+            first_order=self.local,
+            comparable=self.coordinates != "sign",
+            decodable=True,
+            adapts=True,
+            public_examples=self.public_examples,
+        )
 
     def cores(self, arrays: Arrays, shapes: Shapes) -> Sequence[Array]:
         """Returns fp32 (r²,) per matrix; raises like ``coordinates.decode``."""

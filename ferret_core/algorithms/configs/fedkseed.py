@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
-from ferret_core.algorithms.configs.base import ContributionSize, Preset, check_slopes, size_of, slope_norms, slopes
-from ferret_core.algorithms.configs.norms import Norms
+from ferret_core.algorithms.configs.base import ContributionSize, Preset, check_layouts, check_metadata, size_of
+from ferret_core.algorithms.configs.norms import Norms, norm
 from ferret_core.algorithms.configs.traits import Traits
-from ferret_core.models.shapes import Shapes
+from ferret_core.models.shapes import Shapes, count
+from ferret_core.projection import FORMAT_VERSION
+from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.limits import MAX_REAL
 from ferret_core.protocol.spec import RoundTask, StrictModel
 from ferret_core.protocol.wire import Contribution
@@ -35,14 +39,21 @@ class Config(StrictModel):
     local: ZerothOrderConfig = Field(default=ZerothOrderConfig(), description=LOCAL)
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        check_slopes(contribution, task, self.local.directions)
+        check_metadata(contribution, {"projection": FORMAT_VERSION, "seed": task.seed})
+        check_layouts(contribution.arrays, self._layouts)
 
     def size(self, shapes: Shapes) -> ContributionSize:
-        return size_of(slopes(self.local.directions))
+        return size_of(self._layouts)
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
-        return slope_norms(contribution, shapes, self.local)
+        """Returns the norm of a walk along random signs: each step moves every weight by its slope times the rate."""
+        d, step = count(shapes), self.local.learning_rate / self.local.perturbations
+        return Norms.of([step * math.sqrt(d) * norm(contribution.arrays["slopes"])], [d])
 
     @property
     def traits(self) -> Traits:
         return Traits(zeroth_order=self.local, shardable=True)
+
+    @property
+    def _layouts(self) -> dict[str, Layout]:
+        return {"slopes": Layout(np.dtype(np.float32), (self.local.directions,))}

@@ -17,11 +17,12 @@ from ferret_core.projection import FORMAT_VERSION
 from ferret_core.projection.allocation import FIXED, AllocationRule, coordinates_within, split, taken
 from ferret_core.projection.blocks import Block, BlockRule, cut
 from ferret_core.projection.coordinate_encoding import Kind, decode, layouts
-from ferret_core.projection.sparse_sign import TERMS, Sketch, bounds, sent_of, sketch
+from ferret_core.projection.sign_sums import MEAN_SCALES
+from ferret_core.projection.sparse_sign import TERMS, Sketch, bounds, possible_sketch, sent_of, sketch
 from ferret_core.projection.variance import noise_share, relative_noise
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, StrictModel
-from ferret_core.protocol.wire import Contribution, malformed
+from ferret_core.protocol.wire import Array, Contribution, malformed
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.expected_update_norm import expected_length
 
@@ -44,7 +45,8 @@ PRESETS = {
 
 
 class Config(StrictModel):
-    """Ferret's options. The default sends 8 kB: about 60,000 one-bit coordinates."""
+    """Ferret's options. The default sends 8 kB: about 60,000 signs, or places and signs of the 6,000 largest of
+    millions."""
 
     bytes_per_round: int | None = Field(
         default=None,
@@ -79,9 +81,10 @@ class Config(StrictModel):
         description="Split of K over the blocks; curvature: more where the loss is steep; uniform and fixed: "
         "independent of the update",
     )
-    coordinates: Kind = Field(
-        default="sign",
-        description="Encoding of a coordinate; sparse_sign: place and sign of the largest among many (basis G or H)",
+    coordinates: Literal["auto", Kind] = Field(
+        default="auto",
+        description="Encoding of a coordinate; sparse_sign: place and sign of the largest among many (basis G or H); "
+        "auto: sparse_sign for a model with many weights per byte, else sign",
     )
     seeds: Literal["own", "shared"] = Field(
         default="own",
@@ -98,13 +101,18 @@ class Config(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, options: Any) -> Any:
-        """Fills in the optimizer and the budget, so that a stored specification is explicit."""
+        """Fills in the optimizer, the budget, and the encoding if only one is possible, so that a stored specification
+        is explicit."""
         if not isinstance(options, Mapping):
             return options
         given = {name: value for name, value in cast(Mapping[str, Any], options).items() if value is not None}
         local = given.get("local", {})
         if isinstance(local, Mapping):
             given["local"] = {"optimizer": OPTIMIZER, **cast(Mapping[str, Any], local)}
+        if given.get("coordinates", "auto") == "auto" and (
+            "K" in given or given.get("seeds", "own") != "own" or given.get("basis", "G") != "G"
+        ):
+            given["coordinates"] = "sign"
         return given if "K" in given else {"bytes_per_round": DEFAULT_BYTES, **given}
 
     @model_validator(mode="after")
@@ -148,9 +156,10 @@ class Config(StrictModel):
             raise malformed("K", sum(K), f"expected {self.total(blocks)} coordinates in all")
         if self.allocation in FIXED and self.fixed(blocks) != list(K):
             raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that is required")
-        decode(contribution.arrays, self.coordinates, K, whole(blocks))
+        kind = self.encoding(blocks)
+        decode(contribution.arrays, kind, K, whole(blocks))
         room = self.room(blocks, K)
-        if self.coordinates == "sparse_sign" and contribution.arrays["coordinates"].nbytes > room:
+        if kind == "sparse_sign" and contribution.arrays["coordinates"].nbytes > room:
             sent = contribution.arrays["coordinates"].nbytes
             raise malformed("coordinates.shape", [sent], f"is more than the {room} bytes that bytes_per_round leaves")
 
@@ -158,35 +167,65 @@ class Config(StrictModel):
         blocks = self.cut(shapes)
         apart = sum(block.size for block in blocks if block.whole)
         room = self.room(blocks, [0] * len(blocks))
-        return size_of(layouts(self.coordinates, self.total(blocks), apart, len(blocks), room), numbers=len(blocks))
+        return size_of(
+            layouts(self.encoding(blocks), self.total(blocks), apart, len(blocks), room), numbers=len(blocks)
+        )
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
         """Returns one norm per block: the columns are almost orthogonal, so ‖V·γ‖ is about ‖γ‖ times a column's
         length."""
-        blocks, K = self.cut(shapes), contribution.meta.K or ()
-        gammas = decode(contribution.arrays, self.coordinates, K, whole(blocks))
+        blocks = self.cut(shapes)
+        kind, gammas = self.decoded(contribution, blocks)
         values, noise = list[float](), list[float]()
         for block, gamma in zip(blocks, gammas, strict=True):
             values.append(norm(gamma) * (1 if block.whole else column_length(self.basis, block.size, len(gamma))))
             sent = int(np.count_nonzero(gamma))
-            share = noise_share(self.basis, self.coordinates, block.size, len(gamma), sent)
+            share = noise_share(self.basis, kind, block.size, len(gamma), sent)
             noise.append(values[-1] * math.sqrt(0 if block.whole else share))
         return Norms.of(values, [block.size for block in blocks], noise)
+
+    def decoded(self, contribution: Contribution, blocks: Sequence[Block]) -> tuple[Kind, Sequence[Array]]:
+        """Returns the precision and the coordinates of every block, of a participant or of a masked sum's mean."""
+        arrays, K = contribution.arrays, contribution.meta.K or ()
+        if is_mean(contribution):
+            return "float32", decode({"coordinates": arrays["coordinates"]}, "float32", K, whole(blocks))
+        kind = self.encoding(blocks)
+        return kind, decode(arrays, kind, K, whole(blocks))
+
+    def expected_scales(self, shapes: Shapes) -> list[float]:
+        """Returns the expected scale of every block's signs in round 1, in the order of the blocks."""
+        blocks = self.cut(shapes)
+        values = self.expected_norms(shapes, None).values
+        return [
+            float(value) / (column_length(self.basis, block.size, count) * math.sqrt(count)) if count else 0.0
+            for value, block, count in zip(values, blocks, self.fixed(blocks), strict=True)
+        ]
 
     def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
         """Returns the expected norms of an unknown contribution, in which every weight moves alike."""
         blocks = self.cut(shapes)
-        d = sum(block.size for block in blocks)
-        length = expected_length(self.local, d, examples)
-        moved = [length * math.sqrt(block.size / d) for block in blocks]
-        K = self.allocate(moved, blocks)
+        moved = self.expected_moves(blocks, examples)
+        K, kind = self.allocate(moved, blocks), self.encoding(blocks)
         errors = [
-            0 if block.whole else relative_noise(self.basis, self.coordinates, block.size, count, sent)
+            0 if block.whole else relative_noise(self.basis, kind, block.size, count, sent)
             for block, count, sent in zip(blocks, K, self.sent(blocks, K), strict=True)
         ]
         values = [each * math.sqrt(1 + error) for each, error in zip(moved, errors, strict=True)]
         noise = [each * math.sqrt(error) for each, error in zip(moved, errors, strict=True)]
         return Norms.of(values, [block.size for block in blocks], noise)
+
+    def expected_moves(self, blocks: Sequence[Block], examples: int | None) -> list[float]:
+        """Returns the expected ‖Δ_l‖ of an unknown update, in which every weight moves alike."""
+        d = sum(block.size for block in blocks)
+        length = expected_length(self.local, d, examples)
+        return [length * math.sqrt(block.size / d) for block in blocks]
+
+    def estimated_moves(self, gammas: Sequence[Array], blocks: Sequence[Block]) -> list[float | None]:
+        """Returns estimates of ‖Δ_l‖ from exact coordinates, None for a block without any.
+
+        Their squares have no bias, and a relative standard deviation of at most √(2 / K_l).
+        """
+        return [_estimated_move(self.basis, gamma, block) for gamma, block in zip(gammas, blocks, strict=True)]
 
     @property
     def traits(self) -> Traits:
@@ -209,13 +248,20 @@ class Config(StrictModel):
         """Returns the blocks of a model with parameters of these shapes."""
         return cut(sizes(shapes), self.blocks, self.whole_up_to)
 
+    def encoding(self, blocks: Sequence[Block]) -> Kind:
+        """Returns the encoding of the coordinates: for ``auto`` sparse_sign if these blocks have a sketch, else
+        sign."""
+        if self.coordinates != "auto":
+            return self.coordinates
+        return "sign" if possible_sketch(*self._sketched(blocks)) is None else "sparse_sign"
+
     def total(self, blocks: Sequence[Block]) -> int:
         """Returns K: as given, or as many as fit into the bytes; at most the number of the model's elements."""
         if self.K is not None:
             return min(self.K, sum(block.size for block in blocks))
-        if self.coordinates == "sparse_sign":
+        if (kind := self.encoding(blocks)) == "sparse_sign":
             return self._sketch(blocks).K
-        return coordinates_within(self.budget, self.coordinates, blocks)
+        return coordinates_within(self.budget, kind, blocks)
 
     def allocate(
         self, norms: Sequence[float], blocks: Sequence[Block], curvatures: Sequence[float] | None = None
@@ -233,30 +279,50 @@ class Config(StrictModel):
 
     def room(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
         """Returns the bytes for places and signs of sparse coordinates, without the K_l; 0 for other encodings."""
-        return self.budget - self._beside(blocks, K) if self.coordinates == "sparse_sign" else 0
+        return self.budget - _beside(blocks, K) if self.encoding(blocks) == "sparse_sign" else 0
 
     def sent(self, blocks: Sequence[Block], K: Sequence[int]) -> list[int]:
         """Returns the expected number of sent coordinates of every block."""
-        if self.coordinates != "sparse_sign":
+        if self.encoding(blocks) != "sparse_sign":
             return list(K)
         return sent_of(K, self._sketch(blocks).sent, whole(blocks))
 
-    def _sketch(self, blocks: Sequence[Block]) -> Sketch:
-        return sketch(self.budget, self.basis, blocks, self._beside(blocks, bounds(self.basis, blocks)))
+    def expected_sent(self, blocks: Sequence[Block]) -> list[int]:
+        """Returns the same for an update in which every weight moves alike."""
+        return self.sent(blocks, self.allocate([math.sqrt(block.size) for block in blocks], blocks))
 
-    def _beside(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
-        apart = sum(block.size for block in blocks if block.whole)
-        return taken(self.coordinates, K, apart, apart)
+    def sent_in(self, contribution: Contribution, blocks: Sequence[Block]) -> list[int]:
+        """Returns the number of coordinates of every block that the contribution holds."""
+        if self.encoding(blocks) != "sparse_sign":
+            return list(contribution.meta.K or ())
+        return [int(np.count_nonzero(gamma)) for gamma in self.decoded(contribution, blocks)[1]]
+
+    def _sketch(self, blocks: Sequence[Block]) -> Sketch:
+        return sketch(*self._sketched(blocks))
+
+    def _sketched(self, blocks: Sequence[Block]) -> tuple[int, str, Sequence[Block], int]:
+        return self.budget, self.basis, blocks, _beside(blocks, bounds(self.basis, blocks))
 
     def _bounded(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Returns blocks with their sizes reduced to the maximum number of coordinates."""
-        if self.coordinates != "sparse_sign":
+        if self.encoding(blocks) != "sparse_sign":
             return blocks
         pairs = zip(blocks, bounds(self.basis, blocks), strict=True)
         return [block._replace(size=most) for block, most in pairs]
 
     def seed_for(self, task: RoundTask) -> int:
         return task.seed if self.seeds == "own" else task.round_seed
+
+
+def _beside(blocks: Sequence[Block], K: Sequence[int]) -> int:
+    """Returns the bytes of sparse coordinates that are not places and signs."""
+    apart = sum(block.size for block in blocks if block.whole)
+    return taken("sparse_sign", K, apart, apart)
+
+
+def is_mean(contribution: Contribution) -> bool:
+    """True for the mean of a masked sum (:mod:`ferret_core.projection.sign_sums`), False for a participant's signs."""
+    return MEAN_SCALES in contribution.arrays
 
 
 def column_length(basis: str, d: int, K: int) -> float:
@@ -270,6 +336,19 @@ def column_length(basis: str, d: int, K: int) -> float:
             return math.sqrt(1 / 3)
         case _:  # H: a row of an orthonormal matrix
             return 1.0
+
+
+def isometric_factors(basis: str, blocks: Sequence[Block], K: Sequence[int]) -> list[float]:
+    """Returns, for each block, the factor of γ_l that makes its length an estimate of ‖Δ_l‖; 1 without coordinates."""
+    # A reconstruction V·γ is √(d/K) times as long as Δ.
+    return [
+        column_length(basis, block.size, count) * math.sqrt(count / block.size) if count and not block.whole else 1.0
+        for block, count in zip(blocks, K, strict=True)
+    ]
+
+
+def _estimated_move(basis: str, gamma: Array, block: Block) -> float | None:
+    return norm(gamma) * isometric_factors(basis, [block], [len(gamma)])[0] if len(gamma) else None
 
 
 def whole(blocks: Sequence[Block]) -> list[int]:

@@ -53,8 +53,8 @@ class Config(StrictModel):
     def _agree(self) -> Self:
         if self.error_feedback and self.aggregation == "vote":
             raise ValueError(
-                "error_feedback = true and aggregation = 'vote' exclude each other: what a vote discards would be in "
-                "nobody's memory; use aggregation = 'mean', or error_feedback = false"
+                "error_feedback = true and aggregation = 'vote' exclude each other: no participant knows what a "
+                "vote discards; use aggregation = 'mean', or error_feedback = false"
             )
         return self
 

@@ -8,16 +8,25 @@ import numpy as np
 from pydantic import Field
 
 from ferret_core.algorithms.configs._chunks import Chunks, SparseChunks, position_layout, unpack_positions
-from ferret_core.algorithms.configs.base import BITS, AdamW, check_bits, check_layouts
+from ferret_core.algorithms.configs.base import BITS, check_bits, check_layouts
 from ferret_core.algorithms.configs.norms import Norms
 from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection.coordinate_encoding import Layout
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Array, Arrays, Contribution
-from ferret_core.training.config import LOCAL
+from ferret_core.training.config import LOCAL, LocalConfig
+from ferret_core.training.optimizer_options import OptimizerName
 
 BINS = 4
+
+
+class AdamW(LocalConfig):
+    """Local AdamW, the authors' inner optimizer."""
+
+    optimizer: OptimizerName = Field(
+        default="adamw", description="First-order method: from torch.optim, or one of Ferret's own"
+    )
 
 
 class Config(SparseChunks):

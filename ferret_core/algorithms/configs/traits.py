@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from ferret_core.algorithms.configs.norms import Norms
 from ferret_core.models.shapes import Shapes
 from ferret_core.projection.blocks import Block
 from ferret_core.projection.coordinate_encoding import Kind
+from ferret_core.protocol.wire import Array, Contribution
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 
 
@@ -23,9 +24,11 @@ class Projecting(Protocol):
     @property
     def basis(self) -> str: ...
     @property
-    def coordinates(self) -> Kind: ...
+    def coordinates(self) -> Literal["auto", Kind]: ...
     @property
     def seeds(self) -> str: ...
+    @property
+    def whole_up_to(self) -> int: ...
     @property
     def local(self) -> LocalConfig: ...
     @property
@@ -37,12 +40,29 @@ class Projecting(Protocol):
         """Returns the blocks, in the order of the norms' parts."""
         ...
 
+    def encoding(self, blocks: Sequence[Block]) -> Kind:
+        """Returns the encoding of the coordinates of these blocks, which ``auto`` leaves open."""
+        ...
+
+    def decoded(self, contribution: Contribution, blocks: Sequence[Block]) -> tuple[Kind, Sequence[Array]]:
+        """Returns the precision and the coordinates of every block of a contribution, or of a masked sum's mean."""
+        ...
+
     def total(self, blocks: Sequence[Block]) -> int:
         """Returns K over all blocks."""
         ...
 
     def allocate(self, norms: Sequence[float], blocks: Sequence[Block]) -> Sequence[int]:
         """Returns K_l of every block for an update with these norms."""
+        ...
+
+    def expected_sent(self, blocks: Sequence[Block]) -> Sequence[int]:
+        """Returns the expected number of sent coordinates of every block, the largest or all, for an update in which
+        every weight moves alike."""
+        ...
+
+    def sent_in(self, contribution: Contribution, blocks: Sequence[Block]) -> Sequence[int]:
+        """Returns the number of coordinates of every block that a contribution holds."""
         ...
 
     def expected_norms(self, shapes: Shapes, examples: int | None) -> Norms:
@@ -57,7 +77,7 @@ class Traits(NamedTuple):
 
     ``projection``: its options if it sends coordinates on random directions.
 
-    ``dense``: the round's update is one fp32 number for each tuned parameter.
+    ``dense``: a contribution and the round's update are one fp32 number for each tuned parameter, and nothing else.
 
     ``comparable``: all participants' numbers stand for the same directions, so that their median means something; its
     ``Algorithm`` is then :class:`ferret_core.algorithms.base.SharedCoordinates`. ``comparable_with`` is the setting
@@ -69,6 +89,9 @@ class Traits(NamedTuple):
 
     ``adapts``: the model's own weights are not trained. ``own_shapes``: the tuned parameters are added to the model
     when it is loaded, and have other shapes than the model's.
+
+    ``public_examples``: number of examples that the server sets aside, from which the algorithm takes bases before the
+    first round; its ``Algorithm`` is then :class:`ferret_core.algorithms.base.StartsFromPublicText`.
 
     ``corrects_steps``: it changes every local step.
 
@@ -88,6 +111,7 @@ class Traits(NamedTuple):
     shardable: bool = False
     adapts: bool = False
     own_shapes: bool = False
+    public_examples: int = 0
     corrects_steps: bool = False
     steps_watched_by: str = ""
     update_told_by: str = ""
@@ -97,3 +121,9 @@ class Traits(NamedTuple):
     def local(self) -> LocalConfig | ZerothOrderConfig | None:
         """The local training within a round; None for an algorithm without local steps."""
         return self.first_order or self.zeroth_order
+
+    @property
+    def needs_whole_gradients(self) -> list[str]:
+        """The settings to change, except local ones, so that no whole gradients of a local step are needed."""
+        corrected = ["an algorithm that does not change gradients"] if self.corrects_steps else []
+        return [*corrected, f"another {self.steps_watched_by}"] if self.steps_watched_by else corrected

@@ -1,8 +1,9 @@
 """Prompts in the model's own chat template, ``prompt.template = "chat"``: for models tuned for chat.
 
 A chat template is a Jinja program that comes with the model, so it is untrusted. It never sees an example. A bounded
-process (:mod:`ferret_core.datasets.tokenization.template_process`) renders it once, for a random mark instead of a
-question. The texts before and after the mark form a literal template that is used for every question.
+process (:mod:`ferret_core.datasets.tokenization.template_process`) renders it once for each sequence of roles, with
+random marks instead of messages. The texts between the marks form a literal template that is used for every
+conversation with these roles.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import secrets
 import subprocess
 import sys
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ferret_core.datasets.base import Example
@@ -23,50 +24,57 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Messages = list[dict[str, str]]
+Roles = tuple[str, ...]
+"""The roles of a conversation before its last answer."""
+QUESTION: Roles = ("user",)
 MARGIN = " \n"
-"""Blanks around the mark: they show if the template trims a question."""
-CONTENT = "messages[0]['content']"
-WRITTEN = {CONTENT: MARGIN, f"{CONTENT}.strip()": ""}
-"""Forms of the question in a template, with the blanks that each leaves on both sides of the mark."""
+"""Blanks around a mark: they show if the template trims a message."""
+WRITTEN = {MARGIN: "", "": ".strip()"}
+"""By the blanks that a template leaves around a mark: what it does with a message."""
 WAIT_SECONDS = 60
 """Time limit of the process: its own limit is on processor time, and the machine may be busy."""
+TOGETHER = 256
+"""Messages per process; a longer conversation has a separate one."""
+MOST_KNOWN = 4096
 
 
 class _Unusable(Exception):
     """The reason why a chat template cannot be used."""
 
 
+_known: dict[tuple[str, str, Roles], str | _Unusable] = {}
+"""Literal templates by chat template, special tokens and roles."""
+
+
 def require_chat(tokenizer: PreTrainedTokenizerBase) -> None:
     """Raises ``spec.invalid`` if the model has no chat template, or one that does not accept a single question."""
-    question_template(tokenizer)
+    _literal_templates(tokenizer, [QUESTION])
 
 
-def chat_ids(example: Example, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Returns the tokens of the question as a user's only message, up to the start of the assistant's answer.
-
-    Raises the errors of :func:`question_template`.
-    """
-    return rendered_ids(one_message(example.instruction, example.input), tokenizer, question_template(tokenizer))
-
-
-def question_template(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Returns the tokenizer's chat template for one question, as literal text around the question.
+def chat_ids(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
+    """Returns the tokens of each example's conversation up to the start of its last answer, the assistant's.
 
     Raises ``spec.invalid`` for a tokenizer without a chat template, for a template that does not put a question between
-    two fixed texts, and for one that takes more time, memory or text than a template needs.
+    two fixed texts, and for one that takes more time, memory or text than a template needs; ``dataset.invalid``, with
+    the number of the example, for a conversation that the template does not render.
     """
-    if tokenizer.chat_template is None:
-        raise _refused("has no chat template")
-    try:
-        template = tokenizer.get_chat_template()
-        return _literal(template, json.dumps(tokenizer.special_tokens_map, default=str))
-    except (_Unusable, ValueError) as error:
-        raise _refused(f"has a chat template that does not take a question: {error}") from error
+    conversations = [conversation(example) for example in examples]
+    roles = [tuple(message["role"] for message in messages) for messages in conversations]
+    templates = _literal_templates(tokenizer, roles)
+    found: list[list[int]] = []
+    for number, (messages, asked) in enumerate(zip(conversations, roles, strict=True), start=1):
+        if isinstance(template := templates[asked], _Unusable):
+            what = f"example {number} is a conversation of {', '.join(asked)}"
+            message = f"{what}, which the model's chat template does not take ({template}): change or remove it"
+            raise FerretError("dataset.invalid", message)
+        found.append(rendered_ids(messages, tokenizer, template))
+    return found
 
 
-def one_message(instruction: str, input: str) -> Messages:
-    """Returns a question in the message format that chat models are trained on."""
-    return [{"role": "user", "content": "\n\n".join(filter(None, [instruction, input]))}]
+def conversation(example: Example) -> Messages:
+    """Returns the messages before the answer, as chat models are trained on them; an input follows its instruction."""
+    earlier = [{"role": turn.role, "content": turn.content} for turn in example.turns]
+    return [*earlier, {"role": "user", "content": "\n\n".join(filter(None, [example.instruction, example.input]))}]
 
 
 def rendered_ids(messages: Messages, tokenizer: PreTrainedTokenizerBase, template: str) -> list[int]:
@@ -77,26 +85,93 @@ def rendered_ids(messages: Messages, tokenizer: PreTrainedTokenizerBase, templat
     return cast("list[int]", rendered["input_ids"])
 
 
-@lru_cache
-def _literal(template: str, special_tokens: str) -> str:
-    mark = f"Mark{secrets.token_hex(16)}"
-    plain, wide = _render(template, special_tokens, [mark, f"{MARGIN}{mark}{MARGIN}"])
-    before, *after = plain.split(mark)
-    if len(after) != 1:
-        raise _Unusable(f"its text has the question {len(after)} times")
-    for content, blanks in WRITTEN.items():
-        if wide == f"{before}{blanks}{mark}{blanks}{after[0]}":
-            return f"{{{{ {_text(before)} + {content} + {_text(after[0])} }}}}"
-    raise _Unusable("its text around the question depends on the question")
+def _literal_templates(tokenizer: PreTrainedTokenizerBase, wanted: Sequence[Roles]) -> dict[Roles, str | _Unusable]:
+    """Returns by roles the template of literal text and messages, or the reason against one.
+
+    Raises ``spec.invalid`` as :func:`chat_ids`.
+    """
+    if not tokenizer.chat_template:
+        raise _refused("has no chat template")
+    try:
+        key = tokenizer.get_chat_template(), json.dumps(tokenizer.special_tokens_map, default=str)
+        found = {roles: _known[*key, roles] for roles in wanted if (*key, roles) in _known}
+        for part in _in_parts(sorted(set(wanted) - set(found))):
+            found |= zip(part, _literals(*key, part), strict=True)
+        question = found.get(QUESTION)
+        if isinstance(question, _Unusable):
+            raise question
+    except (_Unusable, ValueError) as error:
+        raise _refused(f"has a chat template that does not take a question: {error}") from error
+    if len(_known) > MOST_KNOWN:
+        _known.clear()
+    _known.update({(*key, roles): template for roles, template in found.items()})
+    return found
+
+
+def _in_parts(wanted: Iterable[Roles]) -> Iterator[list[Roles]]:
+    part: list[Roles] = []
+    for roles in wanted:
+        if part and sum(map(len, part)) + len(roles) > TOGETHER:
+            yield part
+            part = []
+        part.append(roles)
+    if part:
+        yield part
+
+
+def _literals(template: str, special_tokens: str, wanted: Sequence[Roles]) -> list[str | _Unusable]:
+    marked = [[f"Mark{secrets.token_hex(16)}" for _ in roles] for roles in wanted]
+    wide = [[f"{MARGIN}{mark}{MARGIN}" for mark in marks] for marks in marked]
+    messages = [*map(_messages, wanted, marked), *map(_messages, wanted, wide)]
+    texts = _render(template, special_tokens, messages)
+    return [_literal(*each) for each in zip(texts[: len(wanted)], texts[len(wanted) :], marked, strict=True)]
+
+
+def _messages(roles: Roles, contents: Sequence[str]) -> Messages:
+    return [{"role": role, "content": content} for role, content in zip(roles, contents, strict=True)]
+
+
+def _literal(plain: str | None, wide: str | None, marks: Sequence[str]) -> str | _Unusable:
+    """Returns the template with the texts around the ``marks``."""
+    if plain is None or wide is None:
+        return _Unusable("it fails")
+    fixed, spaced = _around(plain, marks), _around(wide, marks)
+    if fixed is None or spaced is None:
+        return _Unusable("its text does not have every message once, in their order")
+    parts, blanks = [_text(fixed[0])], ""
+    for number, text in enumerate(fixed[1:]):
+        left = [each for each in WRITTEN if spaced[number] == f"{blanks}{fixed[number]}{each}"]
+        if not left:
+            break
+        (blanks,) = left
+        parts += [f"{{{{ messages[{number}]['content']{WRITTEN[blanks]} }}}}", _text(text)]
+    else:
+        if spaced[-1] == f"{blanks}{fixed[-1]}":
+            return "".join(parts)
+    return _Unusable("its text around a message depends on the message")
+
+
+def _around(text: str, marks: Sequence[str]) -> list[str] | None:
+    """Returns the texts before, between and after the ``marks``; None unless each is there once, in this order."""
+    if any(text.count(mark) != 1 for mark in marks):
+        return None
+    found: list[str] = []
+    for mark in marks:
+        before, there, text = text.partition(mark)
+        if not there:
+            return None
+        found.append(before)
+    return [*found, text]
 
 
 def _text(text: str) -> str:
-    """Returns a Jinja string literal. Jinja reads escapes like Python, which has no surrogate pairs, unlike JSON."""
-    return json.dumps(text, ensure_ascii=False)
+    """Returns Jinja that prints ``text``; it reads escapes like Python, which has no surrogate pairs, unlike JSON."""
+    return f"{{{{ {json.dumps(text, ensure_ascii=False)} }}}}"
 
 
-def _render(template: str, special_tokens: str, questions: list[str]) -> list[str]:
-    asked = {"template": template, "special_tokens": json.loads(special_tokens), "questions": questions}
+def _render(template: str, special_tokens: str, conversations: list[Messages]) -> list[str | None]:
+    """Returns the text of each conversation; None for one that the template rejects."""
+    asked = {"template": template, "special_tokens": json.loads(special_tokens), "conversations": conversations}
     command = [sys.executable, "-P", "-m", "ferret_core.datasets.tokenization.template_process"]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each thread would use address space
     text = json.dumps(asked).encode()
@@ -105,10 +180,10 @@ def _render(template: str, special_tokens: str, questions: list[str]) -> list[st
     except subprocess.TimeoutExpired as error:
         raise _Unusable(f"it does not end within {WAIT_SECONDS} seconds") from error
     if done.returncode == TOO_LONG:
-        raise _Unusable("its text for a short question is too long")
+        raise _Unusable("its text for short messages is too long")
     if done.returncode:
         raise _Unusable(f"it fails, or takes more than {SECONDS:.0f} second or too much memory")
-    return cast("list[str]", json.loads(done.stdout))
+    return cast("list[str | None]", json.loads(done.stdout))
 
 
 def _refused(what: str) -> FerretError:

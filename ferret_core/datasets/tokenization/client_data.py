@@ -46,6 +46,11 @@ class ClientData:
     def __len__(self) -> int:
         return len(self.examples)
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest example."""
+        return max(len(prompt) + len(response) for prompt, response in self.examples)
+
     def batches(self, size: int, seed: int) -> Iterator[Batch]:
         """Yields batches of exactly ``size`` sequences without end; ``seed`` determines the order.
 
@@ -55,16 +60,17 @@ class ClientData:
         rng = np.random.Generator(np.random.PCG64(seed))
         order = (index for _ in count() for index in rng.permutation(len(self)).tolist())
         while True:
-            yield self._batch(islice(order, size))
+            yield self.batch(islice(order, size))
 
     def ordered(self, size: int) -> Iterator[Batch]:
         """Yields every example once, longest first (the largest batch fails first); the last batch may be smaller."""
         lengths = [len(prompt) + len(response) for prompt, response in self.examples]
         order = sorted(range(len(self)), key=lambda index: -lengths[index])
         for start in range(0, len(self), size):
-            yield self._batch(order[start : start + size])
+            yield self.batch(order[start : start + size])
 
-    def _batch(self, indices: Iterator[int] | Sequence[int]) -> Batch:
+    def batch(self, indices: Iterator[int] | Sequence[int]) -> Batch:
+        """Returns the examples at these positions as one batch."""
         chosen = [self.examples[index] for index in indices]
         shape = len(chosen), max(len(prompt) + len(response) for prompt, response in chosen)
         input_ids = torch.full(shape, self.pad_id)

@@ -14,8 +14,9 @@ from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.chat import chat_ids, require_chat
 from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.datasets.tokenization.prompt import prompt_of
+from ferret_core.datasets.tokenization.prompt_jinja import wording_of
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import PromptSpec, Template
+from ferret_core.protocol.spec import PromptSpec, Rendered, Template, Worded
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
 TOGETHER = 256
 """Texts per call of the tokenizer."""
 EMPTY = Example("", "", "")
+
+
+def resolve_template(template: Template, tokenizer: PreTrainedTokenizerBase) -> Rendered:
+    """Returns ``template``, or for ``auto``: ``chat`` if the model has a chat template, else ``paper``.
+
+    Ferret exports a worded prompt as the chat template; for such a model ``auto`` is that wording. The chat template
+    is compared, not run. The model's digest covers the tokenizer's files, so every process chooses the same.
+    """
+    if template != "auto":
+        return template
+    return (wording_of(tokenizer.chat_template) or "chat") if tokenizer.chat_template else "paper"
 
 
 def shard_of(
@@ -33,10 +45,11 @@ def shard_of(
     It counts the examples with a cut prompt or response. Raises ``partition.invalid`` without examples,
     ``dataset.invalid`` for an output without any token.
     """
-    begin = _begin(tokenizer, template)
+    rendered = resolve_template(template, tokenizer)
+    begin = _begin(tokenizer, rendered)
     end_id = end_of_text(tokenizer)
     end = [] if end_id is None else [end_id]
-    prompts = _prompts(examples, tokenizer, template, begin)
+    prompts = _prompts(examples, tokenizer, rendered, begin)
     responses = _ids([example.output for example in examples], tokenizer)
     encoded: list[Encoded] = []
     truncated = 0
@@ -54,8 +67,9 @@ def encode_prompts(
     examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int, template: Template = "paper"
 ) -> list[list[int]]:
     """Tokenises the prompts alone, each to at most ``max_tokens`` (at least 1), like :func:`shard_of`."""
-    begin = _begin(tokenizer, template)
-    return [_cut(begin, ids, max_tokens) for ids in _prompts(examples, tokenizer, template, begin)]
+    rendered = resolve_template(template, tokenizer)
+    begin = _begin(tokenizer, rendered)
+    return [_cut(begin, ids, max_tokens) for ids in _prompts(examples, tokenizer, rendered, begin)]
 
 
 def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int) -> int:
@@ -65,14 +79,15 @@ def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int
     Raises ``spec.invalid`` if the template alone fills the limit, without any instruction or answer, and for a missing
     chat template.
     """
-    if prompt.template == "chat":
+    template = resolve_template(prompt.template, tokenizer)
+    if template == "chat":
         require_chat(tokenizer)
     if prompt.max_tokens is None:
         return context
-    begin = _begin(tokenizer, prompt.template)
-    taken = len(begin + _prompts([EMPTY], tokenizer, prompt.template, begin)[0])
+    begin = _begin(tokenizer, template)
+    taken = len(begin + _prompts([EMPTY], tokenizer, template, begin)[0])
     if prompt.max_tokens <= taken:
-        message = f"the template {prompt.template!r} alone takes {taken} tokens: raise it"
+        message = f"the template {template!r} alone takes {taken} tokens: raise it"
         raise FerretError.of_field("spec.invalid", "prompt.max_tokens", prompt.max_tokens, message)
     return min(context, prompt.max_tokens)
 
@@ -88,19 +103,30 @@ def end_of_text(tokenizer: PreTrainedTokenizerBase) -> int | None:
     return cast("int | None", tokenizer.eos_token_id)
 
 
-def _begin(tokenizer: PreTrainedTokenizerBase, template: Template) -> list[int]:
+def _begin(tokenizer: PreTrainedTokenizerBase, template: Rendered) -> list[int]:
     """Returns the token, if any, that this tokenizer or the model's own chat template puts before every text."""
-    first = (chat_ids(EMPTY, tokenizer) if template == "chat" else tokenizer("").input_ids)[:1]
+    first = (chat_ids([EMPTY], tokenizer)[0] if template == "chat" else tokenizer("").input_ids)[:1]
     return first if first == [tokenizer.bos_token_id] else []
 
 
 def _prompts(
-    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, template: Template, begin: list[int]
+    examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, template: Rendered, begin: list[int]
 ) -> list[list[int]]:
     """Returns the tokens of each prompt after ``begin``."""
     if template == "chat":
-        return [chat_ids(example, tokenizer)[len(begin) :] for example in examples]
-    return _ids([prompt_of(example, template) for example in examples], tokenizer)
+        return [ids[len(begin) :] for ids in chat_ids(examples, tokenizer)]
+    return _ids([prompt_of(_one_question(*each, template), template) for each in enumerate(examples, 1)], tokenizer)
+
+
+def _one_question(number: int, example: Example, template: Worded) -> Example:
+    """Returns the example with a system message as its input; raises ``dataset.invalid`` for several turns."""
+    if not example.turns:
+        return example
+    if [turn.role for turn in example.turns] != ["system"]:
+        message = f"renders one question, and example {number} is a conversation of {len(example.turns) + 2} messages"
+        message = f"{message}: choose chat and a model with a chat template, or give single questions"
+        raise FerretError.of_field("dataset.invalid", "prompt.template", template, message)
+    return example._replace(input=example.turns[0].content, turns=())
 
 
 def _ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:

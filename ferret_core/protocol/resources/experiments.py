@@ -22,7 +22,7 @@ from ferret_core.protocol.resources.base import (
     always_sent,
 )
 from ferret_core.protocol.sanitize import Line, Words
-from ferret_core.protocol.spec import ExperimentSpec, FinalModel
+from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.protocol.states import ExperimentState
 from ferret_core.protocol.tags_and_notes import LEAST_PRIORITY, Priority
 
@@ -68,6 +68,32 @@ class EarlyStop(Resource):
     round: RoundNumber = Field(description="Its last round")
     detail: Words = Field(description="Readable reason for the early end")
     best: BestRound
+
+
+class Decline(Resource):
+    """The result is worse than the base model or than the best round, by `stopping.metric`."""
+
+    round: RoundNumber = Field(description="The last evaluated round")
+    detail: Words = Field(description="Readable comparison")
+    best: BestRound
+
+
+class Reader(Resource):
+    """The people or machines `who` read `what`."""
+
+    who: Line
+    what: Line
+
+
+class Privacy(Resource):
+    """The privacy of an experiment's real participants under its settings."""
+
+    readers: list[Reader] = Field(description="Readers of contributions")
+    useful_coordinates: float | None = Field(
+        description="K*: the number of coordinates at which the noise that protects records and the projection cost "
+        "the same; null without such noise"
+    )
+    audit: Line | None = Field(description="The last audit of such noise, on another model; null without such noise")
 
 
 class ExperimentLinks(Resource):
@@ -145,11 +171,9 @@ class Experiment(JoinedExperiment, json_schema_extra=always_sent):
     error: Failure | None = Field(description="Reason for the failure")
     stopped: EarlyStop | None = Field(default=None, description="Reason for an early end")
     best: BestRound | None = Field(default=None, description="Its best round so far; null until one is evaluated")
-    better: FinalModel | None = Field(
-        default=None,
-        description="With `server.average`, the model with the lower loss on the development "
-        "sequences: that of the last round, or the mean of the models of the last rounds; "
-        "null before the mean begins",
+    privacy: Privacy | None = Field(default=None, description="Null without real participants")
+    decline: Decline | None = Field(
+        default=None, description="Set if the finished experiment ends worse than its base model or its best round"
     )
     shapes: dict[str, list[int]] | None = Field(default=None, description="Shapes of the trainable parameters by name")
     metrics: dict[Line, MetricSummary]

@@ -87,7 +87,7 @@ class RoundUpdate(Resource):
     round: int
     blocks: list[str] = Field(description="Names of the projection's blocks, else of the tensors")
     sizes: list[int] = Field(description="Number of weights of each block")
-    step: list[float] = Field(description=f"How far the round moved the weights: {_RMS}")
+    step: list[float] = Field(description=f"Size of the round's step: {_RMS}")
     weights: list[float] = Field(description=f"The weights before the round: {_RMS}")
     noise: list[float] | None = Field(description=f"Expected noise of the projection in the step: {_RMS}")
     update: list[float] | None = Field(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -26,11 +26,13 @@ from ferret_core.protocol.ids import (
     TokenText,
 )
 from ferret_core.protocol.limits import MAX_LEASE_SECONDS, MAX_PART_BYTES
-from ferret_core.protocol.resources.base import Bytes, Count, Page, Resource, RoundNumber
+from ferret_core.protocol.resources.base import Bytes, Count, Json, Page, Resource, RoundNumber
+from ferret_core.protocol.resources.experiments import SpecificationJson
 from ferret_core.protocol.sanitize import Line, Words
 from ferret_core.protocol.spec import RoundTask
-from ferret_core.protocol.states import ExperimentState, ParticipantState, WaitReason
+from ferret_core.protocol.states import ExperimentState, ParticipantState, SumStage, WaitReason
 
+Octets = Annotated[str, Field(pattern="^([0-9a-f]{2})*$", max_length=10_000)]
 DIGITS = 4
 _NAMING = re.compile(rf"(?P<issuer>[0-9a-f]{{{DIGITS}}})\.(?P<secret>.+)")  # a secret is base64url, without a dot
 
@@ -54,6 +56,14 @@ class ParticipantPage(Page[Participant]):
     """Participants by name."""
 
 
+class SumTask(Resource):
+    """The message that a secure sum needs of the participant: its deal, then its masked vector."""
+
+    stage: Literal[SumStage.DEAL, SumStage.MASK]
+    context: Digest = Field(description="Digest of the roster")
+    roster: Json | None = Field(description="The group's roster, with the stage deal")
+
+
 class Lease(Resource):
     """An assignment that the participant holds until ``lease_until``. Every heartbeat extends it."""
 
@@ -69,6 +79,9 @@ class Lease(Resource):
         exclude_if=lambda value: value is None,
         description="A contribution with more bytes is sent in parts of this size",
     )
+    sum: SumTask | None = Field(
+        default=None, exclude_if=lambda value: value is None, description="The secure sum, if the round is one"
+    )
 
 
 class Waiting(Resource):
@@ -82,6 +95,19 @@ class Waiting(Resource):
     total: Count = Field(description="Number required")
 
 
+class SumStep(Resource):
+    """The survivor's next message in a secure sum: its signature of the list of survivors, or its shares."""
+
+    assignment: AssignmentId
+    round: RoundNumber
+    stage: Literal[SumStage.AGREE, SumStage.RELEASE]
+    context: Digest = Field(description="Digest of the roster")
+    survivors: tuple[ParticipantName, ...] = Field(max_length=64)
+    signatures: Octets | None = Field(
+        description="With the stage release: the signatures of the list, place ‖ signature for each, in hexadecimal"
+    )
+
+
 class NextAssignment(Resource):
     """Next action of the participant."""
 
@@ -92,6 +118,16 @@ class NextAssignment(Resource):
     assignment: Lease | None
     waiting: Waiting | None = Field(
         description="Reason for a missing assignment; null with an assignment, and after the experiment has ended"
+    )
+    prekeys: Count | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The participant's unused one-time keys for secure sums, if the experiment has them",
+    )
+    step: SumStep | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The participant's next message in a secure sum, after its contribution",
     )
 
 
@@ -155,6 +191,21 @@ class Enrolled(Resource):
     display_name: DisplayName
     experiment: ExperimentId = Field(description="Id of the experiment")
     token: TokenText
+
+
+class Invitation(Resource):
+    """The experiment that an unused code admits to, for a site that decides whether to take part."""
+
+    experiment: ExperimentId = Field(description="Id of the experiment")
+    name: Line = Field(description="Name of the experiment")
+    state: ExperimentState
+    spec: SpecificationJson = Field(description="The specification with all defaults")
+    base_digest: Digest | None = Field(description="Digest of the base model; null until the server has loaded it")
+    shapes: dict[str, list[int]] | None = Field(
+        description="Shapes of the trainable parameters by name; null until the server has loaded the model"
+    )
+    approval: bool = Field(description="true: a participant that joins with the code waits for approval")
+    expires_at: datetime = Field(description="Time at which the code expires")
 
 
 class EnrolmentCode(NamedTuple):

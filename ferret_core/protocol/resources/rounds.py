@@ -12,6 +12,16 @@ from ferret_core.protocol.sanitize import Line, Words
 from ferret_core.protocol.states import AssignmentState, ParticipantKind, RoundState
 
 
+class SumGroup(Resource):
+    """A group of a committed round, summed under masks."""
+
+    name: Line
+    members: int = Field(description="Number of participants that began the sum")
+    survivors: int = Field(description="Number of participants in the sum")
+    dropped: list[Line] = Field(description="Display names of the members that are not in the sum")
+    refused: Words | None = Field(description="Reason why the sum was left out of the model")
+
+
 class Round(Resource):
     """One round: it opens, its contributions are frozen, and the model is committed."""
 
@@ -28,6 +38,7 @@ class Round(Resource):
     rejected: int = Field(description="Number of rejected contributions")
     bytes_up: int = Field(description="Bytes sent by all participants of the round")
     bytes_down: int = Field(description="Bytes received by all participants of the round")
+    groups: list[SumGroup] = Field(description="Its secure sums, once it is committed; empty without secure sums")
     metrics: dict[Line, float]
     opened_at: datetime
     deadline_at: datetime = Field(
@@ -138,6 +149,14 @@ class ParticipantRound(Contribution):
 
 class ParticipantRoundPage(Page[ParticipantRound]):
     """One participant's rounds by number and attempt, newest first."""
+
+
+class SumTranscripts(Resource):
+    """The transcripts of a round's secure sums."""
+
+    transcripts: list[Json] = Field(
+        description="Roster, signed deals, opened secrets and signatures of each group; empty for other rounds"
+    )
 
 
 class LedgerEntry(Resource):

@@ -47,17 +47,10 @@ def test_the_rest_api_has_a_page_of_its_own_under_the_same_policy(built: Any) ->
     assert "<title>Ferret</title>" in built.get("/docs/more").text
 
 
-def test_hashed_files_are_kept_for_good(built: Any) -> None:
-    answer = built.get("/assets/index-Ab3d.js")
-    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
-    assert "javascript" in answer.headers["Content-Type"]
-    assert built.get("/favicon.svg").headers["Cache-Control"] == "no-cache"
-
-
-def test_an_unchanged_file_is_not_sent_again(built: Any) -> None:
-    etag = built.get("/").headers["ETag"]
-    answer = built.get("/", headers={"If-None-Match": etag})
-    assert (answer.status_code, answer.content) == (304, b"")
+def test_a_page_is_only_read(built: Any) -> None:
+    answer = built.post("/session")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert answer.json()["detail"] == "POST is not allowed here; use GET, HEAD"
 
 
 def raw(client: Any, path: str, **headers: str) -> tuple[Any, bytes]:

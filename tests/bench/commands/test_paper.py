@@ -1,4 +1,4 @@
-"""``ferret paper …`` as a process."""
+"""``ferret dev paper …`` as a process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPEED = {"OMP_NUM_THREADS": "1"}
 
 @pytest.mark.slow
 def test_the_documented_command_prints_one_document_of_files_and_what_they_say(ferret, tmp_path):
-    (shown,) = re.findall(r"^ferret (paper .*)$", DOCUMENT.read_text(), re.MULTILINE)
+    (shown,) = re.findall(r"^ferret (dev paper .*)$", DOCUMENT.read_text(), re.MULTILINE)
     arguments = shown.replace("docs/results/reconstruction", str(tmp_path / "figures")).split()
     done = ferret(*arguments, "--quick", **SPEED)
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ def test_the_documented_command_prints_one_document_of_files_and_what_they_say(f
 
 def test_a_file_is_no_place_for_figures(ferret_in_process, tmp_path):
     (tmp_path / "taken").touch()
-    done = ferret_in_process("paper", "reconstruction", "--out", tmp_path / "taken", "--json")
+    done = ferret_in_process("dev", "paper", "reconstruction", "--out", tmp_path / "taken", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["code"] == "request.invalid"
     assert "choose another" in done.stderr
@@ -65,7 +65,7 @@ def rerun(out: Path, model: Path, data: Path, *more: str) -> list[str]:
     scaled = {"--seeds": "1", "--examples": "4", "--generate": "2"}
     words = [word for pair in (given | scaled).items() for word in pair]
     assigned = [word for name, value in quick.items() for word in ("--set", f"{name}={value}")]
-    return ["paper", "table", "codealpaca_gsm8k", "--out", str(out), *words, *assigned, *more]
+    return ["dev", "paper", "table", "codealpaca_gsm8k", "--out", str(out), *words, *assigned, *more]
 
 
 def runs(out: Path) -> list[dict[str, Any]]:
@@ -160,7 +160,7 @@ def test_a_run_that_fails_is_told_by_the_exit_code(tmp_path, tiny_model_dir, toy
     ],
 )
 def test_what_cannot_be_run_is_refused(tmp_path, words, said):
-    error = CliRunner().invoke(app, ["paper", *words, "--out", str(tmp_path / "out")]).exception
+    error = CliRunner().invoke(app, ["dev", "paper", *words, "--out", str(tmp_path / "out")]).exception
     assert isinstance(error, FerretError)
     assert error.problem.exit == 2
     assert said in error.detail

@@ -1,4 +1,4 @@
-"""Theorem 4, corrected: what a step costs that is taken along reconstructions (docs/theory.md)."""
+"""Theorem 4, corrected: what a step costs that is taken along reconstructions (docs/research/theory.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = [
 def second_moment(letter: str, d: int, K: int, N: int = 1) -> float:
     """E‖mean of N reconstructions with own seeds of one Δ‖²/‖Δ‖²: 1 + error/N.
 
-    The paper's proof of theorem 4 takes it as 1, by E[VVᵀVVᵀ] = ρ²I (docs/theory.md).
+    The paper's proof of theorem 4 takes it as 1, by E[VVᵀVVᵀ] = ρ²I (docs/research/theory.md).
     """
     return 1 + theory.error(letter, d, K) / N
 

@@ -26,7 +26,7 @@ def failing() -> Iterator[Receiver]:
 
 
 def test_an_alert_is_added_tried_and_removed(cli: Cli, failing: Receiver) -> None:
-    added = cli("alert", "add", "--webhook", f"{failing.url}/secret", "--on", "failed", "--on", "stalled")
+    added = cli("alert", "create", "--webhook", f"{failing.url}/secret", "--on", "failed", "--on", "stalled")
     assert added.returncode == 0, added.stderr
     (secret,) = added.stdout.split()
     assert secret.startswith("whsec_")
@@ -38,25 +38,25 @@ def test_an_alert_is_added_tried_and_removed(cli: Cli, failing: Receiver) -> Non
     assert is_signed(failing.got[0], secret)
     refused = cli("alert", "test", alert["id"])
     assert refused.returncode == 1
-    assert "waiting: answered 503" in refused.stderr
+    assert "waiting: answered 503" in refused.stdout
     assert "answered 503" in cli("alert", "list").stdout
     off = cli("alert", "disable", alert["id"], "--json")
     assert (off.returncode, json.loads(off.stdout)["enabled"]) == (0, False)
     assert "disabled" in cli("alert", "list").stdout
     assert "receives messages again" in cli("alert", "enable", alert["id"]).stderr
-    assert cli("alert", "remove", alert["id"]).returncode == 0
-    gone = cli("alert", "remove", alert["id"])
+    assert cli("alert", "delete", alert["id"]).returncode == 0
+    gone = cli("alert", "delete", alert["id"])
     assert (gone.returncode, "ferret alert list" in gone.stderr) == (3, True)
 
 
 def test_an_alert_of_an_experiment_that_is_not_there_is_refused(cli: Cli) -> None:
-    missing = cli("alert", "add", "--webhook", "https://a.example", "--experiment", "exp_0000000000000000")
+    missing = cli("alert", "create", "--webhook", "https://a.example", "--experiment", "exp_0000000000000000")
     assert (missing.returncode, "no such experiment" in missing.stderr) == (3, True)
 
 
 def test_what_cannot_be_is_refused_with_what_to_do(cli: Cli) -> None:
-    assert cli("alert", "add").returncode == 2
-    assert cli("alert", "add", "--webhook", "https://a.example", "--email", "a@a.example").returncode == 2
-    assert "FERRET_ALERT_NETWORKS" in cli("alert", "add", "--webhook", "http://169.254.169.254/latest").stderr
-    no_mail = cli("alert", "add", "--email", "ada@example.org")
+    assert cli("alert", "create").returncode == 2
+    assert cli("alert", "create", "--webhook", "https://a.example", "--email", "a@a.example").returncode == 2
+    assert "FERRET_ALERT_NETWORKS" in cli("alert", "create", "--webhook", "http://169.254.169.254/latest").stderr
+    no_mail = cli("alert", "create", "--email", "ada@example.org")
     assert (no_mail.returncode, "FERRET_SMTP_HOST" in no_mail.stderr) == (5, True)

@@ -108,4 +108,4 @@ def test_a_bucket_is_tried_out(bucket, tmp_path) -> None:
     absent = installation.bucket(settings.model_copy(update={"storage_url": "s3://ferret-absent"}))
     assert absent.ok is False
     assert "no such bucket" in absent.detail
-    assert "docs/operations.md" in (absent.fix or "")
+    assert "docs/operators/storage.md" in (absent.fix or "")

@@ -53,12 +53,13 @@ def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file,
     told = document(verified)
     assert told == {"id": id, "rounds": 2, "digest": experiment["digest"], "hashes": told["hashes"], "verified": True}
     assert verified.stderr.count("  verified") == 2
+    assert ferret("experiment", "verify", id).stdout.count("  verified") == 2
 
-    receipt = cli("experiment", "receipt", id, "client-001", "--round", "2")
+    receipt = cli("receipt", "show", id, "client-001", "--round", "2")
     (tmp_path / "receipt.json").write_text(receipt.stdout)
     proved = cli("receipt", "verify", "receipt.json", "--hash", told["hashes"][1], "--json")
     assert document(proved)["participant"] == "client-001"
-    assert cli("experiment", "receipt", id, "client-001", "--round", "3").returncode == 3
+    assert cli("receipt", "show", id, "client-001", "--round", "3").returncode == 3
 
     exported = document(cli("experiment", "export", id, tmp_path / "model", "--json"))
     assert exported["round"] == 2
@@ -82,6 +83,7 @@ def test_from_submission_to_a_verified_and_exported_model(cli, ferret, toy_file,
 
 def test_an_early_end_says_why_and_the_best_model_is_exported(cli, toy_file, tmp_path):
     hopeless = ["--set", "rounds=6", "--set", "stopping.patience=1", "--set", "stopping.min_delta=100"]
+    hopeless += ["--set", "checkpoint.keep=1"]
     experiment = document(cli("submit", toy_file, *hopeless, "--watch", "--json"))
     id, best = experiment["id"], experiment["best"]["round"]
     assert (experiment["state"], experiment["round"]) == ("completed", 1)
@@ -102,6 +104,9 @@ def test_an_early_end_says_why_and_the_best_model_is_exported(cli, toy_file, tmp
     assert "1 of 3 rounds" in extended.stderr
     assert cli("experiment", "watch", id).returncode == 0
     assert document(cli("experiment", "show", id, "--json"))["round"] == 2
+    rebuilt = cli("experiment", "export", id, tmp_path / "one", "--round", "1", "--json")
+    assert "the checkpoint of round 1 is not kept" in rebuilt.stderr
+    assert document(rebuilt)["digest"] == experiment["digest"]
     wrong = cli("submit", toy_file, "--set", "stopping.metric=eval_los", "--set", "stopping.patience=1")
     assert wrong.returncode == 2
     assert "did you mean eval_loss?" in wrong.stderr
@@ -200,7 +205,7 @@ def test_extending_cloning_archiving_and_deleting(cli, toy_file):
 
 @pytest.mark.parametrize(
     "command",
-    ["show", "watch", "pause", "resume", "cancel", "clone", "archive", "unarchive", "delete", "verify", "enrol"],
+    ["show", "watch", "pause", "resume", "cancel", "clone", "archive", "unarchive", "delete", "verify"],
 )
 def test_an_unknown_experiment_is_exit_3(cli, command):
     done = cli("experiment", command, "exp_0000000000000000", "--json")

@@ -16,6 +16,7 @@ from ferret_cli.main import app
 from ferret_cli.spec_input import load
 from ferret_core import catalog
 from ferret_core.replica.replica import Replica
+from tests.refusals import refused
 
 QUICKSTART = Path(__file__).parents[3] / "examples/quickstart.toml"
 
@@ -30,15 +31,24 @@ def test_it_prints_the_plan_and_advises_apart() -> None:
     told, advice = run("--shape", "llama-3b", "--set", "algorithm.local.optimizer=adam")
     assert "3,426,473,600" in told
     assert "noise expected" in told
+    assert "noise accumulated" in told
     assert "advice: noise of " in advice
+
+
+def test_the_private_preset_tells_what_its_sum_costs() -> None:
+    told, _ = run("--preset", "private", "--teraflops", "1")
+    assert re.search(r"secure sum +3 bits for a number, 941 B of keys and shares; 4 of 5 participants must stay", told)
+    assert re.search(r"price of the sum +\S+ times the 8.8 kB without a sum, \S+ to \S+ times the noise's energy", told)
 
 
 def test_json_is_one_document() -> None:
     told = json.loads(run("--json", "--teraflops", "100")[0])
     assert told["participants"] == 4
     assert told["bytes_up"] < 10_000
+    assert told["disk_bytes"] > 4 * 4 * told["d"]
     assert 0 < told["noise"]["percent"] < 25
     assert told["noise"]["largest"]["block"]
+    assert told["noise"]["percent"] < told["noise"]["accumulated_percent"]
 
 
 @pytest.mark.heavy
@@ -64,6 +74,15 @@ def test_an_unknown_shape_and_a_missing_model_are_refused() -> None:
         ended = CliRunner().invoke(app, ["plan", str(QUICKSTART), *arguments])
         assert ended.exit_code != 0
         assert message in str(ended.exception) + ended.output
+
+
+def test_unreadable_data_on_this_machine_are_refused_and_those_elsewhere_are_not(tmp_path: Path) -> None:
+    data = tmp_path / "turns.jsonl"
+    assigned = ["plan", str(QUICKSTART), "--set", f"dataset.train={data}"]
+    assert CliRunner().invoke(app, assigned).exit_code == 0
+    data.write_text('{"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": "Good."}]}\n')
+    with refused("dataset.invalid", "line 1, messages[0]: field 'content' is empty: write a text"):
+        CliRunner().invoke(app, assigned, catch_exceptions=False)
 
 
 def test_submits_summary_is_short_and_silent_for_a_model_that_is_elsewhere() -> None:

@@ -11,11 +11,11 @@ from tests.ferret_cli.commands.conftest import Cli
 
 @pytest.mark.slow
 def test_a_project_is_made_joined_restricted_and_deleted(cli: Cli, password_file: str) -> None:
-    told = cli("user", "add", "ada", "--role", "researcher", "--password-file", password_file).stderr
+    told = cli("user", "create", "ada", "--role", "researcher", "--password-file", password_file).stderr
     assert "sees no experiment yet: ferret project add-member default ada" in told
     token = cli("token", "create", "laptop", "--user", "ada").stdout.strip()
-    assert cli("project", "add", "hearts", "--description", "All about hearts").returncode == 0
-    assert cli("project", "add", "hearts").returncode == 5
+    assert cli("project", "create", "hearts", "--description", "All about hearts").returncode == 0
+    assert cli("project", "create", "hearts").returncode == 5
     assert cli("project", "show", "hearts", token=token).returncode == 3
     assert "sees hearts now" in cli("project", "add-member", "hearts", "Ada").stderr
     assert [item["name"] for item in json.loads(cli("project", "list", "--json", token=token).stdout)["items"]] == [
@@ -31,8 +31,8 @@ def test_a_project_is_made_joined_restricted_and_deleted(cli: Cli, password_file
     assert cli("project", "add-member", "hearts", "nobody").returncode == 3
     assert "no longer a member" in cli("project", "remove-member", "hearts", "ada").stderr
     assert cli("project", "show", "hearts", token=token).returncode == 3
-    assert cli("user", "add", "zoe", "--project", "none", "--password-file", password_file).returncode == 3
-    made = cli("user", "add", "zoe", "--project", "hearts", "--password-file", password_file)
+    assert cli("user", "create", "zoe", "--project", "none", "--password-file", password_file).returncode == 3
+    made = cli("user", "create", "zoe", "--project", "hearts", "--password-file", password_file)
     assert "no experiment" not in made.stderr, "zoe was not made before"
     assert "zoe, viewer" in cli("project", "show", "hearts").stdout
     assert cli("project", "delete", "default").returncode == 5

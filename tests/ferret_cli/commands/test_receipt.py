@@ -30,7 +30,8 @@ def test_a_receipt_that_holds_says_what_it_proves(ferret_in_process, receipt: Pa
     assert "signed with" in done.stderr
     bare = ferret_in_process("receipt", "verify", receipt)
     assert bare.returncode == 0
-    assert "to be compared" in bare.stderr
+    assert "to be compared" in bare.stdout
+    assert bare.stderr == ""
 
 
 def test_what_proves_nothing_is_named_with_its_file(ferret_in_process, receipt: Path) -> None:

@@ -13,7 +13,7 @@ from tests.ferret_cli.commands.conftest import Cli
 
 @pytest.mark.slow
 def test_sessions_are_listed_and_ended(live: Any, cli: Cli, password_file: str) -> None:
-    cli("user", "add", "ada", "--password-file", password_file)
+    cli("user", "create", "ada", "--password-file", password_file)
     token = cli("token", "create", "laptop", "--user", "ada", "--write").stdout.strip()
     live.admin.post("/api/v1/session", json={"name": "ada", "password": PASSWORD}).raise_for_status()
     cli("dashboard", token=token)
@@ -21,7 +21,7 @@ def test_sessions_are_listed_and_ended(live: Any, cli: Cli, password_file: str) 
     assert (link["link"], browser["link"], browser["address"]) == (True, False, "127.0.0.1")
     listed = cli("session", "list", "--user", "ada").stdout
     assert all(word in listed for word in ("browser", "link", "127.0.0.1", link["id"], browser["id"]))
-    assert "has ended" in cli("session", "end", link["id"], token=token).stderr
-    assert "has ended" in cli("session", "end", browser["id"], "--user", "ada").stderr
+    assert "is revoked" in cli("session", "revoke", link["id"], token=token).stderr
+    assert "is revoked" in cli("session", "revoke", browser["id"], "--user", "ada").stderr
     assert json.loads(cli("session", "list", "--json", token=token).stdout)["items"] == []
-    assert cli("session", "end", browser["id"], token=token).returncode == 3
+    assert cli("session", "revoke", browser["id"], token=token).returncode == 3

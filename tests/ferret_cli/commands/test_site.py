@@ -10,13 +10,16 @@ import pytest
 
 from ferret_cli.options import field_names
 from ferret_cli.os_service import KINDS, place
+from ferret_core.privacy.mechanism import RecordMechanism
 from ferret_core.protocol.states import ExperimentState
 from ferret_sdk.participant import membership
 from ferret_sdk.participant.egress_log import SentLog, carrying
 from ferret_sdk.participant.membership import note_end
 from ferret_sdk.participant.paths import ParticipantPaths
+from ferret_sdk.participant.record_account import RecordAccount, accounts
 from ferret_sdk.participant.usage_counter import Usage
 from tests import documents
+from tests.ferret_sdk.participant.test_record_account import spec_of
 from tests.refusals import refused
 
 ENDED, GOES_ON = "exp_00000000000000aa", "exp_00000000000000bb"
@@ -75,6 +78,9 @@ def test_a_file_with_names_of_its_own_is_counted(ferret_in_process, records):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"examples": 2, "without_input": 1, "longest_answer": 6}
     assert "flu" not in done.stdout + done.stderr
+    bare = ferret_in_process("site", "check", records, *names)
+    told = "2 examples, 1 without an input; the longest answer has 6 characters\n"
+    assert (bare.stdout, bare.stderr) == (told, "")
 
 
 def test_a_missing_field_is_told_with_those_there_are_and_what_to_do(ferret_in_process, records):
@@ -141,8 +147,8 @@ def test_the_log_is_shown_verified_and_compared_with_a_head(home, ferret_in_proc
         noting(httpx.Request("POST", "https://ferret.test/x", content=content))
     shown = ferret_in_process("site", "log")
     assert shown.returncode == 0, shown.stderr
-    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["number", "2", "3"]
-    assert "3 requests, 11 B in bodies; the chain is unbroken" in shown.stderr
+    assert [line.split()[0] for line in shown.stdout.splitlines()[:-1]] == ["number", "2", "3"]
+    assert "3 requests, 11 B in bodies; the chain is unbroken" in shown.stdout.splitlines()[-1]
     document = json.loads(ferret_in_process("site", "log", "--all", "--json").stdout)
     assert [sent["size"] for sent in document["requests"]] == [0, 5, 6]
     assert ferret_in_process("site", "log", "--head", document["head"]).returncode == 0
@@ -170,7 +176,7 @@ def test_it_says_what_became_of_each_contribution(home, ferret_in_process) -> No
 
     shown = ferret_in_process("site", "log")
     assert shown.returncode == 0, shown.stderr
-    first, second, third, last = shown.stdout.splitlines()[1:]
+    first, second, third, last = shown.stdout.splitlines()[1:-1]
     assert "refused: its update is 12.5 times" in first
     assert second.rstrip().endswith("left out: undone")
     assert third.rstrip().endswith("acknowledged")
@@ -185,6 +191,15 @@ def test_it_says_what_became_of_each_contribution(home, ferret_in_process) -> No
     assert "round-2.json" in broken.stderr
 
 
+def test_status_tells_what_records_have_lost(site: Path, ferret_in_process) -> None:
+    RecordAccount(site, GOES_ON).spend(spec := spec_of(), RecordMechanism.of(spec, 5))
+    (totals,) = accounts(site).values()
+    shown = ferret_in_process("site", "status")
+    assert f"records in {GOES_ON}: ε = {totals.epsilon:.2f} of 8.00 is spent" in shown.stdout
+    document = json.loads(ferret_in_process("site", "status", "--json").stdout)
+    assert document["records"] == {GOES_ON: totals._asdict()}
+
+
 @pytest.mark.heavy
 def test_status_tells_memberships_disk_terms_and_budget(site: Path, ferret_in_process) -> None:
     shown = ferret_in_process("site", "status")
@@ -193,8 +208,8 @@ def test_status_tells_memberships_disk_terms_and_budget(site: Path, ferret_in_pr
     assert [ENDED, "clinic", "https://ferret.test", "completed", "1", "7", "1.50", "h", "0", "B"] in rows
     assert [GOES_ON, "clinic", "https://ferret.test", "goes", "on", "1", "7", "1.50", "h", "0", "B"] in rows
     assert ["base", "model", ENDED, "–", "3.0", "kB", str(site / "participants" / ENDED / "base")] in rows
-    assert "mon tue wed thu fri 07:00-19:00" in shown.stderr
-    assert "ε = 0.00 of 8 is spent at δ = 1e-06" in shown.stderr
+    assert "mon tue wed thu fri 07:00-19:00" in shown.stdout
+    assert "ε = 0.00 of 8 is spent at δ = 1e-06" in shown.stdout
     assert "a-secret-token" not in shown.stdout + shown.stderr
     document = json.loads(ferret_in_process("site", "status", "--json").stdout)
     assert [(one["experiment"], one["ended"]) for one in document["memberships"]] == [
@@ -209,7 +224,7 @@ def test_clean_deletes_what_has_ended_after_asking(site: Path, ferret_in_process
     folder = site / "participants"
     before = sorted(folder.rglob("*"))
     dry = ferret_in_process("site", "clean", "--dry-run")
-    assert "would delete 4 things" in dry.stderr
+    assert "would delete 4 things" in dry.stdout
     assert ferret_in_process("site", "clean").returncode == 1, "nobody answered"
     assert sorted(folder.rglob("*")) == before
 
@@ -219,10 +234,10 @@ def test_clean_deletes_what_has_ended_after_asking(site: Path, ferret_in_process
     assert not (folder / ENDED).exists()
     assert (folder / GOES_ON / "base" / "model.safetensors").exists()
     assert (folder / "sent.jsonl").exists()
-    assert "deleted 0 things" in ferret_in_process("site", "clean", "--yes").stderr
+    assert "deleted 0 things" in ferret_in_process("site", "clean", "--yes").stdout
 
     base = ferret_in_process("site", "clean", "--yes", "--base-models")
-    assert "deleted 1 things" in base.stderr
+    assert "deleted 1 things" in base.stdout
     assert (folder / GOES_ON / "par_00000000000000bb.json").exists()
     assert ferret_in_process("site", "clean", "exp_1", "--yes").returncode == 3
     assert ferret_in_process("site", "clean", GOES_ON, "--yes").returncode == 0

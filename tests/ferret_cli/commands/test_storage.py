@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ferret_core.protocol.digest import digest_file
@@ -34,8 +33,7 @@ def spec(toy_spec: Callable[..., ExperimentSpec]) -> ExperimentSpec:
         rounds=ROUNDS,
         participants={"simulated": 2},
         options={"local": {"learning_rate": 1e-2, "steps": 1, "batch_size": 4}},
-        server={"step_guard": True, "development_examples": 4, "average": "tail", "average_from": 2},
-        evaluation={"examples": 4, "generate_examples": 0, "split": "validation", "validation_share": 0.4},
+        evaluation={"examples": 4, "generate_examples": 0},
         checkpoint={"every": 2},
     )
 
@@ -93,8 +91,8 @@ def test_a_restored_home_goes_on_to_the_same_model(
         for event in experiment.events():
             if event.type == "round.committed":
                 break
-        saved = document(ferret_in_process("backup", tmp_path / "backup.tar", "--json", FERRET_HOME=str(first.home)))
-        assert saved["bytes"] < (tmp_path / "backup.tar").stat().st_size
+        saved = document(ferret_in_process("backup", tmp_path / "backup.tar.gz", "--json", FERRET_HOME=str(first.home)))
+        assert saved["packed_bytes"] == (tmp_path / "backup.tar.gz").stat().st_size
         finished = experiment.wait()
         ledger = [item.hash for item in finished.ledger()]
         assert finished.experiment.digest == simulate(spec).digest
@@ -103,7 +101,7 @@ def test_a_restored_home_goes_on_to_the_same_model(
         first.close()
 
     again = tmp_path / "again"
-    restored = ferret_in_process("restore", tmp_path / "backup.tar", "--home", again, "--json")
+    restored = ferret_in_process("restore", tmp_path / "backup.tar.gz", "--home", again, "--json")
     assert document(restored)["files"] >= 1
     second = start_served(again, **quick)
     try:
@@ -120,7 +118,7 @@ def service_in(served: Any) -> Service:
 
 
 def test_damage_is_found_and_repaired(ferret: Ferret, run: Run, home: Path) -> None:
-    assert ferret("storage", "gc", "--grace", "0").returncode == 0  # memories of earlier rounds
+    assert ferret("storage", "clean", "--grace", "0").returncode == 0  # memories of earlier rounds
     hit = stored(home)
     whole = document(ferret("storage", "verify", "--json"))
     assert (whole["files"], whole["damaged"], whole["missed"]) == (len(hit), [], 0)
@@ -165,11 +163,11 @@ def test_garbage_is_collected_and_nothing_else(ferret: Ferret, run: Run, home: P
     garbage.parent.mkdir(exist_ok=True)
     garbage.write_bytes(b"twelve bytes")
     kept = stored(home)
-    assert document(ferret("storage", "gc", "--json"))["files"] == 0, "it is too young"
-    told = document(ferret("storage", "gc", "--grace", "0", "--dry-run", "--json"))
+    assert document(ferret("storage", "clean", "--json"))["files"] == 0, "it is too young"
+    told = document(ferret("storage", "clean", "--grace", "0", "--dry-run", "--json"))
     assert told["dry_run"]
     assert garbage.exists()
-    done = document(ferret("storage", "gc", "--grace", "0", "--json"))
+    done = document(ferret("storage", "clean", "--grace", "0", "--json"))
     assert (done["files"], done["bytes"]) == (told["files"], told["bytes"])
     assert not garbage.exists()
     assert document(ferret("storage", "verify", "--json"))["damaged"] == []
@@ -178,9 +176,7 @@ def test_garbage_is_collected_and_nothing_else(ferret: Ferret, run: Run, home: P
 
 @pytest.mark.parametrize("number", [0, 1, ROUNDS])
 def test_the_model_of_any_round_can_be_had_again(ferret: Ferret, run: Run, tmp_path: Path, number: int) -> None:
-    replayed = document(
-        ferret("experiment", "replay", run.id, "--round", number, "--out", tmp_path / "model", "--json")
-    )
+    replayed = document(ferret("experiment", "replay", run.id, "--round", number, tmp_path / "model", "--json"))
     expected = [run.experiment.base_digest, *(item.record["digest"] for item in run.ledger())][number]
     assert replayed["digest"] == expected
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "model", use_safetensors=True)
@@ -189,33 +185,13 @@ def test_the_model_of_any_round_can_be_had_again(ferret: Ferret, run: Run, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_the_mean_of_the_last_rounds_is_exported(ferret: Ferret, run: Run, tmp_path: Path) -> None:
-    exported = document(ferret("experiment", "export", run.id, tmp_path / "mean", "--average", "--json"))
-    for number in (2, 3):
-        document(ferret("experiment", "replay", run.id, "--round", number, "--out", tmp_path / f"{number}", "--json"))
-    mean, second, third = (
-        AutoModelForCausalLM.from_pretrained(tmp_path / name, use_safetensors=True) for name in ("mean", "2", "3")
-    )
-    assert digest_of(mean, run.specification().model.source) == exported["digest"] != run.experiment.digest
-    for own, earlier, later in zip(mean.parameters(), second.parameters(), third.parameters(), strict=True):
-        torch.testing.assert_close(own, (earlier + later) / 2)
-    assert "mean of the models of 2 to 3 of 3" in (tmp_path / "mean" / "README.md").read_text()
-    assert run.experiment.better in ("last", "average")
-    shown = ferret("experiment", "show", run.id)
-    assert "better model" in shown.stdout
-    early = ferret("experiment", "export", run.id, tmp_path / "early", "--average", "--round", 1, "--json")
-    assert "with which the mean begins" in document(early, code=3)["detail"]
-    mixed = ferret("experiment", "export", run.id, tmp_path / "mixed", "--average", "--best")
-    assert mixed.returncode == 2
-
-
 def test_a_round_that_is_not_there_and_a_folder_in_use(ferret: Ferret, run: Run, tmp_path: Path) -> None:
-    missing = ferret("experiment", "replay", run.id, "--round", ROUNDS + 1, "--out", tmp_path / "model", "--json")
+    missing = ferret("experiment", "replay", run.id, "--round", ROUNDS + 1, tmp_path / "model", "--json")
     assert document(missing, code=3)["code"] == "round.not_found"
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "mine").write_text("mine")
-    refused = ferret("experiment", "replay", run.id, "--round", 1, "--out", tmp_path / "model", "--json")
+    refused = ferret("experiment", "replay", run.id, "--round", 1, tmp_path / "model", "--json")
     assert document(refused, code=2)["code"] == "request.invalid"
 
 

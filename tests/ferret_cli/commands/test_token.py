@@ -8,7 +8,7 @@ from tests.ferret_cli.commands.conftest import Cli
 
 
 def test_a_token_is_made_used_listed_and_revoked(cli: Cli) -> None:
-    cli("user", "add", "ada", "--role", "researcher", "--no-password")
+    cli("user", "create", "ada", "--role", "researcher", "--no-password")
     made = cli("token", "create", "laptop", "--user", "ada", "--write")
     token = made.stdout.strip()
     assert "shown" not in token

@@ -11,13 +11,13 @@ from tests.ferret_cli.commands.conftest import Cli
 
 
 def test_a_user_is_made_changed_shut_out_and_let_in_again(live: Any, cli: Cli, password_file: str) -> None:
-    made = cli("user", "add", "Ada", "--role", "researcher", "--password-file", password_file, "--json")
+    made = cli("user", "create", "Ada", "--role", "researcher", "--password-file", password_file, "--json")
     assert made.returncode == 0
     assert json.loads(made.stdout)["name"] == "ada"
     sign_in = {"name": "ada", "password": PASSWORD}
     assert live.admin.post("/api/v1/session", json=sign_in).status_code == 204
-    assert cli("user", "add", "ada", "--no-password").returncode == 5
-    assert "is a viewer now" in cli("user", "role", "ada", "viewer").stderr
+    assert cli("user", "create", "ada", "--no-password").returncode == 5
+    assert "is a viewer now" in cli("user", "edit", "ada", "--role", "viewer").stderr
     assert "is disabled" in cli("user", "disable", "ada").stderr
     assert live.admin.post("/api/v1/session", json=sign_in).status_code == 401
     (listed,) = [user for user in json.loads(cli("user", "list", "--json").stdout)["items"] if user["name"] == "ada"]
@@ -27,21 +27,21 @@ def test_a_user_is_made_changed_shut_out_and_let_in_again(live: Any, cli: Cli, p
     assert "signs in at" in table
     assert "is enabled" in cli("user", "enable", "ada").stderr
     Path(password_file).write_text("another fine password\n")
-    assert "another password" in cli("user", "password", "ada", "--password-file", password_file).stderr
+    assert "another password" in cli("user", "set-password", "ada", "--password-file", password_file).stderr
     assert live.admin.post("/api/v1/session", json=sign_in).status_code == 401
     assert live.admin.post("/api/v1/session", json={**sign_in, "password": "another fine password"}).status_code == 204
 
 
 def test_passwords_have_no_place_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
-    assert "no such option" in cli("user", "add", "ada", "--password", PASSWORD).stderr.lower()
-    unasked = cli("user", "add", "ada")
+    assert "no such option" in cli("user", "create", "ada", "--password", PASSWORD).stderr.lower()
+    unasked = cli("user", "create", "ada")
     assert unasked.returncode == 2
     assert "--password-file" in unasked.stderr
-    missing = cli("user", "add", "ada", "--password-file", str(tmp_path / "none"))
+    missing = cli("user", "create", "ada", "--password-file", str(tmp_path / "none"))
     assert missing.returncode == 2
     assert "cannot be read" in missing.stderr
     (tmp_path / "short").write_text("elevenchars\n")
-    short = cli("user", "add", "ada", "--password-file", str(tmp_path / "short"))
+    short = cli("user", "create", "ada", "--password-file", str(tmp_path / "short"))
     assert "at least 12 characters" in short.stderr
     assert "elevenchars" not in short.stderr
 
@@ -49,18 +49,18 @@ def test_passwords_have_no_place_on_the_command_line(cli: Cli, tmp_path: Path) -
 def test_everybody_is_told_who_it_is_and_changes_the_own_password(
     live: Any, cli: Cli, password_file: str, tmp_path: Path
 ) -> None:
-    cli("user", "add", "ada", "--password-file", password_file)
+    cli("user", "create", "ada", "--password-file", password_file)
     token = cli("token", "create", "laptop", "--user", "ada", "--write").stdout.strip()
-    assert cli("whoami", token=token).stdout == f"ada, viewer, at {live.url}; the token is good for read and write\n"
+    assert cli("whoami", token=token).stdout == f"ada, viewer, at {live.url}; the token's scopes: read and write\n"
     assert json.loads(cli("whoami", "--json").stdout)["role"] == "admin"
     (tmp_path / "next").write_text("another fine password\n")
     files = ("--current-file", password_file, "--password-file", str(tmp_path / "next"))
-    assert "ada has another password" in cli("user", "password", *files, token=token).stderr
-    refused = cli("user", "password", *files, token=token)
+    assert "ada has another password" in cli("user", "set-password", *files, token=token).stderr
+    refused = cli("user", "set-password", *files, token=token)
     assert refused.returncode == 4
     assert "not this account's password" in refused.stderr
-    assert cli("user", "password", "ada", *files).returncode == 2, "the current one is asked for one's own alone"
-    assert "--current-file" in cli("user", "password", token=token).stderr
+    assert cli("user", "set-password", "ada", *files).returncode == 2, "the current one is asked for one's own alone"
+    assert "--current-file" in cli("user", "set-password", token=token).stderr
     sign_in = {"name": "ada", "password": "another fine password"}
     assert live.admin.post("/api/v1/session", json=sign_in).status_code == 204
 

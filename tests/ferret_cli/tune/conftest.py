@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 FAST = "algorithm.local.learning_rate = { log = [1e-4, 1e-1] }"
+LOCAL = 'optimizer = "adam", clip_norm = 3.0'
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def tune_file(tmp_path: Path, tiny_model_dir: Path, toy_data: tuple[Path, Path])
             participants.simulated = 2
             algorithm.name = "ferret"
             algorithm.refuse_noisy_rounds = false
-            algorithm.local = {{ optimizer = "adam", steps = 2, batch_size = 4, accumulation = 1, clip_norm = 3.0 }}
+            algorithm.local = {{ steps = 2, batch_size = 4, accumulation = 1, precision = "float32", {LOCAL} }}
             evaluation = {{ examples = 10, generate_examples = 0 }}
             [tune]
             """

@@ -47,6 +47,7 @@ def test_the_best_is_the_file_without_the_search_and_on_the_test_split(plan: Cal
         "steps": 2,
         "batch_size": 4,
         "accumulation": 1,
+        "precision": "float32",
         "learning_rate": 0.25,
     }
     assert document["evaluation"] == {"examples": 10, "generate_examples": 0}
@@ -82,12 +83,12 @@ def test_paths_of_a_choice_lie_beside_the_file(plan: Callable[..., Plan], tune_f
             "mean learning_rate?",
         ),
         (["servr.learning_rate = { log = [1, 2] }"], "tune.servr", "{'learning_rate': 1.0}", "did you mean server?"),
-        (["algorithm.local.steps = { uniform = [1, 8] }"], "tune.algorithm.local.steps", 5.326, "valid integer"),
+        (["algorithm.local.steps = { uniform = [1, 8] }"], "tune.algorithm.local.steps", 5.326, "must be an integer"),
         (["server.momentum = { uniform = [0.0, 1.0] }"], "tune.server.momentum", 1.0, "less than 1"),
         (["algorithm.local.optimizer = { choice = ['adam', 'adm'] }"], "tune.algorithm.local.optimizer", "adm", "adam"),
         (["rounds = [1, 2]"], "tune.rounds", [1, 2], "is not a range"),
         (["trails = 3", RATE], "tune.trails", 3, "did you mean trials?"),
-        (["trials = 0", RATE], "tune.trials", 0, "greater than or equal to 1"),
+        (["trials = 0", RATE], "tune.trials", 0, "must be at least 1"),
         (["metric = 'los'", RATE], "tune.metric", "los", "choose one of eval_loss, rouge_l"),
         (["sampler = 'gird'", RATE], "tune.sampler", "gird", "'grid'"),
         (["sampler = 'grid'", RATE], "tune.algorithm.local.learning_rate", [1e-4, 0.1], "add points = 4"),

@@ -166,7 +166,7 @@ def test_every_pruner_ends_trials_early(tune: Any, tune_file: Write, pruner: str
 def test_a_trial_that_diverges_fails_with_its_reason_and_the_study_goes_on(tune: Any, tune_file: Write) -> None:
     found = tune(tune_file("sampler = 'grid'", SERVER % "1e9, 1.0"))
     diverged, completed = found["trials"]
-    assert (diverged["state"], diverged["failure"]["code"]) == ("failed", "quorum.missed")
+    assert (diverged["state"], diverged["failure"]["code"]) == ("failed", "round.diverged")
     assert (completed["state"], found["best"]) == ("complete", 2)
     assert "trial 1 failed" in found["said"]
 

@@ -130,6 +130,28 @@ def test_of_sparse_coordinates_no_less_is_expected_than_is_measured(toy_spec: Sp
     assert 0.8 < base.metrics["projection_noise"] / first.metrics["projection_noise"] < 2.2
 
 
+@pytest.mark.parametrize(
+    ("rounds", "changes", "local", "steps"),
+    [
+        (1, {}, {}, [1]),
+        (4, {}, {}, [1, 1, 1, 1]),
+        (4, {"server": {"schedule": "linear"}}, {}, [1, 0.75, 0.5, 0.25]),
+        (3, {}, {"schedule": "linear"}, [1, 0.55, 0.1]),
+        (2, {"server": {"schedule": "linear"}}, {"schedule": "linear"}, [1, 0.05]),
+        (3, {"server": {"warmup_rounds": 1}}, {}, [1, 2, 2]),
+        (3, {"server": {"optimizer": "adam"}}, {"schedule": "linear"}, [1, 1, 1]),
+        (40_000, {}, {}, [200]),
+    ],
+)
+def test_the_noises_of_rounds_add_in_squares(
+    toy_spec: SpecFactory, rounds: int, changes: dict[str, object], local: Local, steps: list[float]
+) -> None:
+    spec = toy_spec("ferret", options={"K": 64, "local": LOCAL | local}, rounds=rounds, **changes)
+    first = projection_noise.ProjectionNoise(("b",), np.ones(1), np.full(1, 0.1), np.ones(1))
+    accumulated = projection_noise.accumulated(first, catalog.resolve(spec))
+    assert accumulated == pytest.approx(0.1 * math.sqrt(sum(step**2 for step in steps)))
+
+
 def test_a_run_that_would_drown_the_weights_is_refused_before_it_begins(toy_spec: SpecFactory) -> None:
     remedies = ("K = 64", "3 participants", "algorithm.K = ", "algorithm.local.learning_rate = ")
     with refused("noise.too_large", *remedies) as caught:
@@ -145,6 +167,24 @@ def test_a_round_that_would_is_refused_whatever_was_expected(
     with refused("noise.too_large"):
         simulate(toy_spec(options=GUARDED), on_round=lambda done: ended.append(done.number))
     assert ended == [0]
+
+
+def test_advice_has_no_value_out_of_reach(toy_spec: SpecFactory) -> None:
+    experiment = catalog.resolve(toy_spec(options=GUARDED))
+    replica = Replica.load(experiment.spec)
+    found = projection_noise.expected(experiment, replica.shapes, replica.block_weights(), None)
+    assert found is not None
+    local = {"optimizer": "normalized", "learning_rate": 0.5}
+    settled = catalog.resolve(toy_spec(options={**GUARDED, "local": local}))
+    shared = catalog.resolve(toy_spec(options={**GUARDED, "seeds": "shared", "allocation": "fixed"}))
+    for times, of, ways in (
+        (1, experiment, ["bytes", "rate", "participants", "server"]),
+        (1, shared, ["bytes", "rate", "server"]),
+        (100, experiment, ["optimizer"]),
+        (100, settled, ["rate"]),
+    ):
+        noisy = found._replace(noise=times * found.noise)
+        assert list(projection_noise.remedies(noisy, of, replica.shapes)) == ways
 
 
 @pytest.mark.parametrize("way", ["bytes", "participants", "rate", "server"])

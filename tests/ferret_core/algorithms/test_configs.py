@@ -32,7 +32,6 @@ ENCODER = 7 * 32 + 2 * 32 * 24 + 24**2 + 2 * 24 + 32
         ("fetchsgd", {"bytes_per_round": 9_000, "rows": 3}, 9_000, 9_000),
         ("powersgd", {"rank": 2}, 4 * COLUMNS, 4 * ROWS),
         ("fedit", {}, 4 * 2 * 8 * 112, 4 * 2 * 8 * 112),
-        ("ffa_lora", {}, 4 * 2 * 8 * 48, 4 * 2 * 8 * 48),
         ("fedprompt", PROMPT, 4 * 7 * 32, 4 * 7 * 32),
         ("fedptuning", PROMPT | {"hidden_size": 24}, 4 * ENCODER, 4 * ENCODER),
     ],

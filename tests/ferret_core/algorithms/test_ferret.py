@@ -227,6 +227,7 @@ def sparse(room: int | None = None, **arrays: Any) -> tuple[ferret.Config, Contr
 def test_sparse_coordinates_of_more_bytes_than_the_budget_or_that_nobody_sends_are_refused() -> None:
     config, sent = sparse()
     config.check(sent, TASK, {"a": (60_000,)})
+    assert config.sent_in(sent, config.cut({"a": (60_000,)})) == sent.arrays["sent"].tolist()
     for wrong, field in [
         (sparse(room=600), "coordinates.shape"),
         (sparse(sent=np.array([-7], np.int32)), "sent"),
@@ -234,6 +235,21 @@ def test_sparse_coordinates_of_more_bytes_than_the_budget_or_that_nobody_sends_a
     ]:
         with refused("contribution.malformed", field=field):
             config.check(wrong[1], TASK, {"a": (60_000,)})
+
+
+@pytest.mark.parametrize(("elements", "kind"), [(1_900_000, "sign"), (2_100_000, "sparse_sign")])
+def test_the_default_sends_the_largest_coordinates_of_a_large_model(elements: int, kind: str) -> None:
+    shapes = {"a": (elements,)}
+    found, expected = (ferret.Config.model_validate(given) for given in ({}, {"coordinates": kind}))
+    blocks = found.cut(shapes)
+    assert (found.encoding(blocks), found.total(blocks)) == (kind, expected.total(blocks))
+    assert found.size(shapes) == expected.size(shapes)
+    assert found.expected_norms(shapes, 1).noise == expected.expected_norms(shapes, 1).noise
+
+
+@pytest.mark.parametrize("options", [{"K": 900}, {"seeds": "shared", "allocation": "fixed"}, {"basis": "H"}])
+def test_a_specification_that_leaves_no_choice_of_encoding_has_signs(options: dict[str, Any]) -> None:
+    assert ferret.Config.model_validate(options).coordinates == "sign"
 
 
 def test_a_rounds_sparse_coordinates_are_never_written_out_together() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from ferret_core.algorithms import base, fedkseed, hiso
+from ferret_core.algorithms import base, fedkseed
 from tests.ferret_core.replicas import SpecFactory, flat, move, replica_of, sent_by
 
 LOCAL = {"learning_rate": 1e-3, "steps": 6, "batch_size": 2, "epsilon": 1e-3, "perturbations": 3}
@@ -21,8 +20,6 @@ LOCAL = {"learning_rate": 1e-3, "steps": 6, "batch_size": 2, "epsilon": 1e-3, "p
     [
         ("fedkseed", fedkseed, {"K": 9}, 1e-5),
         ("fedzo", base, {}, 1e-7),
-        ("hiso", hiso, {"smoothing": 0.0}, 1e-5),
-        ("hiso", hiso, {"smoothing": 0.05}, 1e-5),
     ],
 )
 @pytest.mark.heavy
@@ -36,9 +33,6 @@ def test_the_server_ends_where_a_lone_participant_did(
 ) -> None:
     """The participant's last weights are looked at before its own are put back."""
     replica = replica_of(toy_spec(name, options={**options, "local": LOCAL}))
-    if "curvature" in replica.state:  # one of its own for every weight
-        curvature = np.random.default_rng(1).uniform(0.5, 4, len(replica.state["curvature"]))
-        replica.state = {"curvature": curvature.astype(np.float32)}
     ended: list[Tensor] = []
     zeroth_order_steps = module.zeroth_order_steps
 

@@ -98,14 +98,6 @@ def test_a_participants_control_variate_is_its_mean_gradient(lab: Any, weights: 
     np.testing.assert_allclose(item.contribution.arrays["update"], 0.05 * (1 + 0.9375 + 2 * 0.25), rtol=1e-5)
 
 
-def test_what_stops_the_work_is_still_called_after_each_step(lab: Any, weights: Any) -> None:
-    model = weights((3,))
-    seen: list[int] = []
-    lab.on_step = seen.append
-    run(lab, model, scaffold.Algorithm(scaffold.Config(local=LOCAL)), 1, ((0,),))
-    assert seen == list(range(1, 11))
-
-
 @pytest.mark.heavy
 def test_steps_in_the_backward_pass_are_corrected_too(toy_spec: SpecFactory) -> None:
     """The correction comes after a step, so it needs no gradient: the same weights but for rounding."""

@@ -25,7 +25,7 @@ from tests.algorithms import NAMES
 from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
 
-FIXED = {"fedkseed", "fedprox", "fedzo", "hiso", "scaffold"}
+FIXED = {"fedkseed", "fedprox", "fedzo", "scaffold"}
 """Their own training is part of what they send."""
 
 

@@ -64,7 +64,7 @@ def test_reads_the_hub_at_a_revision_and_keeps_a_copy(tmp_path: Path, hub: Any) 
         for split, rows in (("train", TRAIN), ("test", TEST))
     }
     with hub(files) as endpoint:
-        expected = [[[row["question"], "", row["answer"], "", []] for row in rows] for rows in (TRAIN, TEST)]
+        expected = [[[row["question"], "", row["answer"], "", [], [], ""] for row in rows] for rows in (TRAIN, TEST)]
         assert read("gsm8k", endpoint, tmp_path / "home", {}, {"revision": REVISION}) == [expected, expected]
     assert read("gsm8k", endpoint, tmp_path / "home", {"revision": REVISION}) == [expected]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ferret_core.datasets.base import Example
+from ferret_core.datasets.base import Example, Turn
 from ferret_core.datasets.jsonl import Config, Dataset
 from ferret_core.protocol.errors import FerretError
 from tests.refusals import refused
@@ -24,7 +24,13 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def failure(path: Path, **options: Any) -> FerretError:
+def said(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def failure(path: Path, *, row: dict[str, Any] | None = None, **options: Any) -> FerretError:
+    if row is not None:
+        write(path, [row])
     with refused("dataset.invalid", field="dataset.train") as caught:
         Dataset(Config(train=str(path), test_share=0, **options)).train()
     assert str(path) in caught.value.detail
@@ -51,6 +57,53 @@ def test_field_names_can_be_set(tmp_path: Path) -> None:
         train=write(tmp_path / "a", rows), test_share=0, instruction="q", input="context", output="a", label="kind"
     )
     assert Dataset(config).train() == [Example("Why?", "", "So.", "x"), Example("Who?", "", "I.", "")]
+
+
+def test_a_conversation_is_its_last_answer_after_all_earlier_messages(tmp_path: Path) -> None:
+    rows = [
+        {"messages": [said("user", "Hi"), said("assistant", "Hello"), said("user", "Bye"), said("assistant", "So")]}
+    ]
+    rows += [{"messages": [said("system", "Be brief"), said("user", "Hi"), said("assistant", "Yes")], "label": "x"}]
+    dataset = Dataset(Config(train=write(tmp_path / "a", [*rows, GOOD]), test_share=0))
+    first, second, third = dataset.train()
+    assert first == Example("Bye", "", "So", turns=(Turn("user", "Hi"), Turn("assistant", "Hello")))
+    assert second == Example("Hi", "", "Yes", "x", turns=(Turn("system", "Be brief"),))
+    assert third == Example("Add.", "2 2", "4", "maths")
+
+
+def test_earlier_messages_decide_who_is_held_out(tmp_path: Path) -> None:
+    rows = [{"messages": [said("system", str(i)), said("user", "Hi"), said("assistant", "Yes")]} for i in range(20)]
+    dataset = Dataset(Config(train=write(tmp_path / "a", rows), test_share=0.25))
+    assert len(set(dataset.test())) == 5
+    assert set(dataset.test()).isdisjoint(dataset.train())
+
+
+@pytest.mark.parametrize(
+    ("messages", "place", "reason"),
+    [
+        ([], "line 1", "is an empty list"),
+        ("Hi", "line 1", "is a text, not a list"),
+        ([("user", "Hi")], "line 1: field 'messages'", "does not end with"),
+        ([("assistant", "Hello")], "line 1: field 'messages'", "does not end with"),
+        ([("user", "SECRET"), ("assistant", " \n")], "line 1, messages[1]: field 'content'", "is empty"),
+        ([("SECRET", "Hi"), ("assistant", "a")], "line 1, messages[0]: field 'role'", "is not system, user or"),
+        ([("user", "Hi"), ("system", "SECRET"), ("assistant", "a")], "field 'messages[1]'", "only the first"),
+        ([("user", ["SECRET"]), ("assistant", "a")], "line 1, messages[0]: field 'content'", "is a list, not a text"),
+    ],
+)
+def test_a_conversation_that_cannot_be_trained_is_refused_by_line(
+    tmp_path: Path, messages: Any, place: str, reason: str
+) -> None:
+    given = messages if isinstance(messages, str) else [said(*message) for message in messages]
+    error = failure(tmp_path / "a", row={"messages": given})
+    assert place in error.detail
+    assert reason in error.detail
+    assert "SECRET" not in error.detail
+
+
+def test_a_line_is_an_instruction_or_a_conversation(tmp_path: Path) -> None:
+    both = {**GOOD, "messages": [said("user", "Hi"), said("assistant", "Hello")]}
+    assert "field 'messages' and field 'instruction' are both given" in failure(tmp_path / "a", row=both).detail
 
 
 def test_a_list_of_answers_is_one_to_train_on_and_others_to_accept(tmp_path: Path) -> None:
@@ -164,3 +217,16 @@ def test_a_field_of_the_test_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FerretError) as caught:
         Dataset(Config(train=good, test=bad)).test()
     assert caught.value.errors[0].field == "dataset.test"
+
+
+def test_units_come_from_a_field_that_every_training_record_has(tmp_path: Path) -> None:
+    rows = [{**GOOD, "patient": 7}, {**GOOD, "patient": "b"}]
+    config = Config(train=write(tmp_path / "a", rows), test=write(tmp_path / "b", [GOOD]))
+    assert [example.unit for example in Dataset(config).train()] == ["", ""]
+    dataset = Dataset(config).with_units("patient")
+    assert [example.unit for example in dataset.train()] == ["7", "b"]
+    assert dataset.test()[0].unit == ""
+    for wrong in ({}, {"patient": None}, {"patient": ""}, {"patient": 1.5}, {"patient": True}):
+        write(tmp_path / "a", [rows[0], {**GOOD, **wrong}])
+        with refused("privacy.unit_missing", "line 2", "patient", field="privacy.unit"):
+            dataset.train()

@@ -15,7 +15,7 @@ from ferret_core.protocol.spec import ExperimentSpec
 def resolved(**changes: Any) -> dict[str, Any]:
     document = {
         "name": "toy",
-        "model": {"source": "here", "revision": "abc"},
+        "model": {"source": "/here", "revision": "abc"},
         "dataset": {"name": "jsonl", "train": "train.jsonl"},
         "participants": {"simulated": 2},
         "algorithm": {"name": "ferret", "K": 64, "local": {"optimizer": "adam", "learning_rate": 0.5}},
@@ -33,7 +33,7 @@ WANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "an option instead of another": (
         {"algorithm": {"name": "ferret", "bytes_per_round": 4096, "local": ADAM}},
-        {"algorithm": {"K": None, "bytes_per_round": 4096}},
+        {"algorithm": {"K": None, "bytes_per_round": 4096, "coordinates": "auto"}},
     ),
     "another optimizer at the same rate": (
         {"algorithm": {"name": "ferret", "K": 64, "local": {"optimizer": "normalized", "learning_rate": 0.5}}},
@@ -43,9 +43,9 @@ WANTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"dataset": {"name": "gsm8k", "train": "a", "test": "b"}},
         {"dataset": {"name": "gsm8k", "train": "a", "test": "b"}},
     ),
-    "another model": ({"model": {"source": "there"}}, {"model": {"source": "there"}}),
+    "another model": ({"model": {"source": "/there"}}, {"model": {"source": "/there"}}),
     "something unset and something set": (
-        {"seed": 3, "model": {"source": "here"}, "round": {"deadline_seconds": 60}},
+        {"seed": 3, "model": {"source": "/here"}, "round": {"deadline_seconds": 60}},
         {"seed": 3, "model": {"revision": None}, "round": {"deadline_seconds": 60}},
     ),
 }

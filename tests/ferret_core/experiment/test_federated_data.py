@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from ferret_core.experiment import federated_data
 from ferret_core.experiment.federated_data import FederatedData, deal
 from tests.ferret_core.replicas import SpecFactory
+from tests.refusals import refused
 
 BY_LABEL = {"partition": {"name": "natural"}}
 
@@ -28,6 +30,21 @@ def test_a_natural_client_holds_its_label_alone(toy_spec: SpecFactory) -> None:
         {"category 1"},
         {"category 2"},
     ]
+
+
+def test_the_examples_of_a_unit_stay_with_one_client(toy_spec: SpecFactory, tmp_path: Path) -> None:
+    source = Path(toy_spec().dataset.options["train"])
+    rows = [json.loads(line) | {"patient": number % 20} for number, line in enumerate(source.read_text().splitlines())]
+    path = tmp_path / "patients.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    privacy = {"unit": "field:patient", "epsilon": 8.0, "batch": 1, "records_least": 5}
+    dataset = {"name": "jsonl", "train": str(path), "test": toy_spec().dataset.options["test"]}
+    dealt = deal(toy_spec(dataset=dataset, privacy=privacy))
+    assert sorted(index for shard in dealt.clients.values() for index in shard) == list(range(60))
+    patients = [{dealt.train[index].unit for index in shard} for shard in dealt.clients.values()]
+    assert sum(map(len, patients)) == 20
+    with refused("privacy.unit_missing", "gsm8k has no such field", field="privacy.unit"):
+        deal(toy_spec(dataset={"name": "gsm8k"}, privacy=privacy))
 
 
 def test_real_participants_bring_their_own_data(toy_spec: SpecFactory) -> None:

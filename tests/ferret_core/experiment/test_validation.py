@@ -20,12 +20,29 @@ def test_an_empty_one_lacks_what_has_no_default() -> None:
     assert wrong({}) == dict.fromkeys(["name", "model", "dataset", "participants"], "is required")
 
 
+def test_a_misspelled_algorithm_or_dataset_is_answered_with_the_right_name() -> None:
+    told = wrong({"algorithm": {"name": "feret"}, "dataset": {"name": "doly"}})
+    assert (told["algorithm.name"], told["dataset.name"]) == (
+        "is unknown; did you mean ferret?",
+        "is unknown; did you mean dolly?",
+    )
+
+
 def test_options_are_told_of_before_the_rest_is_complete() -> None:
-    told = wrong({"rouns": 3, "algorithm": {"name": "ferret", "Kk": 5}, "partition": {"name": "id"}})
+    told = wrong({"rouns": 3, "algorithm": {"name": "ferret", "Kk": 5}, "partition": {"name": "di"}})
     assert told["rouns"] == "is unknown; did you mean rounds?"
     assert told["algorithm.Kk"] == "is unknown; did you mean K?"
-    assert "choose one of dirichlet, iid" in told["partition.name"]
+    assert "is unknown; choose from dirichlet, iid" in told["partition.name"]
     assert told["name"] == "is required"
+
+
+def test_values_of_a_wrong_kind_or_size_are_told_in_plain_words() -> None:
+    told = wrong({"rounds": "many", "seed": 1.5, "name": "n" * 121, "participants": {"simulated": 1, "fraction": 2}})
+    assert (told["rounds"], told["seed"]) == ("must be an integer", "must be an integer")
+    assert told["name"] == "must have at most 120 characters"
+    assert told["participants.fraction"] == "must be at most 1"
+    dtype = wrong({"model": {"source": "/m", "dtype": "int4"}})["model.dtype"]
+    assert dtype.startswith("must be 'float32'")
 
 
 def test_sections_that_are_right_are_filled_in() -> None:

@@ -97,9 +97,9 @@ def test_a_record_of_another_version_is_none(version: Any) -> None:
 
 
 @pytest.mark.parametrize("model", [LedgerRecord, Header])
-def test_no_member_may_be_missing(model: type[LedgerRecord | Header]) -> None:
+def test_no_member_may_be_missing_but_the_groups_of_secure_sums(model: type[LedgerRecord | Header]) -> None:
     whole = changed() if model is LedgerRecord else changed().header()
-    for name in model.model_fields:
+    for name in model.model_fields.keys() - {"groups"}:
         rest = {member: value for member, value in whole.model_dump().items() if member != name}
         with pytest.raises(ValidationError, match=f"{name}\n  Field required"):
             model.model_validate(rest)
@@ -115,3 +115,37 @@ def test_a_round_without_contributions_has_a_header_too() -> None:
     empty = changed(contributions=[], clipped=[], refused=[], signatures=[])
     assert empty.header().size == 0
     assert empty.hash != changed().hash
+
+
+def test_a_secure_sum_is_in_the_hash_and_has_exactly_its_survivors() -> None:
+    names = tuple(name for name, _ in LAST["contributions"])
+    group = {"name": "group-1", "members": names, "survivors": names, "sum": "5a" * 32, "transcript": "7c" * 32}
+    masked = changed(groups=(group,), clipped=(), refused=(), signatures=())
+    plain = changed(clipped=(), refused=(), signatures=())
+    assert masked.hash != plain.hash
+    assert "groups" not in plain.model_dump(mode="json")
+    for wrong in ({"survivors": names[:-1]}, {"members": names[:-1]}):
+        with pytest.raises(ValidationError, match="survivors"):
+            changed(groups=({**group, **wrong},), clipped=(), refused=(), signatures=())
+
+
+def test_each_member_of_a_secure_sum_is_in_one_group_and_counts_with_it() -> None:
+    names = tuple(name for name, _ in LAST["contributions"])
+    about = {"sum": "5a" * 32, "transcript": "7c" * 32}
+    first, second = (
+        {"name": f"group-{place}", "members": part, "survivors": part, **about}
+        for place, part in enumerate((names[:1], names[1:]), start=1)
+    )
+    assert len(changed(groups=(first, second), clipped=(), refused=(), signatures=()).groups) == 2
+    twice = {**second, "members": names}
+    for wrong in ((first,), (first, twice), (first, {**second, "refused": "too long"})):
+        with pytest.raises(ValidationError, match="survivors"):
+            changed(groups=wrong, clipped=(), refused=(), signatures=())
+    left_out = [(name, digest, "its group was left out") for name, digest in LAST["contributions"][1:]]
+    changed(
+        groups=(first, {**second, "refused": "too long"}),
+        contributions=LAST["contributions"][:1],
+        clipped=(),
+        refused=left_out,
+        signatures=(),
+    )

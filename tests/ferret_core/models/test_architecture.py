@@ -24,7 +24,7 @@ def test_a_folders_outline_is_that_of_the_loaded_model(
     model.save_pretrained(tmp_path)
     found = architecture.of_folder(str(tmp_path))
     assert sorted(found.shapes.values()) == sorted(shapes(model).values())
-    assert (found.hidden, found.layers) == (config.hidden_size, config.num_hidden_layers)
+    assert (found.sizes.hidden, found.sizes.layers) == (config.hidden_size, config.num_hidden_layers)
     for name, weight in trainable(model).items():
         told = found.rms[name if name in found.rms else "model.embed_tokens.weight"]
         assert told == pytest.approx(float(weight.detach().double().square().mean().sqrt()), rel=0.02)

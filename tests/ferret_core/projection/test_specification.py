@@ -1,4 +1,4 @@
-"""A second implementation, written from ``docs/projection.md`` alone: nothing of Ferret is imported here.
+"""A second implementation, written from ``docs/concepts/projection.md`` alone: nothing of Ferret is imported here.
 
 That it gives the answers of the published vectors shows that the specification is complete.
 """

@@ -1,6 +1,6 @@
 """The published test vectors, ``tests/vectors/projection.json``: any implementation must reproduce them.
 
-``docs/projection.md`` says how to read them. The file never changes but with the format's version; then
+``docs/concepts/projection.md`` says how to read them. The file never changes but with the format's version; then
 
     .venv/bin/python tests/ferret_core/projection/test_vectors.py
 

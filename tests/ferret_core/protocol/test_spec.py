@@ -6,7 +6,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
+from ferret_core.protocol.spec import CheckpointSpec, ExperimentSpec, PluginChoice
 
 MINIMAL = {
     "name": "test",
@@ -38,6 +38,31 @@ def test_what_is_wrong_is_named(change: dict[str, object], field: tuple[str, ...
     with pytest.raises(ValidationError) as caught:
         ExperimentSpec.model_validate(MINIMAL | change)
     assert [error["loc"] for error in caught.value.errors()] == [field]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"unit": "patient"}, "pattern"),
+        ({"unit": "site"}, "does not use batch, records_least, epsilon"),
+        ({"batch": None}, "needs batch"),
+        ({"epsilon": None}, "needs epsilon"),
+        ({"batch": 101}, "more than records_least"),
+        ({"delta": 0.01}, "could publish a record"),
+    ],
+)
+def test_protection_of_records_is_complete_or_refused(changes: dict[str, object], message: str) -> None:
+    privacy = {"unit": "example", "epsilon": 8.0, "batch": 10, "records_least": 100}
+    ExperimentSpec.model_validate(MINIMAL | {"privacy": privacy})
+    with pytest.raises(ValidationError, match=message):
+        ExperimentSpec.model_validate(MINIMAL | {"privacy": privacy | changes})
+
+
+def test_a_null_keep_of_an_earlier_release_stays_null_for_the_digest_in_its_ledger() -> None:
+    kept = [
+        CheckpointSpec.model_validate(given).model_dump()["keep"] for given in ({"keep": None}, {"keep": "all"}, {})
+    ]
+    assert kept == [None, "all", 2]
 
 
 @pytest.mark.heavy

@@ -57,7 +57,7 @@ def test_the_tokenizer_asks_in_trainings_words(exported: Callable[..., Path], te
 
 def test_the_card_says_whose_the_data_were(toy_spec: SpecFactory) -> None:
     simulated, edge = (
-        card(facts(toy_spec(participants=wanted)), "none", "", adapters=False)
+        card(facts(toy_spec(participants=wanted)), "paper", "none", "", adapters=False)
         for wanted in ({"simulated": 2}, {"simulated": 0, "edge": 2})
     )
     assert "tuned by Ferret with simulated participants." in simulated
@@ -98,15 +98,14 @@ def test_the_cards_snippet_runs(exported: Callable[..., Path], algorithm: str, m
 
 
 def test_a_chat_template_that_training_did_not_use_is_kept_aside(exported: Callable[..., Path]) -> None:
-    folder = exported(own=OWN)
+    folder = exported(own=OWN, prompt={"template": "paper"})
     assert (folder / "base_chat_template.jinja").read_text() == OWN
     assert "### Response:" in AutoTokenizer.from_pretrained(folder).chat_template
 
 
-def test_one_that_training_used_stays(toy_spec: SpecFactory, exported: Callable[..., Path]) -> None:
-    folder = exported(own=OWN)
-    (folder / "base_chat_template.jinja").replace(folder / "chat_template.jinja")
-    complete(folder, facts(toy_spec(prompt={"template": "chat"})))
+@pytest.mark.parametrize("template", ["chat", "auto"])
+def test_one_that_training_used_stays(exported: Callable[..., Path], template: str) -> None:
+    folder = exported(own=OWN, prompt={"template": template})
     assert AutoTokenizer.from_pretrained(folder).chat_template == OWN
     assert "base model's own chat template" in (folder / "README.md").read_text()
 

@@ -22,6 +22,16 @@ CPU = torch.device("cpu")
         ({"update": np.zeros(70, np.float32), "control": np.zeros(70, np.float32)}, None, 140),
         ({"coordinates": np.zeros(2, np.uint8), "scales": np.zeros(2, np.float16)}, (9, 4), 13),
         ({"coordinates": np.zeros(13, np.float16), "scales": np.zeros(2, np.float16)}, (9, 4), 13),
+        (
+            {
+                "coordinates": np.zeros(9, np.uint8),
+                "sent": np.array([6], np.int32),
+                "scales": np.zeros(2, np.float16),
+                "whole": np.zeros(5, np.int8),
+            },
+            (900, 5),
+            11,
+        ),
         ({"signs": np.zeros(3, np.uint8)}, None, 24),
         (
             {"high": np.zeros(9, np.uint8), "low": np.zeros((4, 2), np.uint8), "coordinates": np.zeros(5, np.int8)},
@@ -29,7 +39,7 @@ CPU = torch.device("cpu")
             5,
         ),
     ],
-    ids=["fedavg", "scaffold", "one bit", "fp16", "signs", "indices are not counted"],
+    ids=["fedavg", "scaffold", "one bit", "fp16", "the largest", "signs", "indices are not counted"],
 )
 def test_what_is_sent_is_counted_in_numbers_whatever_their_precision(
     arrays: Arrays, K: tuple[int, ...] | None, numbers: int
@@ -41,6 +51,7 @@ def test_what_is_received_is_everybodys_coordinates_or_one_mean() -> None:
     seeds, rounding = np.zeros(2, np.uint64), np.zeros(1, np.uint64)
     coordinates = {"coordinates": np.zeros(4, np.uint8), "seeds": seeds, "K": np.array([[9, 4], [6, 7]], np.int32)}
     assert numbers_in({**coordinates, "rounding": rounding}) == 26
+    assert numbers_in({**coordinates, "rounding": rounding, "sent": np.array([3, 4], np.int32)}) == 7
     assert numbers_in({"update": np.zeros(70, np.float32), "rounding": rounding}) == 70
 
 

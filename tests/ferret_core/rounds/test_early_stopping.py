@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ferret_core.protocol.spec import ExperimentSpec, StoppingSpec
 from ferret_core.rounds import sampling
-from ferret_core.rounds.early_stopping import ranked, stop
+from ferret_core.rounds.early_stopping import decline, ranked, stop
 from ferret_core.simulate import simulate
 from tests.ferret_core.replicas import SpecFactory
 from tests.refusals import refused
@@ -72,6 +72,43 @@ def test_of_equals_the_first_is_the_best() -> None:
     assert [best.round for best in ranked(StoppingSpec(), {0: 3.0, 2: 1.0, 1: 1.0, 3: 2.0})] == [1, 2, 3, 0]
     scores = ranked(StoppingSpec(metric="rouge_l"), {0: 3.0, 1: 9.0, 2: 9.0})
     assert [(best.round, best.value) for best in scores] == [(1, 9.0), (2, 9.0), (0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("values", "stopping", "best", "said"),
+    [
+        ({0: 3.0, 1: 2.0}, {}, None, ""),
+        ({0: 3.0, 1: 2.0, 2: 2.01}, {"min_delta": 0.1}, None, ""),
+        (
+            {0: 3.0, 1: 2.0, 3: 2.5},
+            {},
+            1,
+            "Evaluation loss is 2.5000 after round 3, worse than 2.0000 after round 1, the best",
+        ),
+        (
+            {0: 3.0, 1: 2.0, 2: 3.5},
+            {},
+            1,
+            (
+                "Evaluation loss is 3.5000 after round 2, worse than the base model with 3.0000; "
+                "2.0000 after round 1 is the best"
+            ),
+        ),
+        (
+            {0: 35.0, 1: 9.5},
+            {"metric": "rouge_l", "min_delta": 50.0},
+            0,
+            "Rouge-L is 9.5 % after round 1, worse than the base model with 35.0 %; no round is better than it",
+        ),
+        ({0: NAN, 1: 3.0, 2: 2.0}, {}, None, ""),
+        ({}, {}, None, ""),
+    ],
+)
+def test_an_end_worse_than_the_base_model_or_the_best_round_is_named(
+    values: dict[int, float], stopping: dict[str, Any], best: int | None, said: str
+) -> None:
+    found = decline(StoppingSpec(**stopping), values)
+    assert (found and (found.best.round, found.detail)) == (None if best is None else (best, said))
 
 
 @pytest.mark.parametrize(

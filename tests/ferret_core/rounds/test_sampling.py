@@ -74,6 +74,20 @@ def test_without_a_quorum_all_simulated_clients_must_report_and_half_of_real_par
     assert sampling.quorum(spec(**real, round={"quorum": 1.0}), 5) == 5
 
 
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [
+        ([], "quorum.missed"),
+        (["memory.exhausted"] * 3, "quorum.missed"),
+        (["memory.exhausted", "training.non_finite", "memory.exhausted"], "quorum.missed"),
+        (["memory.exhausted", "training.non_finite", "training.non_finite"], "round.diverged"),
+    ],
+)
+def test_a_missed_quorum_is_a_divergence_if_it_would_have_been_reached_without(codes: list[str], code: str) -> None:
+    rejections = [sampling.Rejection(each, "why") for each in codes]
+    assert sampling.quorum_missed(3, 1, 1, 3, rejections).code == code
+
+
 def test_who_failed_sits_out_the_next_attempt_unless_the_quorum_needs_it() -> None:
     names = sampling.client_names(20)
     failed = set(sampling.sample(spec(0.5), 1, names)[:3])
@@ -81,6 +95,48 @@ def test_who_failed_sits_out_the_next_attempt_unless_the_quorum_needs_it() -> No
     most = set(names[:17])
     drawn = sampling.sample(spec(0.5, round={"quorum": 0.5}), 1, names, 2, most)
     assert (len(drawn), len(most & set(drawn))) == (5, 2), "three are left, five make the quorum"
+
+
+@pytest.mark.parametrize(
+    ("asked", "signed", "expected"),
+    [
+        ("abcde", ["abcd"], "abcde"),  # a dropout may be there again
+        ("abcd", ["abcdx"], "abcdx"),  # four without the fifth would show its contribution
+        ("abcde", ["abcdex"], "abc"),
+        ("abcdefghi", ["abcdefghix"], "abcdefg"),  # but seven may sum without the three others
+        ("abcdefg", ["abcdefghix", "abcdefg"], "abcdefg"),
+        ("abcdefghi", ["abcdefghij", "abcdefgh"], "abcdefghij"),
+        ("abcd", ["abcdy"], "abcd"),  # one that is gone: sites refuse, and the experiment says why
+    ],
+)
+def test_a_sum_is_repeated_with_the_same_members_or_several_fewer(asked: str, signed: list[str], expected: str) -> None:
+    secure = spec(secure={"aggregation": "masked"}, round={"quorum": 0.5})
+    found = sampling.repeat(secure, [*asked], [*map(set, signed)], {*asked, "x", "j"})
+    assert "".join(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("members", "group", "sizes"),
+    [
+        (10, 0, [10]),
+        (10, 10, [10]),
+        (10, 5, [5, 5]),
+        (11, 4, [4, 4, 3]),
+        (5, 4, [5]),
+        (7, 4, [4, 3]),
+        (20, 8, [7, 7, 6]),
+    ],
+)
+def test_groups_are_as_few_as_their_size_allows_and_none_is_too_small(
+    members: int, group: int, sizes: list[int]
+) -> None:
+    secure, names = spec(secure={"aggregation": "masked", "group": group}), sampling.client_names(members)
+    found = sampling.groups(secure, 3, names)
+    assert [len(each) for each in found] == sizes
+    assert sorted(name for each in found for name in each) == names
+    assert all(each == sorted(each) for each in found)
+    assert sampling.groups(secure, 3, names[::-1]) == found
+    assert len(found) == 1 or sampling.groups(secure, 4, names) != found
 
 
 def test_seeds_are_fresh_for_every_round_attempt_and_participant_but_shared_where_they_must_be() -> None:
@@ -108,6 +164,16 @@ def test_evaluation_is_due_at_the_start_every_nth_round_and_at_the_end(every: in
     experiment = spec(rounds=7, evaluation={"every": every}, checkpoint={"every": every})
     assert [r for r in range(8) if sampling.evaluation_due(experiment, r)] == due
     assert [r for r in range(8) if sampling.checkpoint_due(experiment, r)] == due
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 9), st.sampled_from([None, 1]))
+def test_the_saved_rounds_are_counted_without_a_walk(
+    rounds: int, every: int, judged: int, patience: int | None
+) -> None:
+    stopping = {"stopping": {"patience": patience}}
+    experiment = spec(rounds=rounds, evaluation={"every": judged}, checkpoint={"every": every}, **stopping)
+    due = sum(sampling.checkpoint_due(experiment, number) for number in range(1, rounds + 1))
+    assert sampling.checkpoint_rounds(experiment) == due
 
 
 def test_a_task_says_how_many_could_have_been_sampled() -> None:

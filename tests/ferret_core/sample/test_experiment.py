@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.sample import model_path
+from ferret_core.sample import model_path, quickstart
 from ferret_core.sample.tasks import write
 from ferret_core.simulate import simulate
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 DEMO = model_path().parent / "demo.toml"
 
 
@@ -29,6 +31,13 @@ def test_it_is_a_valid_experiment_with_real_participants(demo: dict[str, Any]) -
     spec = catalog.resolve(ExperimentSpec.model_validate(demo)).spec
     assert spec.participants.simulated >= 2
     assert spec.participants.edge == 1
+
+
+def test_the_quickstart_is_the_example() -> None:
+    example = tomllib.loads((EXAMPLES / "quickstart.toml").read_text())
+    for section, field in (("model", "source"), ("dataset", "train")):
+        example[section][field] = str((EXAMPLES / example[section][field]).resolve())
+    assert quickstart() == example
 
 
 @pytest.mark.slow

@@ -259,7 +259,7 @@ def test_a_storage_with_the_files_of_another_installation_is_refused(storage: St
 
 
 def test_an_unknown_scheme_names_the_ones_there_are() -> None:
-    with refused("spec.invalid", "choose one of file, s3"):
+    with refused("spec.invalid", "choose from file, s3"):
         open_storage("ftp://somewhere")
 
 

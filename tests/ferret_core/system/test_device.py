@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ferret_core.system.device import chosen_device, place, require_room
+from ferret_core.system.device import chosen_device, fast_bfloat16, place, require_bfloat16, require_room
 from tests.refusals import refused
 
 
@@ -46,3 +46,42 @@ def test_a_model_beyond_the_gpus_memory_is_refused_with_what_would_help() -> Non
 def test_on_the_cpu_nothing_is_asked(tiny_model: torch.nn.Module) -> None:
     place(tiny_model, torch.device("cpu"))
     assert {parameter.device.type for parameter in tiny_model.parameters()} == {"cpu"}
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "quick"),
+    [
+        ({"avx512_f": True, "amx_bf16": False, "avx512_bf16": False}, False),
+        ({"amx_bf16": True}, True),
+        ({"avx512_bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({}, False),
+    ],
+    ids=str,
+)
+def test_a_processor_is_quick_at_bf16_with_instructions_for_it(
+    capabilities: dict[str, bool], quick: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert fast_bfloat16(torch.device("cpu")) == quick
+
+
+@pytest.mark.parametrize(("native", "emulated"), [(True, True), (False, True), (False, False)])
+def test_a_gpu_may_be_quick_at_bf16_or_slow_or_without_it(
+    native: bool, emulated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def supported(including_emulation: bool = True) -> bool:
+        return native or (including_emulation and emulated)
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla K80")
+    gpu = torch.device("cuda")
+    assert fast_bfloat16(gpu) == native
+    require_bfloat16(gpu, "float32")
+    if emulated:
+        require_bfloat16(gpu, "bfloat16")
+        return
+    for precision in ("bfloat16", "pure_bfloat16"):
+        with refused("training.unsupported", "Tesla K80", "'float32'") as caught:
+            require_bfloat16(gpu, precision)
+        assert caught.value.errors[0].field == "algorithm.local.precision"

@@ -14,10 +14,8 @@ from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 
-SHARD = ClientData(
-    [Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(1 + 2 * i)] + [1]) for i in range(6)], pad_id=2
-)
-"""Six examples, the first with 2 response tokens, each other with 2 more than the one before."""
+SHARD = ClientData([Encoded([0, 3 + i, 4], [20 + 7 * i + k for k in range(30 + i)] + [1]) for i in range(6)], pad_id=2)
+"""Six examples, the first with 31 response tokens, each other with one more than the one before."""
 
 
 @pytest.fixture

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import LlamaForCausalLM
 
-from ferret_core.datasets.tokenization.client_data import IGNORED, Batch, ClientData
+from ferret_core.datasets.tokenization.client_data import IGNORED, Batch, ClientData, Encoded
 from ferret_core.system.device import is_out_of_memory, memory_checked
 from ferret_core.training.config import LocalConfig, ZerothOrderConfig
 from ferret_core.training.local import train
@@ -71,6 +73,16 @@ def test_with_dropout_a_step_made_again_depends_on_its_seed_alone(tiny_model: An
     settings = {"batch_size": 4, "accumulation": 1, "steps": 1}
     early, late = small(tiny_model, 1), small_going_back(tiny_model, 1)
     assert torch.equal(trained(early, **settings), trained(late, **settings))
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=30), st.integers(1, 8))
+def test_a_tenth_of_a_pass_is_padding_at_most(lengths: list[int], size: int) -> None:
+    examples = [Encoded([3] * length, [5]) for length in lengths]
+    found = list(micro_batches([next(ClientData(examples, pad_id=2).ordered(len(examples)))], size))
+    rows = [row for batch in found for row in batch.attention_mask.sum(dim=1).tolist()]
+    assert sorted(rows) == sorted(length + 1 for length in lengths)
+    assert all(len(batch.input_ids) <= size for batch in found)
+    assert all(batch.attention_mask.float().mean() >= 0.9 - 1e-6 for batch in found)
 
 
 def test_the_size_that_fits_is_kept_and_said_once(

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from ferret_core.training import optimizers
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.optimizer_options import OPTIMIZERS, UNSUITED, decays
-from ferret_core.training.optimizers import OWN
 
 FIELDS = {"params", "lr", "weight_decay", "capturable", "differentiable"}
 """Arguments that are fields of their own, and those that change only how torch compiles and differentiates."""
@@ -26,10 +25,10 @@ NUMBERS = (-1.0, -0.5, 0.0, 0.25, 1.0, 1.5)
 
 
 def test_every_optimizer_of_torch_can_be_named_or_is_known_to_be_unsuited() -> None:
-    assert set(OPTIMIZERS) == set(TORCHS) - set(UNSUITED) | set(OWN)
+    assert set(OPTIMIZERS) == set(TORCHS) - set(UNSUITED) | {"normalized"}
 
 
-@pytest.mark.parametrize("name", sorted(OPTIMIZERS.keys() - OWN))
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS.keys() - {"normalized"}))
 def test_options_and_defaults_are_torchs(name: str) -> None:
     own = FIELDS | {"momentum"} if name == "sgd" else FIELDS
     parameters = inspect.signature(TORCHS[name]).parameters

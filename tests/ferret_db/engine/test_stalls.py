@@ -106,7 +106,7 @@ def test_real_participants_that_have_not_joined(database: Database, lab: Any) ->
         assert found is not None
         assert found.code == "participants.missing"
         assert f"{joined} of 2 real participants have joined" in found.detail
-        assert f"ferret experiment enrol {experiment.id}" in found.detail
+        assert f"ferret code create {experiment.id}" in found.detail
         with database.begin() as s:
             participants.enrol(s, participants.create_enrolment(s, experiment.id, 60)[1], name)
         lab.age(Participant, "created_at", 100)
@@ -123,7 +123,7 @@ def test_participants_that_wait_to_be_approved(database: Database, lab: Any) -> 
     assert found is not None
     assert found.code == "participants.missing"
     assert "0 of 1 real participants have joined" in found.detail
-    assert f"1 waits to be approved: ferret experiment participants {experiment.id}" in found.detail
+    assert f"1 waits to be approved: ferret participant list {experiment.id}" in found.detail
 
 
 @pytest.mark.usefixtures("crew")

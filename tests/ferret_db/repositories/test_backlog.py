@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from ferret_core.protocol.task_names import Queue, TaskName
-from ferret_db import migrate
+from ferret_db import schema_version
 from ferret_db.database import Database, size_in_bytes
 from ferret_db.repositories import backlog, outbox
 from ferret_db.tables import Assignment, OutboxMessage, TaskRun
@@ -75,4 +75,4 @@ def test_tasks_that_were_given_up_are_counted(database: Database) -> None:
 def test_a_database_has_a_size_and_a_revision(database: Database) -> None:
     with database.read() as s:
         assert size_in_bytes(s) > 100_000
-        assert migrate.revision(s) == migrate.head()
+        assert schema_version.revision(s) == schema_version.HEAD

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from ferret_core.protocol.roles import Role
 from ferret_core.protocol.states import ExperimentState
 from ferret_db.database import Database
-from ferret_db.repositories import experiment_list, experiments, metrics, projects, users
+from ferret_db.repositories import experiment_list, experiments, metrics, projects, seed_groups, users
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.row_visibility import Reach
 from ferret_db.tables import FIRST_PROJECT, Experiment
@@ -38,6 +38,28 @@ def test_filters(database: Database, lab: Any) -> None:
     assert names(database, dataset="jsonl") == ["100% bank"]
     assert names(database, states=[ExperimentState.RUNNING, ExperimentState.FAILED]) == ["100% bank"]
     assert names(database, states=[ExperimentState.QUEUED], name="a") == ["Clinic A"]
+
+
+def test_bounds_of_numbers(database: Database, lab: Any) -> None:
+    for name, loss, seed in (("good", 1.5, 3), ("bad", 2.5, 4)):
+        experiment = lab.start(name=name, seed=seed)
+        with database.begin() as s:
+            metrics.add(s, experiment.id, 0, {"eval_loss": 9.0})
+            metrics.add(s, experiment.id, 1, {"eval_loss": loss})
+    lab.submit(name="unmeasured", seed=5)
+    assert names(database, bounds=["eval_loss<2"]) == ["good"]
+    assert names(database, bounds=["eval_loss>=2.5"]) == ["bad"]
+    assert names(database, bounds=["eval_loss<1e1", "seed<=3"]) == ["good"]
+    assert names(database, bounds=["seed>3"]) == ["unmeasured", "bad"]
+    with database.read() as s:
+        groups = seed_groups.list_page(s, ExperimentFilter(bounds=["best_eval_loss<2"]), 10, None, "-created").items
+    assert [group.newest.name for group in groups] == ["good"]
+
+
+@pytest.mark.parametrize("bound", ["name<2", "state<2", "eval_los<2"])
+def test_a_bound_is_of_a_column_of_numbers(database: Database, bound: str) -> None:
+    with refused("request.invalid", field="where"):
+        names(database, bounds=[bound])
 
 
 def test_tags_are_found_in_upper_and_lower_case_and_each_is_wanted(database: Database, lab: Any) -> None:

@@ -199,8 +199,8 @@ WORKER = OFF.format(modules="ferret_worker.app, ferret_worker.playground.app", n
 MISSING = """
 import sys
 sys.modules["opentelemetry.sdk"] = None
-from ferret_db import migrate
-migrate.check = lambda url: None
+from ferret_db import schema_version
+schema_version.check = lambda url: None
 from ferret_api.__main__ import main
 sys.exit(main(["--port", "0"]))
 """

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(90)
 def test_it_waits_downloads_nothing_and_goes_on_once_it_is_approved(api, worker, service, toy_spec, toy_data, tmp_path):
     run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1, "approval": True}, rounds=2))
     home = tmp_path / "site"
-    site = Participant.enrol(api.url, service.enrolment(run.id).code, "עמק", home)
+    site = Participant.enrol(api.url, run.create_code().code, "עמק", home)
     told: list[Progress] = []
     ended: list[str] = []
     running = threading.Thread(target=lambda: ended.append(site.run(toy_data[0], on_progress=told.append)))

@@ -45,7 +45,7 @@ def test_two_sites_whose_clocks_are_a_day_off_complete_an_experiment(
     joining: list[subprocess.Popen[str]] = []
     homes = {-DAY: tmp_path / "slow", DAY: tmp_path / "fast"}
     for offset, home in homes.items():
-        environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": service.enrolment(run.id).code}
+        environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": run.create_code().code}
         options = ["join", "--yes", api.url, "--data", str(toy_data[0]), "--name", home.name]
         command = [sys.executable, "-c", PROGRAM, str(offset), *options]
         joining.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))

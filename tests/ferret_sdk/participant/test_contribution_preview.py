@@ -34,7 +34,7 @@ def test_it_shows_the_contribution_that_the_next_round_gets(
     api, worker, service, toy_spec, toy_data, tmp_path, sent, algorithm
 ) -> None:
     run = service.submit(toy_spec(algorithm, participants={"edge": 1}, rounds=1))
-    site = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path)
+    site = Participant.enrol(api.url, run.create_code().code, "site-a", tmp_path)
     while run.refresh().experiment.digest is None:
         pass
     sent.clear()
@@ -65,7 +65,7 @@ def test_it_shows_the_contribution_that_the_next_round_gets(
 def test_the_terms_hold_for_it_too(api, worker, service, toy_spec, toy_data, tmp_path) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
     (tmp_path / "site.toml").write_text("[limits]\nsteps = 3\n")
-    site = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path)
+    site = Participant.enrol(api.url, run.create_code().code, "site-a", tmp_path)
     while run.refresh().experiment.digest is None:
         pass
     with refused("terms.refused"):
@@ -74,6 +74,6 @@ def test_the_terms_hold_for_it_too(api, worker, service, toy_spec, toy_data, tmp
 
 def test_before_there_is_a_model_it_says_so(api, service, toy_spec, toy_data, tmp_path) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
-    site = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path)
+    site = Participant.enrol(api.url, run.create_code().code, "site-a", tmp_path)
     with refused("experiment.conflict", "no model yet"):
         site.preview(toy_data[0])

@@ -1,4 +1,4 @@
-"""What is on the wire is what docs/what-leaves-your-site.md lists and the site's log holds: no byte more."""
+"""The wire carries what docs/sites/what-leaves-your-site.md lists and the site's log holds, and no byte more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.refusals import refused
 
 pytestmark = [pytest.mark.timeout(150), pytest.mark.heavy]
 
-DOCUMENT = (Path(__file__).parents[3] / "docs/what-leaves-your-site.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs/sites/what-leaves-your-site.md").read_text()
 PART_BYTES = 64 << 10
 CANARY = "Frau Wagner, geboren 1950"
 
@@ -149,7 +149,7 @@ def test_the_bytes_on_the_wire_are_those_of_the_log(api, worker, service, toy_sp
     home = tmp_path / "site"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FERRET_")}
     command = [sys.executable, "-m", "ferret_cli", "join", "--yes", tap.url, "--data", str(data), "--name", "clinic"]
-    code = service.enrolment(run.id).code
+    code = run.create_code().code
     environment = {**kept, "FERRET_HOME": str(home), "FERRET_CODE": code}
     joined = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert joined.returncode == 0, joined.stderr
@@ -163,7 +163,7 @@ def test_the_bytes_on_the_wire_are_those_of_the_log(api, worker, service, toy_sp
 
 def test_what_is_said_when_joining_is_documented(api, service, toy_spec, tap, tmp_path) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
-    Participant.enrol(tap.url, service.enrolment(run.id).code, "מרפאה", tmp_path / "site")
+    Participant.enrol(tap.url, run.create_code().code, "מרפאה", tmp_path / "site")
     (joined,) = tap.requests()
     (row,) = re.findall(r"^\| `POST /participants` \|.*$", DOCUMENT, re.MULTILINE)
     assert list(json.loads(joined.body)) == re.findall("`([a-z_]+)`:", row)
@@ -179,7 +179,7 @@ def test_so_are_those_of_a_contribution_in_parts(
     small_parts, api, worker, service, toy_spec, tap, data, tmp_path
 ) -> None:
     run = service.submit(toy_spec("fedavg", participants={"edge": 1}, rounds=1))
-    site = Participant.enrol(tap.url, service.enrolment(run.id).code, "clinic", tmp_path / "site")
+    site = Participant.enrol(tap.url, run.create_code().code, "clinic", tmp_path / "site")
     assert site.run(data) == "completed"
     require_the_log(tmp_path / "site", tap)
     (accepted,) = [found.digest for found in run.contributions()]
@@ -195,7 +195,7 @@ def test_so_are_those_of_a_contribution_in_parts(
 def test_so_are_those_of_a_refusal(api, worker, service, toy_spec, tap, data, tmp_path) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
     terms = Terms.model_validate({"limits": {"steps": 1}})
-    site = Participant.enrol(tap.url, service.enrolment(run.id).code, "clinic", tmp_path / "site", terms=terms)
+    site = Participant.enrol(tap.url, run.create_code().code, "clinic", tmp_path / "site", terms=terms)
     with refused("terms.refused"):
         site.run(data)
     require_the_log(tmp_path / "site", tap)
@@ -212,7 +212,7 @@ def test_an_unforeseen_error_tells_the_server_its_type_and_nothing_of_the_data(
 
     monkeypatch.setattr(core, "contribute", broken)
     run = service.submit(toy_spec(participants={"edge": 1}))
-    site = Participant.enrol(tap.url, service.enrolment(run.id).code, "clinic", tmp_path / "site")
+    site = Participant.enrol(tap.url, run.create_code().code, "clinic", tmp_path / "site")
     with pytest.raises(ValueError, match=CANARY):
         site.run(data)
     require_the_log(tmp_path / "site", tap)

@@ -28,6 +28,15 @@ def test_the_usual_contribution_to_a_large_model_gives_no_reason(toy_spec) -> No
     assert found.reasons == []
 
 
+def test_noise_that_hides_records_is_the_only_reason_and_only_if_it_is_weak(toy_spec) -> None:
+    """A site with 1,000 examples draws this many sequences on average."""
+    for epsilon, reasons in ((8.0, 0), (50.0, 1)):
+        privacy = {"unit": "example", "epsilon": epsilon, "batch": 10, "records_least": 500}
+        spec = toy_spec("ferret", options={"whole_up_to": 10**6, "bytes_per_round": 10**6}, privacy=privacy)
+        found = Exposure.of(ResolvedExperiment.of(spec), SHAPES, 1000)
+        assert (found.sequences, found.epsilon, len(found.reasons)) == (20, epsilon, reasons)
+
+
 def test_one_step_on_one_example_with_every_coordinate(toy_spec) -> None:
     local = {"steps": 1, "batch_size": 1, "accumulation": 1}
     found = of(toy_spec, local=local, whole_up_to=10**6, bytes_per_round=10**6)
@@ -42,6 +51,13 @@ def test_the_share_is_that_of_the_block_with_most_coordinates(toy_spec, allocati
     blocks = config.cut(SHAPES)
     counts = config.allocate([block.size**0.5 for block in blocks], blocks)
     assert found.share == max(count / block.size for count, block in zip(counts, blocks, strict=True))
+
+
+def test_of_sparse_coordinates_only_the_sent_ones_count(toy_spec) -> None:
+    found = of(toy_spec, bytes_per_round=200, coordinates="sparse_sign")
+    config = Config(bytes_per_round=200, coordinates="sparse_sign")
+    assert config.total(config.cut(SHAPES)) > 14_000
+    assert found.share < 0.01
 
 
 def test_a_dense_update_has_every_coordinate_and_only_its_mean_is_published(toy_spec) -> None:

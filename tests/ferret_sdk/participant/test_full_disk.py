@@ -36,7 +36,7 @@ def test_a_code_is_not_spent_where_the_membership_has_no_room(
     api, service, toy_spec, disk: SmallDisk, home: Path
 ) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
-    code = service.enrolment(run.id).code
+    code = run.create_code().code
     disk.fill()
     with refused("storage.full", str(home)):
         Participant.enrol(api.url, code, "site-a", home)
@@ -50,7 +50,7 @@ def test_it_goes_on_once_there_is_room(
     api, worker, service, toy_spec, toy_data, disk: SmallDisk, home: Path, monkeypatch, moment: str
 ) -> None:
     run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1}, rounds=3))
-    code = service.enrolment(run.id).code
+    code = run.create_code().code
     site = Participant.enrol(api.url, code, "site-a", home)
     told: list[FerretError] = []
     filled: list[bool] = []

@@ -23,7 +23,7 @@ def two(api, worker, service, toy_spec, toy_data, tmp_path) -> tuple[Path, str, 
     ids: list[str] = []
     for _ in range(2):
         run = service.submit(toy_spec(participants={"edge": 1}, rounds=1))
-        site = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", home)
+        site = Participant.enrol(api.url, run.create_code().code, "site-a", home)
         while run.refresh().experiment.digest is None:
             pass
         if ids:

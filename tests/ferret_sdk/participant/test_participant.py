@@ -44,7 +44,7 @@ def submit(service, toy_spec):
 
     def make(simulated=1, of="toy", **changes):
         run = service.submit(toy_spec(of, participants={"simulated": simulated, "edge": 1}, **changes))
-        return run, service.enrolment(run.id).code
+        return run, run.create_code().code
 
     return make
 
@@ -101,7 +101,7 @@ def test_every_round_has_a_receipt_and_only_the_last_costs_a_request(api, worker
 def test_two_participants_of_one_home_share_its_base_model(api, worker, service, toy_spec, examples, home, monkeypatch):
     """The second waits for the first's download, and then finds the files there."""
     run = service.submit(toy_spec(participants={"edge": 2}, rounds=1))
-    sites = [Participant.enrol(api.url, service.enrolment(run.id).code, name, home) for name in ("site-a", "site-b")]
+    sites = [Participant.enrol(api.url, run.create_code().code, name, home) for name in ("site-a", "site-b")]
     told: list[Progress] = []
     fetch = Run.fetch
 
@@ -143,13 +143,13 @@ def test_whoever_watches_is_told_of_every_stage(api, worker, service, submit, ex
 
 def test_a_participant_learns_for_whom_it_waits(api, worker, service, toy_spec, examples, home):
     run = service.submit(toy_spec(participants={"edge": 2}, rounds=1))
-    first = Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", home)
+    first = Participant.enrol(api.url, run.create_code().code, "site-a", home)
     told: list[Progress] = []
     others: list[threading.Thread] = []
 
     def then_the_other(progress: Progress) -> None:
         if not told and progress.awaited == WaitReason.PARTICIPANTS:
-            other = Participant.enrol(api.url, service.enrolment(run.id).code, "site-b", home / "b")
+            other = Participant.enrol(api.url, run.create_code().code, "site-b", home / "b")
             others.append(threading.Thread(target=other.run, args=[examples]))
             others[0].start()
             told.append(progress)
@@ -161,12 +161,13 @@ def test_a_participant_learns_for_whom_it_waits(api, worker, service, toy_spec, 
 
 # Two threads set filters here, the worker's and this one: what one of them ignores may reach the other.
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
-@pytest.mark.parametrize("algorithm", ["ferret", "fedit"])
+@pytest.mark.parametrize("algorithm", ["ferret", "fedit", "fed_sb"])
 def test_the_tuned_model_is_kept_as_the_ledger_proves_it(
     api, worker, service, submit, examples, home, tmp_path, algorithm
 ):
     local = {"learning_rate": 1e-3, "steps": 2, "batch_size": 2, "accumulation": 1}
-    run, code = submit(rounds=2, algorithm={"name": algorithm, "local": local})
+    public = {"public_examples": 2} if algorithm == "fed_sb" else {}
+    run, code = submit(rounds=2, algorithm={"name": algorithm, "local": local, **public})
     site = Participant.enrol(api.url, code, "site-a", home)
     assert site.run(examples) == "completed"
     kept = site.keep_model(tmp_path / "tuned")

@@ -64,7 +64,7 @@ def test_the_sensitivity_is_twice_the_clipping_norm_and_reached() -> None:
 
 
 def test_the_documented_table_is_right() -> None:
-    text = (Path(__file__).parents[3] / "docs/site-terms.md").read_text()
+    text = (Path(__file__).parents[3] / "docs/sites/site-terms.md").read_text()
     rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE)
     assert len(rows) == 4
     for multiplier, *shown in rows:
@@ -116,7 +116,7 @@ def join(api, service, toy_spec, tmp_path):
             toy_spec("ferret", participants=participants, rounds=rounds, options=FIXED | (options or {}))
         )
         terms = Terms.model_validate({"privacy": PRIVACY | privacy})
-        return run, Participant.enrol(api.url, service.enrolment(run.id).code, "site-a", tmp_path, terms=terms)
+        return run, Participant.enrol(api.url, run.create_code().code, "site-a", tmp_path, terms=terms)
 
     return make
 

@@ -49,7 +49,7 @@ def enrolled(api, worker, service, toy_spec, tmp_path):
 
     def make(**changes: Any) -> tuple[Run, Participant]:
         run = service.submit(toy_spec("ferret", **{"rounds": 2, **changes}, participants={"edge": 1}))
-        code = service.enrolment(run.id).code
+        code = run.create_code().code
         return run, Participant.enrol(api.url, code, CLIENT, tmp_path / "participant")
 
     return make

@@ -11,7 +11,7 @@ from ferret_sdk.participant import site_terms
 from ferret_sdk.participant.site_terms import Terms
 from tests.refusals import refused
 
-DOCUMENT = Path(__file__).parents[3] / "docs/site-terms.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/sites/site-terms.md"
 
 
 def test_the_documented_file_is_valid_and_has_every_term(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,19 @@ def test_a_model_is_allowed_by_name_revision_and_digest(held, spec) -> None:
         with pytest.raises(FerretError) as raised:
             held(allow={"models": [model]}).require_experiment(spec, A)
         assert (raised.value.code, raised.value.errors[0].field) == ("terms.refused", "model.source")
+
+
+def test_a_chat_template_that_comes_with_the_model_needs_the_models_digest(held, toy_spec) -> None:
+    """``auto`` is refused once the loaded model has made it ``chat``."""
+    auto, chat = (toy_spec(participants={"edge": 4}, prompt={"template": name}) for name in ("auto", "chat"))
+    for digest, allowed in ((None, False), (A, True)):
+        site = held(allow={"models": [{"source": auto.model.source, "digest": digest}]})
+        site.require_experiment(auto, A)
+        with nullcontext() if allowed else refused("terms.refused", "allow its digest aaa", field="prompt.template"):
+            site.require_experiment(chat, A)
+        site.require_experiment(auto, A)
+        with nullcontext() if allowed else refused("terms.refused", "allow its digest aaa", field="prompt.template"):
+            site.require_round(task(), ResolvedExperiment.of(chat), SHAPES, 60)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +209,7 @@ def join(api, service, toy_spec, toy_data, tmp_path):
 
     def make(rounds: int = 1, **tables: Any):
         run = service.submit(toy_spec(participants={"simulated": 1, "edge": 1}, rounds=rounds))
-        code = service.enrolment(run.id).code
+        code = run.create_code().code
         return run, Participant.enrol(api.url, code, "site-a", tmp_path / "site", terms=terms_of(**tables))
 
     return make
@@ -250,7 +264,7 @@ def test_the_homes_own_file_holds_without_being_named_and_a_broken_one_spends_no
     api, service, toy_spec, toy_data, tmp_path
 ) -> None:
     run = service.submit(toy_spec(participants={"edge": 1}))
-    code = service.enrolment(run.id).code
+    code = run.create_code().code
     (tmp_path / "site.toml").write_text("[limits]\nstep = 1\n")
     with refused("terms.invalid"):
         Participant.enrol(api.url, code, "site-a", tmp_path)

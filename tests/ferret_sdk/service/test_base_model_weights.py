@@ -32,7 +32,7 @@ def join(api, worker, service, toy_spec, toy_data, home):
 
     def do(base, **changes):
         run = service.submit(toy_spec("ferret", rounds=1, participants={"edge": 1}, **changes))
-        site = Participant.enrol(api.url, service.enrolment(run.id).code, "clinic", home, base=base)
+        site = Participant.enrol(api.url, run.create_code().code, "clinic", home, base=base)
         downloads = []
         site.run(toy_data[0], on_progress=lambda progress: downloads.append(progress))
         total = [progress.total for progress in downloads if progress.stage == Stage.DOWNLOAD]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from pathlib import Path
@@ -10,10 +11,13 @@ import pytest
 import tomli_w
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import ferret_sdk
 from ferret_core.protocol.digest import digest_bytes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.simulate import simulate
-from ferret_sdk import Service
+from ferret_sdk import Participant, Run, Service
+from ferret_sdk.service.projects import Alerts, Projects
+from ferret_sdk.service.users import Users
 from tests.digests import digest_of
 from tests.refusals import refused
 
@@ -78,6 +82,23 @@ def test_lists_filters_and_cancelling(service, toy_spec):
         runs[0].wait()
 
 
+def test_an_experiment_is_found_by_the_beginning_of_its_id_by_name_and_as_the_latest(service, toy_spec):
+    first, second = (service.submit(toy_spec("ferret", name=name)) for name in ("one of a kind", "two of a kind"))
+    for given in (first.id, first.id[:-1], "one of a kind"):
+        assert service.experiment(given).id == first.id
+    assert service.experiment("latest").id == second.id
+    with refused("experiment.not_found") as raised:
+        service.experiment("exp_")
+    assert {first.id, second.id} <= set(re.findall(r"exp_\w{16}", raised.value.detail))
+
+
+def test_the_package_shows_its_public_names_and_documents_them():
+    assert dir(ferret_sdk) == sorted(ferret_sdk.__all__)
+    for owner in (Service, Run, Participant, Users, Projects, Alerts):
+        members = {name: member for name, member in vars(owner).items() if not name.startswith("_")}
+        assert [name for name, member in members.items() if not inspect.getdoc(member)] == []
+
+
 def test_info_and_catalog(service):
     assert service.info().database == "sqlite"
     assert {"ferret", "fedavg"} <= {entry.name for entry in service.catalog("algorithms")}
@@ -95,8 +116,10 @@ def test_events_go_on_after_the_server_was_restarted(api, service, toy_spec):
     assert [event.type for event in events] == ["experiment.cancelled"]
 
 
-def test_the_readmes_program_runs_as_it_stands(service, worker, toy_spec, tmp_path, monkeypatch):
-    (block,) = re.findall(r"```python\n(from ferret_sdk import .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_the_documented_program_runs(service, worker, toy_spec, tmp_path, monkeypatch):
+    (block,) = re.findall(
+        r"```python\n(from ferret_sdk import .*?)```", (ROOT / "docs/researchers/experiments.md").read_text(), re.DOTALL
+    )
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples/quickstart.toml").write_text(tomli_w.dumps(toy_spec(rounds=1).model_dump(exclude_none=True)))
     monkeypatch.chdir(tmp_path)

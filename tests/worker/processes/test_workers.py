@@ -28,10 +28,10 @@ POISONED = """
 import os, signal
 from ferret_core.protocol.task_names import TaskName
 from ferret_db.repositories import assignments
-from ferret_worker import perform
+from ferret_worker import task_runner
 from ferret_worker.__main__ import main
 
-train = perform.TASKS[TaskName.TRAIN]
+train = task_runner.TASKS[TaskName.TRAIN]
 
 def poisoned(context, assignment_id):
     with context.database.read() as s:
@@ -40,31 +40,37 @@ def poisoned(context, assignment_id):
         os.kill(os.getpid(), signal.SIGKILL)
     train(context, assignment_id)
 
-perform.TASKS[TaskName.TRAIN] = poisoned
+task_runner.TASKS[TaskName.TRAIN] = poisoned
 """
 DEAF = """
 import time
 from ferret_core.protocol.task_names import TaskName
-from ferret_worker import perform
+from ferret_worker import task_runner
 from ferret_worker.__main__ import main
 
 def deaf(context, assignment_id):
     while True:
         time.sleep(0.05)
 
-perform.TASKS[TaskName.TRAIN] = deaf
+task_runner.TASKS[TaskName.TRAIN] = deaf
 """
 ENDLESS = {"steps": 10**6, "learning_rate": 1e-6, "batch_size": 1, "accumulation": 1}
 LONG = {"steps": 60, "learning_rate": 1e-4, "batch_size": 1, "accumulation": 1}
 LOST = """
 from ferret_core.protocol.task_names import TaskName
-from ferret_worker import perform
+from ferret_worker import task_runner
 from ferret_worker.__main__ import main
 
 def lost(context, assignment_id):
     raise RuntimeError("CUDA error: device-side assert triggered")
 
-perform.TASKS[TaskName.TRAIN] = lost
+task_runner.TASKS[TaskName.TRAIN] = lost
+"""
+PATIENT = """
+from ferret_worker import watchdog
+from ferret_worker.__main__ import main
+
+watchdog.GRACE_SECONDS = 300.0  # a step on a busy machine may take longer than a second to notice the end
 """
 QUICK = {"examples": 2, "generate_examples": 0}
 sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
@@ -137,8 +143,11 @@ def test_told_twice_or_to_quit_or_with_its_device_lost_a_worker_is_gone(fleet: F
         (failing,) = task_runs.failing(s, experiment_id)
     assert "device-side assert" in failing.error["detail"]
 
-    third = fleet.start(Queue.TRAIN)
+    third = fleet.start(Queue.TRAIN, PATIENT)
     fleet.until(lambda: bool(leased(fleet, experiment_id)))
+    taken = leased(fleet, experiment_id)[0].lease_until
+    # Once the lease is extended, the model is loaded: steps notice the end.
+    fleet.until(lambda: leased(fleet, experiment_id)[0].lease_until > taken)
     with fleet.database.begin() as s:
         lifecycle.cancel(s, experiment_id)
     fleet.until(lambda: third.pid in fleet.workers() and fleet.workers()[third.pid].task is None)

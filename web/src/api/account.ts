@@ -5,9 +5,9 @@ import type { BrowserSession, Callback, CurrentUser, Role, Scope, Token } from '
 
 /** The permissions of each role, in rising order: each may do everything that the previous one may, and more. */
 export const MAY = {
-  viewer: 'reads everything about experiments and changes nothing',
+  viewer: 'reads all experiments and changes nothing',
   researcher: 'submits and changes experiments, and lets participants in',
-  admin: 'does everything, users and the audit log too',
+  admin: 'has full access, including users and the audit log',
 } as const satisfies Record<Role, string>
 
 export const ROLES = Object.keys(MAY) as Role[]

@@ -48,6 +48,14 @@ export function originalQuery(id: string) {
   })
 }
 
+const BYTES = 16
+
+/** 128 random bits in hex. `randomUUID` is missing where a page came by plain http from another machine. */
+export function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(BYTES))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
 /** A repeated request with the same key creates no second experiment. */
 export function submitExperiment(spec: Table, key: string, project: string | undefined) {
   return answer(

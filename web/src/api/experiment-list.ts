@@ -17,6 +17,11 @@ export interface Wanted {
   project?: string | undefined
   tag?: string[] | undefined
   archived?: 'only' | undefined
+  stalled?: 'only' | undefined
+  algorithm?: string | undefined
+  dataset?: string | undefined
+  /** Bounds of columns of numbers: "eval_loss<2". */
+  where?: string[] | undefined
   sort?: Sort | undefined
 }
 
@@ -64,13 +69,17 @@ export function groupMembersQuery(wanted: Wanted, group: string) {
 }
 
 /** Query parameters of the request; filters that are not set are left out. */
-function parameters({ state, name, project, tag, archived, sort }: Wanted) {
+function parameters({ state, name, project, tag, archived, stalled, algorithm, dataset, where, sort }: Wanted) {
   return {
     ...(state && { state }),
     ...(name !== undefined && name !== '' && { name }),
     ...(project !== undefined && { project }),
     ...(tag && { tag }),
     ...(archived && { archived: true }),
+    ...(stalled && { stalled: true }),
+    ...(algorithm !== undefined && { algorithm }),
+    ...(dataset !== undefined && { dataset }),
+    ...(where && { where }),
     ...(sort && { sort }),
   }
 }

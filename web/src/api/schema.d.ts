@@ -86,6 +86,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/enrolments:inspect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Inspect Enrolment
+         * @description Returns the experiment that the code admits to. Needs no other credential. The code stays unused.
+         *
+         *     An enrolment has the same errors, and wrong codes count towards the same limit. The audit log records the
+         *     request.
+         */
+        post: operations["inspect_enrolment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments": {
         parameters: {
             query?: never;
@@ -390,7 +413,7 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Returns every metric by round: losses, scores in percent, costs. docs/metrics.md defines them.
+         * @description Returns every metric by round: losses, scores in percent, costs. docs/researchers/metrics.md defines them.
          *
          *     With `Accept: text/csv` the response is a table with one row per round: `round`, `time`, `bytes_up_so_far` and one
          *     column per metric. Requires the role viewer.
@@ -665,6 +688,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/experiments/{experiment_id}/rounds/{number}/masked/{participant}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Masked Vector
+         * @description Returns the masked vector of a survivor of a committed secure sum. The round's record has its digest.
+         *
+         *     Open to users and to the experiment's participants.
+         */
+        get: operations["get_masked_vector"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/experiments/{experiment_id}/rounds/{number}/receipts/{participant}": {
         parameters: {
             query?: never;
@@ -681,6 +726,29 @@ export interface paths {
          *     `receipt.not_found` if the record does not hold the contribution; the detail gives the reason.
          */
         get: operations["get_receipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/experiments/{experiment_id}/rounds/{number}/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Transcripts
+         * @description Returns the transcripts of a committed round's secure sums, by group; none for other rounds.
+         *
+         *     Each opens the sum of its group's masked vectors, and none of them. The round's record has its digest. Open to users
+         *     and to the experiment's participants.
+         */
+        get: operations["list_transcripts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1098,6 +1166,96 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/participant/assignments/{assignment_id}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Shares
+         * @description Returns the shares that the others dealt to this member of a secure sum. Requires a participant's token.
+         */
+        get: operations["get_shares"];
+        /**
+         * Put Shares
+         * @description Accepts the deal of a member of a secure sum, and takes its lease back until all have dealt.
+         *
+         *     Requires a participant's token. The same deal may be sent again. A sum of larger vectors than the service takes ends
+         *     here, before anyone trains for it.
+         */
+        put: operations["put_shares"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/participant/assignments/{assignment_id}/survivors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Survivors
+         * @description Accepts a survivor's signature of the list of survivors, 64 octets. Requires a participant's token.
+         */
+        put: operations["put_survivors"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/participant/assignments/{assignment_id}/unmask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Unmask
+         * @description Accepts a survivor's shares: of survivors' seeds, and of dropouts' mask secrets. Requires a participant's
+         *     token. A refused message is in `/rejections` of the experiment, under its sender.
+         */
+        put: operations["put_unmask"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/participant/prekeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Prekeys
+         * @description Replaces the participant's unused one-time keys: 128 octets each, at most eight. Requires a participant's token.
+         *
+         *     A key that a roster has had is not offered again. A secure sum opens once enough participants have keys.
+         */
+        put: operations["put_prekeys"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/participants": {
         parameters: {
             query?: never;
@@ -1131,7 +1289,9 @@ export interface paths {
         };
         /**
          * List Presets
-         * @description Lists the presets: named starting points of a specification, for models of any size. Requires the role viewer.
+         * @description Lists the presets, which are named starting points of a specification for models of any size, and a quickstart.
+         *
+         *     Requires the role viewer.
          */
         get: operations["list_presets"];
         put?: never;
@@ -2146,10 +2306,6 @@ export interface components {
          *       "spec": {
          *         "algorithm": {
          *           "bytes_per_round": 8192,
-         *           "local": {
-         *             "learning_rate": 0.0001,
-         *             "optimizer": "adam"
-         *           },
          *           "name": "ferret"
          *         },
          *         "dataset": {
@@ -2157,7 +2313,8 @@ export interface components {
          *           "name": "dolly"
          *         },
          *         "model": {
-         *           "source": "HuggingFaceTB/SmolLM2-135M"
+         *           "revision": "main",
+         *           "source": "HuggingFaceTB/SmolLM2-135M-Instruct"
          *         },
          *         "name": "instructions at 8 kB",
          *         "participants": {
@@ -2199,6 +2356,8 @@ export interface components {
         /**
          * CheckpointSpec
          * @description Saving of the global model; rounds in between can be rebuilt from the ledger.
+         *
+         *     A null ``keep`` stays null: the ledger of a stored specification has the digest of its JSON.
          */
         CheckpointSpec: {
             /**
@@ -2209,9 +2368,10 @@ export interface components {
             every: number;
             /**
              * Keep
-             * @description Number of newest checkpoints to keep (base model and best always stay); if unset, all are kept
+             * @description Number of newest checkpoints to keep (base model and best always stay), or all; null also means all, in specifications of earlier releases
+             * @default 2
              */
-            keep?: number | null;
+            keep: number | "all" | null;
             /**
              * Keep Best
              * @description Number of best checkpoints, by stopping.metric, to keep in addition to the newest
@@ -2461,6 +2621,23 @@ export interface components {
             size: number;
         };
         /**
+         * Decline
+         * @description The result is worse than the base model or than the best round, by `stopping.metric`.
+         */
+        Decline: {
+            best: components["schemas"]["BestRound"];
+            /**
+             * Detail
+             * @description Readable comparison
+             */
+            detail: string;
+            /**
+             * Round
+             * @description The last evaluated round
+             */
+            round: number;
+        };
+        /**
          * Delivery
          * @description A sent or queued message.
          */
@@ -2526,10 +2703,6 @@ export interface components {
          *       "spec": {
          *         "algorithm": {
          *           "bytes_per_round": 8192,
-         *           "local": {
-         *             "learning_rate": 0.0001,
-         *             "optimizer": "adam"
-         *           },
          *           "name": "ferret"
          *         },
          *         "dataset": {
@@ -2537,7 +2710,8 @@ export interface components {
          *           "name": "dolly"
          *         },
          *         "model": {
-         *           "source": "HuggingFaceTB/SmolLM2-135M"
+         *           "revision": "main",
+         *           "source": "HuggingFaceTB/SmolLM2-135M-Instruct"
          *         },
          *         "name": "instructions at 8 kB",
          *         "participants": {
@@ -2745,6 +2919,11 @@ export interface components {
             /** Advice */
             advice: string[];
             /**
+             * Aggregate Memory Bytes
+             * @description Peak memory of a process that aggregates
+             */
+            aggregate_memory_bytes: number | null;
+            /**
              * Aggregate Seconds
              * @description Server time per round
              */
@@ -2760,10 +2939,40 @@ export interface components {
              */
             bytes_up: number | null;
             /**
+             * Checkpoints
+             * @description Number of models kept at the end, the base model included
+             */
+            checkpoints: number;
+            /**
+             * Cut Share
+             * @description Share of examples longer than the limit; null without data
+             */
+            cut_share: number | null;
+            /**
              * D
              * @description Number of trained weights
              */
             d: number;
+            /**
+             * Disk Bytes
+             * @description Server storage at the end: the kept models, all updates and all contributions; null if it is known only once the model is loaded
+             */
+            disk_bytes: number | null;
+            /**
+             * Evaluate Memory Bytes
+             * @description Peak memory of a process that evaluates
+             */
+            evaluate_memory_bytes: number | null;
+            /**
+             * Evaluate Seconds
+             * @description Time of one evaluation, with answers of the greatest length
+             */
+            evaluate_seconds: number;
+            /**
+             * Least Memory Bytes
+             * @description Peak memory of a process that trains with the options for a machine with little memory
+             */
+            least_memory_bytes: number | null;
             /**
              * Local Seconds
              * @description Training time of a participant in a round, at the server's speed; null if epochs are trained and `examples` is not given
@@ -2771,7 +2980,7 @@ export interface components {
             local_seconds: number | null;
             /**
              * Memory Bytes
-             * @description Peak memory of a participant
+             * @description Peak memory of a process that trains
              */
             memory_bytes: number | null;
             /** @description Null without projection */
@@ -2781,8 +2990,22 @@ export interface components {
              * @description Participants per round
              */
             participants: number;
+            /** @description Null unless the experiment's own noise protects records */
+            privacy: components["schemas"]["PlannedPrivacy"] | null;
+            /**
+             * Projection Seconds
+             * @description Time of a participant's projections in a round: one after its training, or with `pure_bfloat16` one in each step; null without projection, or if `local_seconds` is
+             */
+            projection_seconds: number | null;
             /** Rounds */
             rounds: number;
+            /**
+             * Sent
+             * @description Coordinates that are sent: the largest of K, or all
+             */
+            sent: number | null;
+            /** @description Null without secure sums */
+            sums: components["schemas"]["PlannedSums"] | null;
             /**
              * Total Bytes
              * @description Sum over all participants and rounds, both directions
@@ -2794,6 +3017,11 @@ export interface components {
          * @description The noise that random directions add to every weight in round 1, in percent of the size of the weights.
          */
         EstimatedNoise: {
+            /**
+             * Accumulated Percent
+             * @description After all rounds: the noises of the rounds are independent, so their squares add up
+             */
+            accumulated_percent: number;
             largest: components["schemas"]["NoisiestBlock"];
             /** Percent */
             percent: number;
@@ -2928,11 +3156,6 @@ export interface components {
             /** @description Its best round so far; null until one is evaluated */
             best: components["schemas"]["BestRound"] | null;
             /**
-             * Better
-             * @description With `server.average`, the model with the lower loss on the development sequences: that of the last round, or the mean of the models of the last rounds; null before the mean begins
-             */
-            better: ("last" | "average") | null;
-            /**
              * Bytes Down
              * @description Bytes received by all participants so far
              */
@@ -2954,6 +3177,8 @@ export interface components {
             created_at: string;
             /** Dataset */
             dataset: string;
+            /** @description Set if the finished experiment ends worse than its base model or its best round */
+            decline: components["schemas"]["Decline"] | null;
             /**
              * Digest
              * @description Digest of the global model after the last committed round
@@ -2992,6 +3217,8 @@ export interface components {
              * @description Trainings it gets for each one of an experiment with priority 1; queued experiments with higher priority start first
              */
             priority: number;
+            /** @description Null without real participants */
+            privacy: components["schemas"]["Privacy"] | null;
             /**
              * Project
              * @description Name of its project
@@ -3148,6 +3375,7 @@ export interface components {
              * @description Checkpoints to save
              * @default {
              *       "every": 1,
+             *       "keep": 2,
              *       "keep_best": 1
              *     }
              */
@@ -3185,10 +3413,19 @@ export interface components {
              */
             partition: components["schemas"]["PluginChoice"];
             /**
+             * @description Differential privacy of participants' records
+             * @default {
+             *       "delta": 0.000001,
+             *       "mechanism": "distributed",
+             *       "unit": "site"
+             *     }
+             */
+            privacy: components["schemas"]["PrivacySpec"];
+            /**
              * @description Conversion of examples to tokens
              * @default {
              *       "max_tokens": 1024,
-             *       "template": "paper"
+             *       "template": "auto"
              *     }
              */
             prompt: components["schemas"]["PromptSpec"];
@@ -3220,6 +3457,17 @@ export interface components {
              */
             rounds: number;
             /**
+             * @description Secure sums of contributions
+             * @default {
+             *       "aggregation": "none",
+             *       "clip": 1,
+             *       "colluders": 1,
+             *       "group": 0,
+             *       "least": 3
+             *     }
+             */
+            secure: components["schemas"]["SecureSpec"];
+            /**
              * Seed
              * @description Seed of all random choices: the same seed gives the same model, to the last bit
              * @default 0
@@ -3228,14 +3476,12 @@ export interface components {
             /**
              * @description The server's optimizer, which applies a round's update
              * @default {
-             *       "average": "none",
              *       "beta1": 0.9,
              *       "beta2": 0.99,
              *       "development_examples": 16,
              *       "learning_rate": 1,
              *       "max_loss_rise": 0.05,
              *       "momentum": 0,
-             *       "nesterov": false,
              *       "optimizer": "sgd",
              *       "schedule": "constant",
              *       "step_guard": false,
@@ -3355,6 +3601,48 @@ export interface components {
             wire: number;
         };
         /**
+         * GroupRecord
+         * @description A sum: the contributions in the record are its survivors', under masks, or commitments if the server reads them.
+         *
+         *     ``members`` and ``survivors`` are in the order of their names.
+         */
+        GroupRecord: {
+            /**
+             * Clipped
+             * @description Factor that the group's update was multiplied by
+             */
+            clipped?: number | null;
+            /** Members */
+            members: string[];
+            /**
+             * Name
+             * @description Unique in the experiment; letters, digits, dot, dash and underscore
+             */
+            name: string;
+            /**
+             * Refused
+             * @description Reason why its sum was left out of the model
+             */
+            refused?: string | null;
+            /**
+             * Releases
+             * @description Attempts at the round, which all cost the members' records privacy; absent unless noise protects records
+             */
+            releases?: number | null;
+            /**
+             * Sum
+             * @description Digest of the survivors' mean, as a contribution
+             */
+            sum: string;
+            /** Survivors */
+            survivors: string[];
+            /**
+             * Transcript
+             * @description Digest of the transcript, from which anyone can repeat the sum; absent if the server added the noise that protects records
+             */
+            transcript?: string | null;
+        };
+        /**
          * GroupRevocation
          * @description Group to remove, and the reason. Its participants receive the reason.
          * @example {
@@ -3389,8 +3677,14 @@ export interface components {
             /** Experiment */
             experiment: string;
             /**
+             * Groups
+             * @description The sums of the contributions; absent if the server used each of them
+             * @default []
+             */
+            groups: components["schemas"]["GroupRecord"][];
+            /**
              * Halvings
-             * @description How often the step guard halved the step: the round moved the model by 2^-halvings of it
+             * @description Number of times the step guard halved the step: the round moved the model by 2^-halvings of it
              */
             halvings: number;
             /**
@@ -3492,6 +3786,51 @@ export interface components {
             version: string;
         };
         /**
+         * Invitation
+         * @description The experiment that an unused code admits to, for a site that decides whether to take part.
+         */
+        Invitation: {
+            /**
+             * Approval
+             * @description true: a participant that joins with the code waits for approval
+             */
+            approval: boolean;
+            /**
+             * Base Digest
+             * @description Digest of the base model; null until the server has loaded it
+             */
+            base_digest: string | null;
+            /**
+             * Experiment
+             * @description Id of the experiment
+             */
+            experiment: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description Time at which the code expires
+             */
+            expires_at: string;
+            /**
+             * Name
+             * @description Name of the experiment
+             */
+            name: string;
+            /**
+             * Shapes
+             * @description Shapes of the trainable parameters by name; null until the server has loaded the model
+             */
+            shapes: {
+                [key: string]: number[];
+            } | null;
+            /**
+             * Spec
+             * @description The specification with all defaults
+             */
+            spec: components["schemas"]["ExperimentSpec"];
+            state: components["schemas"]["ExperimentState"];
+        };
+        /**
          * JoinedExperiment
          * @description An experiment as its participants see it: the fields needed to follow the model, and the metrics of its model
          *     card.
@@ -3578,6 +3917,8 @@ export interface components {
              * @description A contribution with more bytes is sent in parts of this size
              */
             part_bytes?: number | null;
+            /** @description The secure sum, if the round is one */
+            sum?: components["schemas"]["SumTask"] | null;
             task: components["schemas"]["RoundTask"];
         };
         /**
@@ -3876,7 +4217,7 @@ export interface components {
             dtype: "float32" | "bfloat16" | "float16";
             /**
              * Revision
-             * @description Commit or tag, if source is a hub name
+             * @description Commit or tag, if source is a hub name, unless digest is given
              */
             revision?: string | null;
             /**
@@ -4085,10 +4426,17 @@ export interface components {
             assignment: components["schemas"]["Lease"] | null;
             experiment_state: components["schemas"]["ExperimentState"];
             /**
+             * Prekeys
+             * @description The participant's unused one-time keys for secure sums, if the experiment has them
+             */
+            prekeys?: number | null;
+            /**
              * Retry After Seconds
              * @description Time of the next request; also, in whole seconds, in `Retry-After`
              */
             retry_after_seconds: number;
+            /** @description The participant's next message in a secure sum, after its contribution */
+            step?: components["schemas"]["SumStep"] | null;
             /** @description Reason for a missing assignment; null with an assignment, and after the experiment has ended */
             waiting: components["schemas"]["Waiting"] | null;
         };
@@ -4349,6 +4697,77 @@ export interface components {
             };
         };
         /**
+         * PlannedPrivacy
+         * @description Protection of records by noise, after all rounds.
+         */
+        PlannedPrivacy: {
+            /** Delta */
+            delta: number;
+            /**
+             * Epsilon
+             * @description ε; null where dp-accounting is not installed
+             */
+            epsilon: number | null;
+            /**
+             * Noise Multiplier
+             * @description z, in units of the sensitivity
+             */
+            noise_multiplier: number;
+            /**
+             * Relative Noise
+             * @description Noise of the update relative to that of dense updates with the same ε
+             */
+            relative_noise: number;
+            /** Unit */
+            unit: string;
+            /**
+             * Useful
+             * @description K*: the number of coordinates at which noise and projection cost the same
+             */
+            useful: number;
+        };
+        /**
+         * PlannedSums
+         * @description Cost of secure sums, compared with no sum: of a projection, with separate seeds in the default bytes.
+         */
+        PlannedSums: {
+            /**
+             * Bits
+             * @description Bits of a number
+             */
+            bits: number;
+            /**
+             * Key Bytes
+             * @description Bytes of keys and shares from each participant in a round
+             */
+            key_bytes: number;
+            /**
+             * Least Noise
+             * @description Energy of the noise relative to that without a sum, if updates are at right angles; null for whole updates, and if noise protects records
+             */
+            least_noise: number | null;
+            /**
+             * Members
+             * @description Participants in the largest group
+             */
+            members: number;
+            /**
+             * Most Noise
+             * @description The same if all updates are equal
+             */
+            most_noise: number | null;
+            /**
+             * Plain Bytes
+             * @description Bytes from each participant in a round without a sum
+             */
+            plain_bytes: number;
+            /**
+             * Survivors
+             * @description Participants of that group that must stay until its sum is opened
+             */
+            survivors: number;
+        };
+        /**
          * PlaygroundEvent
          * @description The data of one event of an answer. The event's type determines its fields.
          *
@@ -4489,6 +4908,82 @@ export interface components {
         PresetList: {
             /** Items */
             items: components["schemas"]["Preset"][];
+            /**
+             * Quickstart
+             * @description A small experiment that this service can run as it is; null if it may not read the bundled model
+             */
+            quickstart: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * Privacy
+         * @description The privacy of an experiment's real participants under its settings.
+         */
+        Privacy: {
+            /**
+             * Audit
+             * @description The last audit of such noise, on another model; null without such noise
+             */
+            audit: string | null;
+            /**
+             * Readers
+             * @description Readers of contributions
+             */
+            readers: components["schemas"]["Reader"][];
+            /**
+             * Useful Coordinates
+             * @description K*: the number of coordinates at which the noise that protects records and the projection cost the same; null without such noise
+             */
+            useful_coordinates: number | null;
+        };
+        /**
+         * PrivacySpec
+         * @description Differential privacy of the participants' records.
+         *
+         *     Each round, participants draw units by a secret coin, and noise is added to the sum of their gradients
+         *     (``docs/reference/record-privacy.md``).
+         */
+        PrivacySpec: {
+            /**
+             * Batch
+             * @description Expected units that a site with records_least units draws in a round
+             */
+            batch?: number | null;
+            /**
+             * Delta
+             * @description δ of the guarantee; well below 1 / number of units of a site
+             * @default 0.000001
+             */
+            delta: number;
+            /**
+             * Epsilon
+             * @description ε after all rounds; the noise follows from it
+             */
+            epsilon?: number | null;
+            /**
+             * Mechanism
+             * @description distributed: participants add the noise under masks, and the server is not trusted; central: the server reads each contribution and adds less noise, and all others see only the noised mean
+             * @default distributed
+             * @enum {string}
+             */
+            mechanism: "distributed" | "central";
+            /**
+             * Noise Multiplier
+             * @description Noise z in units of the sensitivity; if unset, as little as epsilon allows
+             */
+            noise_multiplier?: number | null;
+            /**
+             * Records Least
+             * @description Units that each site must have; batch / records_least is the chance that a unit is drawn
+             */
+            records_least?: number | null;
+            /**
+             * Unit
+             * @description site: each site may protect itself, by its own terms; example: the noise hides each example; field:NAME: it hides all of a site's examples with the same value in the field NAME, such as a person's
+             * @default site
+             */
+            unit: string;
         };
         /**
          * Problem
@@ -4613,11 +5108,11 @@ export interface components {
             max_tokens: number | null;
             /**
              * Template
-             * @description paper: as in the paper; alpaca, dolly: with line breaks, as in published code; chat: the model's own chat template
-             * @default paper
+             * @description auto: chat if the model has a chat template, else paper; chat: the model's own chat template; paper: as in the paper; alpaca, dolly: with line breaks, as in published code
+             * @default auto
              * @enum {string}
              */
-            template: "paper" | "alpaca" | "dolly" | "chat";
+            template: "paper" | "alpaca" | "dolly" | "chat" | "auto";
         };
         /**
          * Queue
@@ -4648,6 +5143,16 @@ export interface components {
              * @description Workers with a heartbeat in the last 15 seconds
              */
             workers: number;
+        };
+        /**
+         * Reader
+         * @description The people or machines `who` read `what`.
+         */
+        Reader: {
+            /** What */
+            what: string;
+            /** Who */
+            who: string;
         };
         /**
          * Readiness
@@ -4925,6 +5430,11 @@ export interface components {
             evaluated_at: string | null;
             /** Frozen At */
             frozen_at: string | null;
+            /**
+             * Groups
+             * @description Its secure sums, once it is committed; empty without secure sums
+             */
+            groups: components["schemas"]["SumGroup"][];
             /** Metrics */
             metrics: {
                 [key: string]: number;
@@ -5112,7 +5622,7 @@ export interface components {
             sizes: number[];
             /**
              * Step
-             * @description How far the round moved the weights: root mean square over the block's weights
+             * @description Size of the round's step: root mean square over the block's weights
              */
             step: number[];
             /**
@@ -5133,6 +5643,45 @@ export interface components {
          * @enum {string}
          */
         Scope: "read" | "write" | "metrics";
+        /**
+         * SecureSpec
+         * @description Secure sums: the server learns the sum of a round's contributions, and none of them.
+         *
+         *     Participants mask their contributions so that the masks cancel in the sum (``docs/reference/secure-sums.md``).
+         */
+        SecureSpec: {
+            /**
+             * Aggregation
+             * @description none: the server reads each contribution; masked: only the sum of a round's contributions
+             * @default none
+             * @enum {string}
+             */
+            aggregation: "none" | "masked";
+            /**
+             * Clip
+             * @description Largest change of a weight in a participant's update, for algorithms that send whole updates; larger changes are cut to it
+             * @default 1
+             */
+            clip: number;
+            /**
+             * Colluders
+             * @description Participants that may collude with the server without learning another's contribution
+             * @default 1
+             */
+            colluders: number;
+            /**
+             * Group
+             * @description Largest group; each group of a round is summed for itself, and its mean enters the aggregation as one contribution; 0: one group
+             * @default 0
+             */
+            group: number;
+            /**
+             * Least
+             * @description Participants that a sum needs
+             * @default 3
+             */
+            least: number;
+        };
         /**
          * SeedStatistics
          * @description Mean and deviation of one value over the experiments of a group that have it.
@@ -5155,22 +5704,9 @@ export interface components {
          * ServerSpec
          * @description The server's optimizer, which applies a round's update to the global model; the same for every algorithm.
          *
-         *     ``momentum`` belongs to FedAvgM and, with ``nesterov``, to DiLoCo; ``beta1``, ``beta2`` and ``tau`` to FedAdam and
-         *     FedYogi.
+         *     ``momentum`` belongs to FedAvgM; ``beta1``, ``beta2`` and ``tau`` to FedAdam and FedYogi.
          */
         ServerSpec: {
-            /**
-             * Average
-             * @description tail: also evaluate the mean of the models of the last rounds
-             * @default none
-             * @enum {string}
-             */
-            average: "none" | "tail";
-            /**
-             * Average From
-             * @description First round of the mean, for tail; if unset, the one after the first half of the rounds
-             */
-            average_from?: number | null;
             /**
              * Beta1
              * @description Decay of the mean, for adam and yogi
@@ -5185,7 +5721,7 @@ export interface components {
             beta2: number;
             /**
              * Development Examples
-             * @description Training examples, from the validation split, set aside as development sequences for step_guard and tail
+             * @description Training examples, from the validation split, set aside as development sequences for step_guard
              * @default 16
              */
             development_examples: number;
@@ -5207,12 +5743,6 @@ export interface components {
              * @default 0
              */
             momentum: number;
-            /**
-             * Nesterov
-             * @description Nesterov momentum: the step looks one round ahead, as in DiLoCo; needs momentum
-             * @default false
-             */
-            nesterov: boolean;
             /**
              * Optimizer
              * @description sgd applies the mean update; adam and yogi scale it by its running second moment
@@ -5346,6 +5876,97 @@ export interface components {
             place: string;
         };
         /**
+         * SumGroup
+         * @description A group of a committed round, summed under masks.
+         */
+        SumGroup: {
+            /**
+             * Dropped
+             * @description Display names of the members that are not in the sum
+             */
+            dropped: string[];
+            /**
+             * Members
+             * @description Number of participants that began the sum
+             */
+            members: number;
+            /** Name */
+            name: string;
+            /**
+             * Refused
+             * @description Reason why the sum was left out of the model
+             */
+            refused: string | null;
+            /**
+             * Survivors
+             * @description Number of participants in the sum
+             */
+            survivors: number;
+        };
+        /**
+         * SumStep
+         * @description The survivor's next message in a secure sum: its signature of the list of survivors, or its shares.
+         */
+        SumStep: {
+            /** Assignment */
+            assignment: string;
+            /**
+             * Context
+             * @description Digest of the roster
+             */
+            context: string;
+            /** Round */
+            round: number;
+            /**
+             * Signatures
+             * @description With the stage release: the signatures of the list, place ‖ signature for each, in hexadecimal
+             */
+            signatures: string | null;
+            /**
+             * Stage
+             * @enum {string}
+             */
+            stage: "agree" | "release";
+            /** Survivors */
+            survivors: string[];
+        };
+        /**
+         * SumTask
+         * @description The message that a secure sum needs of the participant: its deal, then its masked vector.
+         */
+        SumTask: {
+            /**
+             * Context
+             * @description Digest of the roster
+             */
+            context: string;
+            /**
+             * Roster
+             * @description The group's roster, with the stage deal
+             */
+            roster: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Stage
+             * @enum {string}
+             */
+            stage: "deal" | "mask";
+        };
+        /**
+         * SumTranscripts
+         * @description The transcripts of a round's secure sums.
+         */
+        SumTranscripts: {
+            /**
+             * Transcripts
+             * @description Roster, signed deals, opened secrets and signatures of each group; empty for other rounds
+             */
+            transcripts: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
          * System
          * @description State of the whole service: components, queues and workers.
          */
@@ -5430,6 +6051,17 @@ export interface components {
         TokenList: {
             /** Items */
             items: components["schemas"]["Token"][];
+        };
+        /**
+         * UnusedCode
+         * @description Request about the experiment of a code.
+         * @example {
+         *       "code": "4711.k3J9dQ2mXv8r"
+         *     }
+         */
+        UnusedCode: {
+            /** Code */
+            code: string;
         };
         /**
          * UpdateAgreement
@@ -6006,11 +6638,95 @@ export interface operations {
             };
         };
     };
+    inspect_enrolment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UnusedCode"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invitation"];
+                };
+            };
+            /**
+             * @description `enrolment.invalid`: The enrolment code is unknown, used or expired.
+             *     `enrolment.used`: The enrolment code has already been used.
+             *     `enrolment.other_server`: The enrolment code was created by another server.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_experiments: {
         parameters: {
             query?: {
+                /** @description True: only experiments that cannot make progress */
+                stalled?: boolean;
                 /** @description Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. A leading minus sorts in descending order. Experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "participant_eval_loss" | "-participant_eval_loss" | "trained_sequences" | "-trained_sequences" | "truncated_examples" | "-truncated_examples" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "numbers_sent" | "-numbers_sent" | "numbers_received" | "-numbers_received" | "projection_noise" | "-projection_noise" | "step_taken" | "-step_taken" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_participant_eval_loss" | "-best_participant_eval_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_projection_noise" | "-best_projection_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "participant_eval_loss" | "-participant_eval_loss" | "trained_sequences" | "-trained_sequences" | "truncated_examples" | "-truncated_examples" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "numbers_sent" | "-numbers_sent" | "numbers_received" | "-numbers_received" | "projection_noise" | "-projection_noise" | "clipped_weights" | "-clipped_weights" | "epsilon" | "-epsilon" | "step_taken" | "-step_taken" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_participant_eval_loss" | "-best_participant_eval_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_projection_noise" | "-best_projection_noise" | "best_clipped_weights" | "-best_clipped_weights" | "best_epsilon" | "-best_epsilon" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -6033,6 +6749,8 @@ export interface operations {
                 created_before?: string | null;
                 /** @description Only experiments of the group with this key */
                 seed_group?: string | null;
+                /** @description Only experiments whose number in a column is within this bound, such as `eval_loss<2`. Columns: round, rounds, participants, seed, K, bytes_per_round, learning_rate, train_loss, participant_eval_loss, trained_sequences, truncated_examples, eval_loss, rouge_l, rouge_l_paper, exact_match, local_seconds, aggregate_seconds, sequences_per_second, numbers_sent, numbers_received, projection_noise, clipped_weights, epsilon, step_taken, noise_ratio, development_loss, bytes_up, bytes_down, peak_memory_bytes, peak_device_bytes, best_train_loss, best_participant_eval_loss, best_eval_loss, best_rouge_l, best_rouge_l_paper, best_exact_match, best_local_seconds, best_aggregate_seconds, best_sequences_per_second, best_projection_noise, best_clipped_weights, best_epsilon, best_noise_ratio, best_development_loss, best_peak_memory_bytes, best_peak_device_bytes, left, bytes_per_upload */
+                where?: string[];
             };
             header?: never;
             path?: never;
@@ -6251,8 +6969,10 @@ export interface operations {
     list_experiment_groups: {
         parameters: {
             query?: {
+                /** @description True: only experiments that cannot make progress */
+                stalled?: boolean;
                 /** @description Column to sort by: an experiment's attribute, its bytes, or the last or best value of a metric. A leading minus sorts in descending order. Experiments without a value always come last */
-                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "participant_eval_loss" | "-participant_eval_loss" | "trained_sequences" | "-trained_sequences" | "truncated_examples" | "-truncated_examples" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "numbers_sent" | "-numbers_sent" | "numbers_received" | "-numbers_received" | "projection_noise" | "-projection_noise" | "step_taken" | "-step_taken" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "average_development_loss" | "-average_development_loss" | "average_eval_loss" | "-average_eval_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_participant_eval_loss" | "-best_participant_eval_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_projection_noise" | "-best_projection_noise" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_average_development_loss" | "-best_average_development_loss" | "best_average_eval_loss" | "-best_average_eval_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "project" | "-project" | "algorithm" | "-algorithm" | "dataset" | "-dataset" | "round" | "-round" | "rounds" | "-rounds" | "participants" | "-participants" | "seed" | "-seed" | "K" | "-K" | "bytes_per_round" | "-bytes_per_round" | "learning_rate" | "-learning_rate" | "tags" | "-tags" | "error" | "-error" | "started" | "-started" | "finished" | "-finished" | "train_loss" | "-train_loss" | "participant_eval_loss" | "-participant_eval_loss" | "trained_sequences" | "-trained_sequences" | "truncated_examples" | "-truncated_examples" | "eval_loss" | "-eval_loss" | "rouge_l" | "-rouge_l" | "rouge_l_paper" | "-rouge_l_paper" | "exact_match" | "-exact_match" | "local_seconds" | "-local_seconds" | "aggregate_seconds" | "-aggregate_seconds" | "sequences_per_second" | "-sequences_per_second" | "numbers_sent" | "-numbers_sent" | "numbers_received" | "-numbers_received" | "projection_noise" | "-projection_noise" | "clipped_weights" | "-clipped_weights" | "epsilon" | "-epsilon" | "step_taken" | "-step_taken" | "noise_ratio" | "-noise_ratio" | "development_loss" | "-development_loss" | "bytes_up" | "-bytes_up" | "bytes_down" | "-bytes_down" | "peak_memory_bytes" | "-peak_memory_bytes" | "peak_device_bytes" | "-peak_device_bytes" | "best_train_loss" | "-best_train_loss" | "best_participant_eval_loss" | "-best_participant_eval_loss" | "best_eval_loss" | "-best_eval_loss" | "best_rouge_l" | "-best_rouge_l" | "best_rouge_l_paper" | "-best_rouge_l_paper" | "best_exact_match" | "-best_exact_match" | "best_local_seconds" | "-best_local_seconds" | "best_aggregate_seconds" | "-best_aggregate_seconds" | "best_sequences_per_second" | "-best_sequences_per_second" | "best_projection_noise" | "-best_projection_noise" | "best_clipped_weights" | "-best_clipped_weights" | "best_epsilon" | "-best_epsilon" | "best_noise_ratio" | "-best_noise_ratio" | "best_development_loss" | "-best_development_loss" | "best_peak_memory_bytes" | "-best_peak_memory_bytes" | "best_peak_device_bytes" | "-best_peak_device_bytes" | "left" | "-left" | "bytes_per_upload" | "-bytes_per_upload";
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the previous page; leave it out for the first page */
@@ -6275,6 +6995,8 @@ export interface operations {
                 created_before?: string | null;
                 /** @description Only experiments of the group with this key */
                 seed_group?: string | null;
+                /** @description Only experiments whose number in a column is within this bound, such as `eval_loss<2`. Columns: round, rounds, participants, seed, K, bytes_per_round, learning_rate, train_loss, participant_eval_loss, trained_sequences, truncated_examples, eval_loss, rouge_l, rouge_l_paper, exact_match, local_seconds, aggregate_seconds, sequences_per_second, numbers_sent, numbers_received, projection_noise, clipped_weights, epsilon, step_taken, noise_ratio, development_loss, bytes_up, bytes_down, peak_memory_bytes, peak_device_bytes, best_train_loss, best_participant_eval_loss, best_eval_loss, best_rouge_l, best_rouge_l_paper, best_exact_match, best_local_seconds, best_aggregate_seconds, best_sequences_per_second, best_projection_noise, best_clipped_weights, best_epsilon, best_noise_ratio, best_development_loss, best_peak_memory_bytes, best_peak_device_bytes, left, bytes_per_upload */
+                where?: string[];
             };
             header?: never;
             path?: never;
@@ -9450,6 +10172,145 @@ export interface operations {
             };
         };
     };
+    get_masked_vector: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Number of the round, from 1 */
+                number: number;
+                /** @description Name of a participant, e.g. `clinic-7` */
+                participant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The masked vector; ETag is its digest */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The requested range */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The masked vector is the one named in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token does not allow that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `round.not_found`: No such round.
+             *     `receipt.not_found`: The round has no receipt for this participant.
+             */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `range.invalid`: The requested range is outside the file. */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `storage.missing`: A stored file is missing.
+             *     `storage.corrupt`: A stored file does not match its digest.
+             *     `internal`: Something went wrong inside Ferret.
+             */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_receipt: {
         parameters: {
             query?: never;
@@ -9515,6 +10376,113 @@ export interface operations {
             };
             /** @description `round.uncommitted`: The round is not committed yet. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_transcripts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the experiment, e.g. `exp_0123456789abcdef` */
+                experiment_id: string;
+                /** @description Number of the round, from 1 */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SumTranscripts"];
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token does not allow that.
+             *     `auth.cross_site`: The request comes from another site.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `experiment.not_found`: No such experiment.
+             *     `round.not_found`: No such round.
+             */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12062,6 +13030,606 @@ export interface operations {
                 };
             };
             /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_shares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the assignment */
+                assignment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description For each other member that dealt: place ‖ its part of the deal */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token does not allow that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `assignment.not_found`: No such assignment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `secure.closed`: The secure sum does not take this message now. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.invalid`: The request is not valid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_shares: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The lease's fence */
+                "Ferret-Fence": number;
+            };
+            path: {
+                /** @description Id of the assignment */
+                assignment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token does not allow that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `assignment.not_found`: No such assignment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `lease.lost`: The lease on this assignment is no longer held.
+             *     `secure.conflict`: The secure sum has already taken another course.
+             */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `round.closed`: The round no longer takes contributions.
+             *     `secure.closed`: The secure sum does not take this message now.
+             */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `request.too_large`: The request body is too large.
+             *     `request.too_large`: The request body is too large.
+             */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `secure.shares_invalid`: The shares of a secure sum are not valid.
+             *     `request.invalid`: The request is not valid.
+             */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_survivors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the assignment */
+                assignment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token does not allow that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `assignment.not_found`: No such assignment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `secure.closed`: The secure sum does not take this message now. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `secure.survivors_invalid`: The list of a secure sum's survivors is not valid.
+             *     `request.invalid`: The request is not valid.
+             */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_unmask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the assignment */
+                assignment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token does not allow that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `assignment.not_found`: No such assignment. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `secure.closed`: The secure sum does not take this message now. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `secure.shares_invalid`: The shares of a secure sum are not valid.
+             *     `request.invalid`: The request is not valid.
+             */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_many`: There are too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Something went wrong inside Ferret. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `server.not_ready`: The server is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_prekeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description `auth.missing`: A token is needed.
+             *     `auth.invalid`: The token is not valid.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `auth.forbidden`: This token does not allow that. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `secure.closed`: The secure sum does not take this message now. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request.too_large`: The request body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host.unknown`: The server does not serve this host name. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description `secure.roster_invalid`: The group's roster is not valid.
+             *     `request.invalid`: The request is not valid.
+             */
             422: {
                 headers: {
                     [name: string]: unknown;

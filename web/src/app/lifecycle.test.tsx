@@ -30,6 +30,7 @@ const DEMO = {
   digest: null,
   bytes_up: 0,
   bytes_down: 0,
+  privacy: null,
   metrics: {},
   last_event_seq: 9,
   cloned_from: null,
@@ -143,11 +144,14 @@ function confirm() {
 }
 
 test.each<[Partial<Experiment>, string[]]>([
-  [{ state: 'queued' }, ['Clone', 'Alerts', 'Cancel']],
-  [{ state: 'running' }, ['Pause', 'Clone', 'Extend', 'Alerts', 'Cancel']],
-  [{ state: 'paused' }, ['Resume', 'Clone', 'Extend', 'Alerts', 'Cancel']],
-  [{ state: 'completed' }, ['Extend', 'Clone', 'Alerts', 'Archive', 'Delete']],
-  [{ state: 'failed', archived_at: '2026-11-21T13:00:00Z' }, ['Clone', 'Alerts', 'Unarchive', 'Delete']],
+  [{ state: 'queued' }, ['Clone', 'Compare with…', 'Alerts', 'Cancel']],
+  [{ state: 'running' }, ['Pause', 'Clone', 'Extend', 'Compare with…', 'Alerts', 'Cancel']],
+  [{ state: 'paused' }, ['Resume', 'Clone', 'Extend', 'Compare with…', 'Alerts', 'Cancel']],
+  [{ state: 'completed' }, ['Extend', 'Clone', 'Compare with…', 'Alerts', 'Archive', 'Delete']],
+  [
+    { state: 'failed', archived_at: '2026-11-21T13:00:00Z' },
+    ['Clone', 'Compare with…', 'Alerts', 'Unarchive', 'Delete'],
+  ],
 ])('what can be done follows from %o', async (changes, expected) => {
   await visit(changes)
   expect(actions()).toEqual(expected)
@@ -225,7 +229,7 @@ test('refused uploads are counted with their reasons', async () => {
     { ...refused, code: 'contribution.non_finite', detail: 'update: holds NaN', count: 3 },
     { ...refused, code: 'round.closed', detail: 'too late', count: 1 },
   ]
-  await visit({}, '?tab=participants')
+  await visit({}, '?tab=rounds')
   const section = await screen.findByTestId('rejections')
   expect(section.textContent).toContain('4 in all')
   expect(section.textContent).toContain('contribution.non_finite')

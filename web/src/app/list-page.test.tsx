@@ -61,7 +61,7 @@ async function visit(address: string) {
   vi.stubGlobal('scrollTo', vi.fn())
   vi.stubGlobal('fetch', (request: Request) => {
     asked.push(request)
-    const { pathname } = new URL(request.url)
+    const { pathname, searchParams } = new URL(request.url)
     if (request.method === 'PATCH') {
       const problem = { code: 'experiment.changed', title: 'Edited in the meantime', detail: '' }
       return Promise.resolve(Response.json(problem, { status: 412 }))
@@ -72,7 +72,7 @@ async function visit(address: string) {
     }
     const answers: [string, unknown][] = [
       ['/experiments/groups', { items: [GROUP], next_cursor: null }],
-      ['/experiments', { items: RUNS, next_cursor: null }],
+      ['/experiments', { items: RUNS.filter(named(searchParams.get('name') ?? '')), next_cursor: null }],
       ['/exp_a', RUNS[0]],
       ['/me', { name: 'ada', role: 'researcher', projects: ['default'] }],
     ]
@@ -88,13 +88,17 @@ async function visit(address: string) {
   return router
 }
 
+function named(part: string) {
+  return ({ name }: { name: string }) => name.includes(part)
+}
+
 const box = (name: string) => screen.getByLabelText<HTMLInputElement>(name)
 
 test('the server sorts by a column, and the URL has the order', async () => {
-  const router = await visit('/')
+  const router = await visit('/?columns=seed')
   fireEvent.click(screen.getByRole('button', { name: 'Seed' }))
   await waitFor(() => {
-    expect(router.state.location.searchStr).toBe('?sort=seed')
+    expect(router.state.location.searchStr).toBe('?columns=seed&sort=seed')
   })
   expect(new URL(asked.at(-1)?.url ?? '').searchParams.get('sort')).toBe('seed')
   expect(screen.getByRole('columnheader', { name: /Seed/ }).getAttribute('aria-sort')).toBe('ascending')
@@ -121,6 +125,53 @@ test('Shift ticks a range, keys move and tick', async () => {
   fireEvent.keyDown(document.body, { key: 'j' })
   fireEvent.keyDown(document.activeElement ?? document.body, { key: 'x' })
   expect(box('Select a').checked).toBe(true)
+})
+
+test('a filter takes hidden rows out of the selection', async () => {
+  await visit('/')
+  fireEvent.click(box('Select a'))
+  fireEvent.click(box('Select b'))
+  fireEvent.change(box('Filter experiments'), { target: { value: 'b' } })
+  expect(await screen.findByRole('link', { name: 'Compare 1' })).toBeTruthy()
+  fireEvent.change(box('Filter experiments'), { target: { value: '' } })
+  await screen.findByLabelText('Select a')
+  expect(box('Select a').checked).toBe(false)
+  expect(box('Select b').checked).toBe(true)
+})
+
+test('a typed query goes to the address and to the server, and chips change its text', async () => {
+  const router = await visit('/')
+  const field = box('Filter experiments')
+  fireEvent.change(field, { target: { value: 'algorithm:ferret loss<2 ' } })
+  await waitFor(() => {
+    expect(router.state.location.searchStr).toBe('?algorithm=ferret&where=eval_loss%3C2')
+  })
+  expect(field.value).toBe('algorithm:ferret loss<2 ')
+  expect(new URL(asked.at(-1)?.url ?? '').searchParams.get('where')).toBe('eval_loss<2')
+  fireEvent.click(screen.getByRole('button', { name: 'running' }))
+  await waitFor(() => {
+    expect(field.value).toBe('state:running algorithm:ferret eval_loss<2')
+  })
+  fireEvent.change(field, { target: { value: 'state:runing' } })
+  expect(await screen.findByText(/Not a filter: state:runing/)).toBeTruthy()
+})
+
+test('a view is saved under a name and restored', async () => {
+  HTMLElement.prototype.hidePopover = vi.fn() // jsdom does not have it
+  const router = await visit('/?state=completed&sort=name')
+  const name = await screen.findByLabelText<HTMLInputElement>('Name of this view')
+  fireEvent.change(name, { target: { value: 'done' } })
+  fireEvent.submit(name)
+  fireEvent.click(screen.getByRole('button', { name: 'Clear filters', hidden: true }))
+  await waitFor(() => {
+    expect(router.state.location.searchStr).toBe('?sort=name')
+  })
+  fireEvent.click(screen.getByText('done'))
+  await waitFor(() => {
+    expect(router.state.location.searchStr).toBe('?state=completed&sort=name')
+  })
+  fireEvent.click(screen.getByLabelText('Delete the view done'))
+  expect(screen.queryByText('done')).toBeNull()
 })
 
 test('a failure for one of many is shown with its name', async () => {

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
-import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react'
+import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import type { ListedExperiment } from '@/api/types'
@@ -30,6 +30,7 @@ const DEMO = {
   learning_rate: null,
   bytes_up: 0,
   bytes_down: 0,
+  privacy: null,
   bytes_per_upload: null,
   error: null,
   estimated_seconds_left: null,
@@ -50,8 +51,9 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-function serve(items: ListedExperiment[], role = 'researcher', projects = ['default']) {
+function serve(items: ListedExperiment[], role = 'researcher', projects = ['default'], quickstart: unknown = null) {
   const body = (path: string) => {
+    if (path.endsWith('/presets')) return { items: [], quickstart }
     if (path.endsWith('/experiments')) return { items, next_cursor: null }
     return path.endsWith('/me') ? { name: 'ada', role, projects } : { formats: {} }
   }
@@ -75,38 +77,60 @@ function listQueries(): string[] {
   return asked.filter(({ pathname }) => pathname.endsWith('/experiments')).map(({ search }) => search)
 }
 
-test('the list shows state, progress, last and best loss', async () => {
+test('the list shows state, progress and the last loss', async () => {
   serve([DEMO])
   visit('/')
   const row = await screen.findByTestId('experiment-row')
   expect(row.textContent).toContain('running')
   expect(row.textContent).toContain('3 / 12')
-  expect(row.textContent).toContain('1.9001.800')
+  expect(row.textContent).toContain('1.900')
   expect(document.title).toBe('Experiments · Ferret')
 })
 
 test('ticked rows lead to their comparison', async () => {
   serve([DEMO, { ...DEMO, id: 'exp_2', name: 'other' }])
   visit('/')
-  expect(screen.queryByRole('link', { name: /^Compare/ })).toBeNull()
+  expect(screen.queryByRole('link', { name: /^Compare \d/ })).toBeNull()
   fireEvent.click(await screen.findByRole('checkbox', { name: 'Select other' }))
   fireEvent.click(screen.getByRole('checkbox', { name: 'Select demo' }))
   expect(screen.getByRole('link', { name: 'Compare 2' }).getAttribute('href')).toBe('/compare?ids=exp_2,exp_1')
   fireEvent.click(screen.getByRole('button', { name: 'Clear' }))
-  expect(screen.queryByRole('link', { name: /^Compare/ })).toBeNull()
+  expect(screen.queryByRole('link', { name: /^Compare \d/ })).toBeNull()
 })
 
-test('without experiments the list shows the command to type', async () => {
+test('without experiments a researcher runs the quickstart and sees its page', async () => {
+  const quickstart = { name: 'quickstart', rounds: 5 }
+  serve([], 'researcher', ['default'], quickstart)
+  const sent: unknown[] = []
+  const answer: (request: Request) => Promise<Response> = window.fetch.bind(window)
+  vi.stubGlobal('fetch', async (request: Request) => {
+    if (request.method !== 'POST') return answer(request)
+    sent.push(await request.json())
+    return Response.json({ ...DEMO, id: 'exp_9' }, { status: 202 })
+  })
+  const router = visit('/')
+  fireEvent.click(await screen.findByRole('button', { name: 'Run the quickstart' }))
+  await waitFor(() => {
+    expect(router.state.location.pathname).toBe('/experiments/exp_9')
+  })
+  expect(sent).toEqual([quickstart])
+})
+
+test('a server that cannot run the quickstart leads to the form', async () => {
   serve([])
   visit('/')
-  expect(await screen.findByText('ferret submit examples/quickstart.toml')).toBeTruthy()
+  await screen.findByText('No experiment yet')
+  await waitFor(() => {
+    expect(screen.getAllByRole('link', { name: 'New experiment' })).toHaveLength(2)
+  })
+  expect(screen.queryByRole('button', { name: 'Run the quickstart' })).toBeNull()
 })
 
 test('without experiments a viewer sees who can submit one', async () => {
   serve([], 'viewer')
   visit('/')
   expect(await screen.findByText(/that a researcher submits/)).toBeTruthy()
-  expect(screen.queryByText('ferret submit examples/quickstart.toml')).toBeNull()
+  expect(screen.queryByRole('button', { name: 'Run the quickstart' })).toBeNull()
 })
 
 test('a user without a project sees who can add them', async () => {
@@ -143,7 +167,11 @@ test('filters go from the page to the address', async () => {
   serve([DEMO])
   const router = visit('/')
   fireEvent.click(await screen.findByRole('button', { name: 'failed' }))
-  fireEvent.change(screen.getByLabelText('Filter by name'), { target: { value: 'gsm' } })
+  const field = screen.getByLabelText<HTMLInputElement>('Filter experiments')
+  await waitFor(() => {
+    expect(field.value).toBe('state:failed')
+  })
+  fireEvent.change(field, { target: { value: 'state:failed gsm' } })
   await waitFor(() => {
     expect(router.state.location.searchStr).toBe('?state=failed&name=gsm')
   })
@@ -153,4 +181,22 @@ test('an address that does not exist leads back to the list', async () => {
   serve([])
   visit('/nowhere')
   expect(await screen.findByText('No such page')).toBeTruthy()
+})
+
+/** The labels of the top bar, with the current page marked. */
+async function topBar(address: string, role: string) {
+  serve([DEMO], role)
+  visit(address)
+  await screen.findByTestId('account-menu')
+  const links = within(screen.getByRole('navigation', { name: 'Pages' })).getAllByRole('link')
+  return links.map((link) => `${link.textContent}${link.ariaCurrent === null ? '' : ` (${link.ariaCurrent})`}`)
+}
+
+test('every page has the links that its user may follow, with the current one marked', async () => {
+  const all = ['Compare', 'Alerts', 'System', 'People']
+  expect(await topBar('/?state=failed', 'admin')).toEqual(['Experiments (page)', ...all])
+  cleanup()
+  expect(await topBar('/experiments/exp_1', 'admin')).toEqual(['Experiments (true)', ...all])
+  cleanup()
+  expect(await topBar('/alerts', 'viewer')).toEqual(['Experiments', 'Compare', 'Alerts (page)'])
 })

@@ -8,6 +8,7 @@ import { chooseTheme, chosenTheme, onThemeChange, type Theme, THEMES } from '@/l
 import { Toasts } from '@/lib/ui/toasts'
 
 import { Shortcuts } from './shortcuts'
+import { TopNavigation } from './top-navigation'
 
 /** The frame around every page. */
 export function Shell() {
@@ -19,6 +20,7 @@ export function Shell() {
           <img src="/favicon.svg" alt="" width="24" height="24" />
           Ferret
         </Link>
+        <TopNavigation />
         <div className="shell-tools">
           <ThemeSwitch />
           <Shortcuts />

@@ -45,7 +45,7 @@ function type(...keys: string[]) {
 
 test('/ focuses the search, where it is text again', async () => {
   await visit('/')
-  const search = await screen.findByLabelText('Filter by name')
+  const search = await screen.findByLabelText('Filter experiments')
   type('/')
   expect(document.activeElement).toBe(search)
   expect(fireEvent.keyDown(search, { key: '/' })).toBe(true)

@@ -1,10 +1,11 @@
 import { describe, expect, it, test } from 'vitest'
 
 import {
+  byteTick,
+  clockTicks,
   formatAgo,
   formatBytes,
   formatClock,
-  formatClockTick,
   formatElapsedTick,
   formatLoss,
   formatPercent,
@@ -60,6 +61,8 @@ test.each([
   [600, '10 min'],
   [5400, '1:30 h'],
   [7200, '2 h'],
+  [3630, '1:00:30 h'],
+  [62.5, '62.5 s'],
 ])('formatElapsedTick(%d) is %s', (seconds, text) => {
   expect(formatElapsedTick(seconds)).toBe(text)
 })
@@ -90,11 +93,15 @@ test('the time of day has no "PM", and midnight is 00', () => {
   expect(formatClock(new Date(2026, 10, 24, 0, 5).getTime())).toBe('00:05')
 })
 
-test('a clock tick is the time of day, or the day at midnight', () => {
-  const at = (...parts: [number, number, number]) => new Date(2026, 10, 21, ...parts).getTime() / 1000
-  expect(formatClockTick(at(14, 5, 0))).toBe('14:05')
-  expect(formatClockTick(at(14, 5, 30))).toBe('14:05:30')
-  expect(formatClockTick(at(0, 0, 0))).toBe('21 Nov')
+test('a clock tick is the time of day, with the day where there are several, or the day at midnight', () => {
+  const at = (...parts: [number, number, number, number]) => new Date(2026, 10, ...parts).getTime() / 1000
+  expect(clockTicks([at(21, 14, 5, 0), at(21, 14, 5, 30)])).toEqual(['14:05', '14:05:30'])
+  expect(clockTicks([at(21, 23, 0, 0), at(22, 0, 0, 0), at(22, 1, 0, 0)])).toEqual(['23:00', '22 Nov', '01:00'])
+  expect(clockTicks([at(21, 12, 0, 0), at(22, 0, 0, 0), at(22, 12, 0, 0)])).toEqual([
+    '21 Nov, 12:00',
+    '22 Nov',
+    '22 Nov, 12:00',
+  ])
 })
 
 test.each([
@@ -105,6 +112,7 @@ test.each([
   expect(formatRatio(ratio)).toBe(text)
 })
 
-test('ticks have four digits at most', () => {
-  expect([plainTick(2.7000000000000002), plainTick(12345)]).toEqual(['2.7', '12350'])
+test('different ticks have different labels, without the noise of the computation', () => {
+  expect([2.7000000000000002, 12_345, 1.0425].map(plainTick)).toEqual(['2.7', '12345', '1.0425'])
+  expect([1.04e9, 1.042e9, 1.044e9, 0].map(byteTick)).toEqual(['1.04 GB', '1.042 GB', '1.044 GB', '0 B'])
 })

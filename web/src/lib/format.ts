@@ -2,12 +2,24 @@ const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
 
 /** Sizes in powers of ten, three significant digits: 8192 → "8.19 kB". */
 export function formatBytes(bytes: number): string {
+  return bytesInDigits(bytes, 3)
+}
+
+/** A tick of an axis of bytes, with every digit that it has. */
+export function byteTick(bytes: number): string {
+  return bytesInDigits(bytes, TICK_DIGITS)
+}
+
+/** Enough for every tick; the digits beyond are noise of the computation. */
+const TICK_DIGITS = 10
+
+function bytesInDigits(bytes: number, digits: number): string {
   const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), BYTE_UNITS.length - 1)
   const value = bytes / 1000 ** power
   // 999,999 B rounds to 1,000 kB: carry it into the next unit.
-  const carry = Number(value.toPrecision(3)) >= 1000 && power < BYTE_UNITS.length - 1
+  const carry = Number(value.toPrecision(digits)) >= 1000 && power < BYTE_UNITS.length - 1
   const shown = carry ? value / 1000 : value
-  return `${Number(shown.toPrecision(3)).toString()} ${BYTE_UNITS[power + Number(carry)] ?? ''}`
+  return `${Number(shown.toPrecision(digits)).toString()} ${BYTE_UNITS[power + Number(carry)] ?? ''}`
 }
 
 /** Whole numbers with their thousands apart: 62920 → "62,920". */
@@ -37,26 +49,35 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
-/** A tick of an elapsed-time axis: "45 s", "2 min", "1:20 min", "1:30 h". */
+/** A tick of an elapsed-time axis: "0.5 s", "45 s", "2 min", "1:20 min", "1:30 h", "1:00:30 h". */
 export function formatElapsedTick(seconds: number): string {
-  if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`
-  return seconds < 3600 ? `${inSixtieths(seconds)} min` : `${inSixtieths(seconds / 60)} h`
+  if (seconds < 60 || !Number.isInteger(seconds)) return `${plainTick(seconds)} s`
+  const minutes = Math.floor(seconds / 60)
+  const [hours, rest] = [Math.floor(minutes / 60), twoDigits(seconds % 60)]
+  if (hours === 0) return `${minutes}${rest === '00' ? '' : `:${rest}`} min`
+  if (rest !== '00') return `${hours}:${twoDigits(minutes % 60)}:${rest} h`
+  return `${hours}${minutes % 60 === 0 ? '' : `:${twoDigits(minutes % 60)}`} h`
 }
 
-/** 90 is 1:30. */
-function inSixtieths(parts: number): string {
-  const whole = Math.floor(Math.round(parts) / 60)
-  const rest = Math.round(parts) % 60
-  return rest === 0 ? String(whole) : `${whole}:${String(rest).padStart(2, '0')}`
+const DAY_SECONDS = 86_400
+
+function twoDigits(number: number): string {
+  return String(number).padStart(2, '0')
 }
 
-/** A tick of a clock axis, in the reader's time zone: the time of day, or the day at midnight. */
-export function formatClockTick(seconds: number): string {
-  const time = new Date(seconds * 1000)
-  if (time.getHours() + time.getMinutes() + time.getSeconds() === 0) {
-    return time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
-  }
-  return time.toLocaleTimeString('en-GB', time.getSeconds() === 0 ? { hour: '2-digit', minute: '2-digit' } : {})
+/** The ticks of a clock axis, in the reader's time zone: the time of day, with the day beyond one day; the day at midnight. */
+export function clockTicks(seconds: readonly number[]): string[] {
+  const times = seconds.map((second) => new Date(second * 1000))
+  const long = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0) >= DAY_SECONDS
+  return times.map((time) => {
+    const day = time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+    if (time.getHours() + time.getMinutes() + time.getSeconds() === 0) return day
+    const clock = time.toLocaleTimeString(
+      'en-GB',
+      time.getSeconds() === 0 ? { hour: '2-digit', minute: '2-digit' } : {},
+    )
+    return long ? `${day}, ${clock}` : clock
+  })
 }
 
 /** "520×", "1.4×": two digits, since it is an estimate. */
@@ -100,9 +121,9 @@ export function secondsBetween(from: string, to: string): number {
   return Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000)
 }
 
-/** A tick of an axis with four significant digits. */
+/** A tick of an axis, with every digit that it has. */
 export function plainTick(value: number): string {
-  return String(Number(value.toPrecision(4)))
+  return String(Number(value.toPrecision(TICK_DIGITS)))
 }
 
 /** With a capital letter in front, as sentences begin. */

@@ -16,12 +16,11 @@ from ferret_core.experiment.federated_data import deal
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.playground import ModelSide, PlaygroundQuestion
 from ferret_core.storage import Storage
-from ferret_core.system import untrusted_files
+from ferret_core.system import memory_limit, untrusted_files
 from ferret_core.system.device import chosen_device, memory_checked
 from ferret_db.database import Database
 from ferret_db.engine.task_attempts import described
 from ferret_db.repositories import experiments
-from ferret_worker import memory_limit
 from ferret_worker.playground.model_cache import ModelCache
 from ferret_worker.playground.requester import Requester, RequesterGone
 from ferret_worker.settings import WorkerSettings
@@ -114,7 +113,7 @@ class Answering:
     def _give_example(self, question: PlaygroundQuestion, asker: Requester) -> None:
         held_out = self._held_out(question.experiment)
         if not held_out:
-            raise FerretError("playground.no_example", "write a question of your own")
+            raise FerretError("playground.no_example", "write your own question")
         number = question.seed % len(held_out)
         example = held_out[number]
         references = [example.output, *example.accepted]

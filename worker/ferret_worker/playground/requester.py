@@ -97,7 +97,9 @@ class Requester:
                 self.say("alive")
             except RequesterGone:
                 if not over.wait(GRACE_SECONDS):
-                    logger.error("this process ends, another takes its place: an answer to nobody goes on")
+                    logger.error(
+                        "this process ends and another replaces it: it still computes an answer without a reader"
+                    )
                     os._exit(Exit.FAILURE)
                 return
             except redis.RedisError as error:

@@ -18,7 +18,7 @@ from ferret_core.protocol.spec import PluginChoice
 
 MODEL = "60M"
 MINUTES, BATCH = 2.0, 64
-ROWS = ("fedavg", "ferret", "topk", "sparseloco", "fedkseed", "fedit", "diloco")
+ROWS = ("fedavg", "ferret", "topk", "sparseloco", "fedkseed", "fedit")
 TOY_ROWS = ("ferret-7400",)
 
 
@@ -27,7 +27,7 @@ class Part:
     title = "The frontier on a larger model"
     lead = (
         f"A LLaMA of {MODEL} parameters, trained {MINUTES:g} minutes on Natural Instructions, CodeAlpaca and Dolly, "
-        "then tuned on GSM8K by `ferret paper figure frontier`: one seed, rates as shipped, no search."
+        "then tuned on GSM8K by `ferret dev paper figure frontier`: one seed, rates as shipped, no search."
     )
     seconds = 480.0
 

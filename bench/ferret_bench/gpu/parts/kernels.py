@@ -129,9 +129,7 @@ def _applied(
 
 
 def _large(setup: Setup) -> Found:
-    """Moves one tensor with more elements than 32 bits count, and compares its ends and its middle with the
-    processor's.
-    """
+    """Moves a tensor with more elements than 32 bits count. Compares ends and middle with the processor's."""
     elements, K = (3 * 4096 + 5, 64) if setup.miniature else (LARGE, 1 << 16)
     width = min(STRETCH, elements)
     block, device = Block(3, "w", elements), setup.device

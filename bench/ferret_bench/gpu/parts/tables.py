@@ -42,8 +42,8 @@ TOYS: Mapping[str, tuple[str, str, Sequence[str]]] = {"64/1, ferret": ("64/1", "
 class Part:
     title = "Cost and memory of whole rounds"
     lead = (
-        "`ferret paper table cost`, two simulated participants and two rounds, figures of the second, with the peaks "
-        "of table 6 beside them. The zeroth-order rows compute in fp32, the others' products in bf16."
+        "`ferret dev paper table cost`, two simulated participants and two rounds, figures of the second, with the "
+        "peaks of table 6 next to them. The zeroth-order rows compute in fp32, the others' products in bf16."
     )
     seconds = 480.0
 

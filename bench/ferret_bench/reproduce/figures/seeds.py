@@ -87,9 +87,7 @@ QUICK = Plot(d=2048, K=64, N=(1, 4, 8), cosines=(0.0, 1.0), seeds=3)
 
 
 def _updates(d: int, N: int, c: float, seed: int) -> Tensor:
-    """Returns N vectors of norm 1 with cosine c between any two, fp32 (N, d): a common direction plus individual
-    ones.
-    """
+    """Returns N vectors of norm 1 with cosine c between any two, fp32 (N, d): a common direction plus own ones."""
     drawn = torch.randn(d, N + 1, generator=torch.Generator().manual_seed(seed))
     common, *own = torch.linalg.qr(drawn).Q.T
     return torch.stack([math.sqrt(c) * common + math.sqrt(1 - c) * direction for direction in own])

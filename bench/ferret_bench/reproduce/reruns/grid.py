@@ -12,6 +12,7 @@ from ferret_bench.reproduce.reruns.records import Record
 from ferret_bench.reproduce.reruns.settings import Row, Settings, variants_of
 from ferret_bench.reproduce.reruns.studies import Study
 from ferret_core import catalog
+from ferret_core.experiment.precision import resolve_precision
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
@@ -77,12 +78,12 @@ class Cell(NamedTuple):
             via=via,
             seconds=round(seconds, 3),
             machine=machine,
-            spec=_without_folders(self.spec),
+            spec=without_folders(self.spec),
             **ended,
         )
 
 
-def _without_folders(spec: ExperimentSpec) -> Tree:
+def without_folders(spec: ExperimentSpec) -> Tree:
     """Returns the specification with only the names of its files: their folders differ between machines."""
     tree = spec.model_dump(mode="json")
     for field, value in catalog.paths(spec):
@@ -136,9 +137,10 @@ def _tree(study: Study, settings: Settings, asked: Asked, row: Row, column: Colu
     missing = {option: names for option, names in files.items() if option not in part.get("dataset", {})}
     found = _official_files(asked.data, column.dataset, missing)
     return {
-        "checkpoint": {"every": ONLY_THE_LAST},
+        "checkpoint": {"every": ONLY_THE_LAST, "keep": None},  # null, as in the recorded specifications
         **part,
         "model": {"source": column.source, **part.get("model", {})},
+        "prompt": {"template": "paper", **part.get("prompt", {})},
         "dataset": {"name": column.dataset, **found, **part.get("dataset", {})},
         "algorithm": {"name": row.algorithm, **part.get("algorithm", {})},
     }
@@ -146,7 +148,9 @@ def _tree(study: Study, settings: Settings, asked: Asked, row: Row, column: Colu
 
 def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
     name = f"{row.name} on {column.dataset} with {column.model}, seed {seed}"
-    spec = catalog.resolve(ExperimentSpec.read({**tree, "name": name, "seed": seed}, name)).spec
+    experiment = catalog.resolve(ExperimentSpec.read({**tree, "name": name, "seed": seed}, name))
+    # float32, as in the recorded specifications: a study does not depend on the hardware.
+    spec = resolve_precision(experiment, bfloat16=False).spec
     return Cell(row, column, seed, spec, digest_json(spec.model_dump(mode="json")))
 
 
@@ -201,9 +205,7 @@ def _lacks(tree: Tree) -> str | None:
 
 
 def _official_files(folder: Path | None, dataset: str, wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Returns the dataset's options that name files, with the paths in ``folder``; {} without one: then from the
-    hub.
-    """
+    """Returns the dataset's options that name files, with the paths in ``folder``; {} for the hub without one."""
     if folder is None:
         return {}
     return {option: _file(folder, dataset, names) for option, names in wanted.items()}

@@ -25,7 +25,8 @@ PAPER = (
 class Page:
     """A page. ``picture`` is the name of a file next to it, None if the study has no picture.
 
-    ``remarks`` are a reader's remarks on the figures, in Markdown.
+    ``remarks`` are a reader's remarks on the figures, in Markdown. Their first line is the page's title if it is one
+    (``# Title``): it distinguishes the pages of one study.
     """
 
     study: Study
@@ -41,11 +42,12 @@ class Page:
         return "\n\n".join(part for part in self._parts() if part) + "\n"
 
     def _parts(self) -> Iterable[str]:
-        yield f"# {self.study.title}"
+        title, remarks = self._title_and_remarks()
+        yield f"# {title}"
         yield f"{self.paper.where}. {self.study.lead}"
         yield _alert(self.results)
         yield f"![{self.study.title}]({self.picture})" if self.picture else ""
-        yield f"## What it shows\n\n{self.remarks}" if self.remarks else ""
+        yield f"## What it shows\n\n{remarks}" if remarks else ""
         yield from self._tables()
         yield "## The paper, and what differs"
         yield _list((*self.paper.says, *self.paper.notes))
@@ -56,6 +58,10 @@ class Page:
         yield f"```console\n{self.command}\n```"
         yield _options(self.results)
         yield f"Written {self.written}. The paper: {PAPER}."
+
+    def _title_and_remarks(self) -> tuple[str, str]:
+        first, _, rest = self.remarks.partition("\n")
+        return (first.removeprefix("# "), rest.strip()) if first.startswith("# ") else (self.study.title, self.remarks)
 
     def _tables(self) -> Iterable[str]:
         titles = {column.dataset: column.title for column in self.results.grid.columns}
@@ -128,7 +134,7 @@ def _seeds(study: Study, last: int) -> str:
     if last == 1:
         return "1"
     spread = "half of a 95 % interval" if study.reference else "one standard deviation over the seeds"
-    return f"1 to {last}; ± is {spread}"
+    return f"1 to {last}; ± and bars are {spread}"
 
 
 def _who(spec: ExperimentSpec) -> str:

@@ -11,10 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from ferret_bench.measure.statistics import Interval
 from ferret_bench.reproduce.look import Style
 from ferret_bench.reproduce.reruns.grid import Column
 from ferret_bench.reproduce.reruns.quantity import Quantity
-from ferret_bench.reproduce.reruns.results import Results
+from ferret_bench.reproduce.reruns.results import Results, Spread
 from ferret_bench.reproduce.reruns.settings import OURS, Row
 from ferret_bench.reproduce.reruns.studies import Panel, Study
 from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
@@ -30,19 +31,22 @@ BAND = 0.15
 
 
 class Drawing(NamedTuple):
-    """One panel of one column, not yet drawn."""
+    """One panel of one column, not yet drawn. Errors are halves of 95 % ``intervals``, or else standard deviations, as
+    the study's page says.
+    """
 
     column: Column
     panel: Panel
+    intervals: bool
 
 
 class Point(NamedTuple):
-    """A mark with the standard deviations of its two values, 0 if unknown."""
+    """A mark with the errors of its two values, 0 if unknown."""
 
     x: float
     y: float
-    x_std: float
-    y_std: float
+    x_error: float
+    y_error: float
 
 
 class Series(NamedTuple):
@@ -77,7 +81,8 @@ def draw(study: Study, results: Results) -> Figure | None:
 
 def _drawings(study: Study, results: Results) -> list[Drawing]:
     """Returns the panels with data, column by column, without those in which all rows share one x."""
-    found = [Drawing(column, panel) for column in results.grid.columns for panel in study.panels]
+    by_intervals = study.reference is not None
+    found = [Drawing(column, panel, by_intervals) for column in results.grid.columns for panel in study.panels]
     return [drawing for drawing in found if _tells(results, drawing)]
 
 
@@ -138,6 +143,8 @@ def _logarithmic(axes: Axes) -> None:
     """Labels at powers of ten; over less than two of them, at twice and five times each too."""
     axes.set_xscale("log")
     low, high = axes.get_xlim()
+    if high < 1.5 * low:  # one size, with the same label at every mark
+        low, high = axes.set_xlim(low / 5, 5 * high)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
@@ -150,17 +157,17 @@ def _formatter(quantity: Quantity) -> FuncFormatter:
 
 
 def _curve(axes: Axes, points: Sequence[Point], style: Style) -> None:
-    """A line with a band of one standard deviation to either side."""
-    x, y, _, std = (np.array(values) for values in zip(*points, strict=True))
+    """A line with a band of the errors to either side."""
+    x, y, _, error = (np.array(values) for values in zip(*points, strict=True))
     axes.plot(x, y, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=5, markeredgecolor="none")
-    axes.fill_between(x, y - std, y + std, color=style.colour, alpha=BAND, linewidth=0)
+    axes.fill_between(x, y - error, y + error, color=style.colour, alpha=BAND, linewidth=0)
 
 
 def _marks(axes: Axes, points: Sequence[Point], style: Style) -> None:
-    """Marks with bars of one standard deviation, joined by a thin line."""
-    x, y, x_std, y_std = (np.array(values) for values in zip(*points, strict=True))
+    """Marks with bars of the errors, joined by a thin line."""
+    x, y, x_error, y_error = (np.array(values) for values in zip(*points, strict=True))
     axes.errorbar(
-        *(x, y, y_std, x_std),
+        *(x, y, y_error, x_error),
         color=style.colour,
         linestyle=style.dash,
         linewidth=1.2,
@@ -171,12 +178,20 @@ def _marks(axes: Axes, points: Sequence[Point], style: Style) -> None:
 
 
 def _points(results: Results, row: Row, drawing: Drawing) -> list[Point]:
-    column, panel = drawing
+    column, panel, intervals = drawing
     if panel.x is None:
         curve = results.curve(row, column, panel.y)
-        return [Point(done, value.mean, 0, value.std or 0) for done, value in curve]
+        return [Point(number, mean.mean, 0, _error(mean, half, intervals)) for number, mean, half in curve]
     x, y = results.value(row, column, panel.x), results.value(row, column, panel.y)
-    return [Point(x.mean, y.mean, x.std or 0, y.std or 0)] if x and y else []
+    if not x or not y:
+        return []
+    of_x, of_y = (results.interval(row, column, quantity) for quantity in (panel.x, panel.y))
+    return [Point(x.mean, y.mean, _error(x, of_x, intervals), _error(y, of_y, intervals))]
+
+
+def _error(spread: Spread, found: Interval | None, intervals: bool) -> float:
+    """Returns the length of a bar to one side."""
+    return (found.half if found else 0) if intervals else spread.std or 0
 
 
 def _legend(figure: Figure, series: Sequence[Series], columns: int) -> None:

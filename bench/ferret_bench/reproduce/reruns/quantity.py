@@ -47,9 +47,7 @@ def last(values: Sequence[float]) -> float:
 
 
 def typical(values: Sequence[float]) -> float:
-    """Returns the median of all rounds except the first, which compiles kernels and starts from the base model
-    itself.
-    """
+    """Returns the median of all rounds but the first, which compiles kernels and starts from the base model itself."""
     return median(values[1:] or values)
 
 
@@ -130,7 +128,7 @@ def scientific(value: float) -> str:
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-# Scored by the paper's code: docs/metrics.md, "Rouge-L, twice".
+# Scored by the paper's code: docs/researchers/metrics.md, "Rouge-L, twice".
 ROUGE_L = Quantity("rouge_l", "Rouge-L, %", digits(2), metric("rouge_l_paper"), last, METRICS["rouge_l_paper"].better)
 EXACT_MATCH = Quantity(
     "exact_match", "Exact match, %", digits(1), metric("exact_match"), last, METRICS["exact_match"].better

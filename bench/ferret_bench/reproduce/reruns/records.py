@@ -8,6 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+FIRST_TRIAL_SEED = 1001
+"""The first seed of a search's trials; the seeds of results begin at 1."""
+
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -45,9 +48,9 @@ class Record(Frozen):
     error: dict[str, Any] | None = None
 
     @property
-    def on_validation(self) -> bool:
+    def is_trial(self) -> bool:
         """True if it was a trial of a search, which does not count as a result."""
-        return self.spec["evaluation"].get("split") == "validation"
+        return self.seed >= FIRST_TRIAL_SEED
 
 
 FILE = "runs.jsonl"

@@ -1,4 +1,4 @@
-"""``ferret paper table``, ``figure``, ``tune`` and ``page``, from their options to their files."""
+"""``ferret dev paper table``, ``figure``, ``tune`` and ``page``, from their options to their files."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def rewrite(name: str, folder: Path, over: Over, *, json: bool) -> None:
     known = settings.read(over.file, over.assignments, study, absolute_paths=False)
     results = recorded(study, known, Store(folder))
     written = write_all(
-        name, study, results, folder, f"ferret paper page {name} --out {folder.name}", "from runs.jsonl"
+        name, study, results, folder, f"ferret dev paper page {name} --out {folder.name}", "from runs.jsonl"
     )
     if json:
         emit(_document(name, study, results, written))

@@ -30,6 +30,7 @@ class Point(NamedTuple):
 
     round: int
     spread: Spread
+    interval: Interval | None
 
 
 class Line(NamedTuple):
@@ -96,7 +97,7 @@ class Results(NamedTuple):
             if (value := quantity.at(done)) is not None:
                 by_round.setdefault(done.number, []).append(value)
         return [
-            Point(number, found)
+            Point(number, found, interval(values))
             for number, values in sorted(by_round.items())
             if len(values) == len(runs) and (found := spread_of(values))
         ]
@@ -246,14 +247,15 @@ def _columns(values: Mapping[str, Spread | None]) -> CsvRow:
 
 
 def recorded(study: Study, settings: Settings, store: Store) -> Results:
-    """Returns the stored runs of the study's rows on the test split, in its order. Raises ``request.invalid`` without
-    any.
+    """Returns the stored runs of the study's rows in its order, without trials.
+
+    Raises ``request.invalid`` without any.
 
     Models come in the order in which they were run. Runs of other rows, from studies in the same folder, are left out.
     """
     rows = {row.name: row for row in shortly([row for row in rows_of(study, settings) if row.family in study.rows])}
     known = [run for runs in store.runs.values() for run in runs[-1:] if run.row in rows]
-    kept = [run for run in known if not run.on_validation]
+    kept = [run for run in known if not run.is_trial]
     if not kept:
         raise FerretError("request.invalid", f"{store.path} holds no run of this study: run it first")
     order = {name: place for place, name in enumerate(rows)}
@@ -270,7 +272,7 @@ def recorded(study: Study, settings: Settings, store: Store) -> Results:
         cells,
         [],
     )
-    return Results(grid, {run.key: run for run in kept}, [run for run in known if run.on_validation])
+    return Results(grid, {run.key: run for run in kept}, [run for run in known if run.is_trial])
 
 
 def _recorded_cell(run: Record, row: Row, settings: Settings) -> Cell:

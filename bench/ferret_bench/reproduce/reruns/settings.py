@@ -92,9 +92,7 @@ class Settings:
 
 
 def read(file: Path | None, assignments: Sequence[str], study: Study, *, absolute_paths: bool) -> Settings:
-    """Reads the shipped settings, ``file`` over them, and the ``--set`` values. Raises ``spec.invalid`` for unknown
-    names.
-    """
+    """Reads the shipped settings, ``file`` over them, and ``--set``. Raises ``spec.invalid`` for unknown names."""
     rows, datasets = shipped("rows.toml"), shipped("datasets.toml")
     known = {*rows, *datasets, *(f"{row}{DASH}{variant}" for row in rows for variant in _variants(rows, row, study))}
     for name, entry in (spec_file.read(file) if file else {}).items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferret_core import sample
-from ferret_core.models.architecture import LLAMAS, LlamaArchitecture
+from ferret_core.models.architecture import LLAMAS, LayerSizes
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.device import chosen_device
 
@@ -33,17 +33,17 @@ def model_of(name: str, folder: Path) -> Path:
     return path
 
 
-def _custom(name: str) -> LlamaArchitecture:
+def _custom(name: str) -> LayerSizes:
     found = re.fullmatch(r"(\d+)/(\d+)", name)
     if not found or int(found[1]) % HEAD or not int(found[1]) or not int(found[2]):
         message = f"choose one of {', '.join(LLAMAS)}, or HIDDEN/LAYERS with HIDDEN a multiple of {HEAD}, e.g. 512/8"
         raise FerretError.of_field("request.invalid", "--shape", name, message)
     hidden, layers = int(found[1]), int(found[2])
     heads = hidden // HEAD
-    return LlamaArchitecture(hidden, layers, 4 * hidden, heads, heads, 32_000)
+    return LayerSizes(hidden, layers, 4 * hidden, heads, heads, 32_000)
 
 
-def config_of(shape: LlamaArchitecture) -> LlamaConfig:
+def config_of(shape: LayerSizes) -> LlamaConfig:
     """The configuration of a model of this shape, in bf16."""
     import torch
     from transformers import LlamaConfig
@@ -61,7 +61,7 @@ def config_of(shape: LlamaArchitecture) -> LlamaConfig:
     )
 
 
-def _make(shape: LlamaArchitecture, path: Path) -> None:
+def _make(shape: LayerSizes, path: Path) -> None:
     """Creates the folder as a draft and renames it: an existing folder is complete.
 
     A GPU, if present, draws the weights: a processor takes minutes for billions.

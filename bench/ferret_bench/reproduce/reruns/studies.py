@@ -78,7 +78,7 @@ class Study:
     reference: str | None = None
     """The row that all others are compared with, seed by seed: its page has the differences with their intervals."""
     candidates: str = "candidates.toml"
-    """The file of the candidates of `ferret paper tune` for every row, next to the module that reads it."""
+    """The file of the candidates of `ferret dev paper tune` for every row, next to the module that reads it."""
 
 
 Kind = Literal["table", "figure"]
@@ -218,8 +218,8 @@ ALLOCATION = Study(
 # The paper's figure 5: convergence, generalisation, and the time of projection.
 BLOCKS = Study(
     title="Varying L",
-    lead="Equal blocks, one per tensor, and those of the published code. The local update's time includes the "
-    "projection.",
+    lead="Equal blocks, one block per tensor, and the blocks of the published code. The local update's time includes "
+    "the projection.",
     rows=("ferret_paper",),
     datasets=("natural_instructions",),
     quantities=(EVAL_LOSS, ROUGE_L, LOCAL),
@@ -233,6 +233,29 @@ BLOCKS = Study(
         }
     },
     seeds=1,
+)
+
+COORDINATES = Study(
+    title="The largest coordinates",
+    lead="Every one-bit coordinate, or the largest of many by place and sign, with the same budget. Losses are on "
+    "the validation split. The same rounds and training examples for both; ± is a 95 % interval over seeds, and "
+    "differences are taken seed by seed: bold where zero lies outside the interval.",
+    rows=("ferret",),
+    datasets=("gsm8k", "dolly"),
+    quantities=(BYTES_UP, EVAL_LOSS),
+    panels=(Panel("Loss by bytes up", EVAL_LOSS, BYTES_UP, joined=False),),
+    parts={
+        "rounds": 4,
+        "participants": {"simulated": 3, "fraction": 1.0},
+        "evaluation": {**AT_THE_END, "split": "validation", "generate_examples": 0},
+    },
+    reference="ferret-sign",
+    variants={
+        "ferret": {
+            kind: _with(kind, bytes_per_round=8000, basis="G", coordinates=kind) for kind in ("sign", "sparse_sign")
+        }
+    },
+    seeds=8,
 )
 
 CHAT_BUDGETS = _within(8000, 64_000, 250_000)
@@ -297,9 +320,9 @@ FRONTIER = Study(
     "against its computation. The same rounds and training examples for all; ± is a 95 % interval over seeds, and "
     "differences to FedAvg are taken seed by seed: bold where zero lies outside the interval.",
     rows=(
-        *("fedkseed", "fedkseed_pro", "decomfl", "hiso", "fedprompt", "fedptuning", "fedit", "fedit_sgd", "ffa_lora"),
-        *("fed_sb", "fed_sb_bit", "ferret", "fetchsgd", "powersgd", "topk", "sparseloco", "demo"),
-        *("signsgd", "signsgd_ef", "drive", "qsgd", "fedzo", "fedmezo", "fedprox", "scaffold", "diloco", "muloco"),
+        *("fedkseed", "fedkseed_pro", "fedprompt", "fedptuning", "fedit", "fedit_sgd"),
+        *("fed_sb", "ferret", "fetchsgd", "powersgd", "topk", "sparseloco", "demo"),
+        *("signsgd", "signsgd_ef", "drive", "qsgd", "fedzo", "fedmezo", "fedprox", "scaffold"),
         *("fedavg_adam", "fedavg"),
     ),
     datasets=("natural_instructions", "dolly", "codealpaca", "gsm8k"),
@@ -319,8 +342,6 @@ FRONTIER = Study(
         },
         **dict.fromkeys(("fetchsgd", "topk", "fed_sb"), _within(*BUDGETS)),
         **dict.fromkeys(("sparseloco", "demo"), _within(*PER_CHUNK)),
-        "fed_sb_bit": _within(*BUDGETS[:3]),
-        "diloco": {"int8": _with("int8", coordinates="int8"), "fp32": Variant("fp32", {})},
         "powersgd": {f"r{rank}": _with(f"rank {rank}", rank=rank) for rank in (1, 4, 16)},
         "qsgd": {f"s{levels}": _with(f"s = {levels}", levels=levels) for levels in (1, 7)},
     },
@@ -339,8 +360,7 @@ GUARD = Study(
     title="The step guard at 128 bytes a round",
     lead="One-bit coordinates in 128 bytes, at local rates a hundredfold apart, each round taken whole or "
     "halved by the step guard as long as it would raise the loss on development sequences too far. Loss "
-    "left is the loss after the last round over the base model's: above 1 the model was made worse. "
-    "± is a 95 % interval over seeds.",
+    "left is the loss after the last round over the base model's: above 1 the model was made worse.",
     rows=("ferret",),
     datasets=("gsm8k", "dolly"),
     quantities=(BYTES_UP, EVAL_LOSS, LOSS_LEFT),
@@ -466,10 +486,45 @@ SPARSE_SIGNS = Study(
     },
 )
 
+
+def _summed(label: str, K: int, aggregation: str = "masked") -> Variant:
+    algorithm = {"K": K, "coordinates": "sign", "seeds": "shared", "allocation": "fixed", "refuse_noisy_rounds": False}
+    return Variant(label, {"algorithm": algorithm, "secure": {"aggregation": aggregation}})
+
+
+# Ten participants need four bits for a coordinate of a sum, in place of one.
+SUMS = Study(
+    title="The price of secure sums",
+    lead="One-bit coordinates of ten participants: on own seeds in 8 kB, on a shared seed, and summed under masks. The "
+    "same rounds and training examples for all; ± is a 95 % interval over seeds, and differences are taken seed by "
+    "seed.",
+    rows=("ferret",),
+    datasets=("dolly", "gsm8k"),
+    quantities=(BYTES_UP, EVAL_LOSS),
+    panels=(Panel("Loss by bytes up", EVAL_LOSS, BYTES_UP, joined=False),),
+    parts={
+        "rounds": 12,
+        "prompt": {"max_tokens": 256},
+        "participants": {"simulated": 10, "fraction": 1.0},
+        "evaluation": {**AT_THE_END, "generate_examples": 0},
+    },
+    reference="ferret-own",
+    variants={
+        "ferret": {
+            "own": _with("own seeds, K = 65,536", K=65_536, coordinates="sign"),
+            "shared": _summed("shared seed, K = 16,384", 16_384, "none"),
+            "masked": _summed("secure sum, K = 16,384", 16_384),
+            "masked-64": _summed("secure sum, K = 131,072", 131_072),
+        }
+    },
+    seeds=3,
+)
+
 FIGURES = {
     "allocation": ALLOCATION,
     "blocks": BLOCKS,
     "chat_model": CHAT_MODEL,
+    "coordinates": COORDINATES,
     "curvature": CURVATURE,
     "frontier": FRONTIER,
     "guard": GUARD,
@@ -478,6 +533,7 @@ FIGURES = {
     "rounds": ROUNDS,
     "size": SIZE,
     "sparse": SPARSE_SIGNS,
+    "sums": SUMS,
 }
 
 STUDIES: Mapping[Kind, Mapping[str, Study]] = {"table": TABLES, "figure": FIGURES}

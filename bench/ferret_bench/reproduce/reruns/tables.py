@@ -179,9 +179,7 @@ AGAINST_RIVALS = ("ends lower than", "higher than", "undecided against")
 
 
 def verdicts(results: Results, column: Column, quantity: Quantity, reference: str) -> Iterator[str]:
-    """Yields a sentence on all rows relative to the reference, and one on each of our rows and its rivals that send no
-    less.
-    """
+    """Yields a sentence on all rows and the reference, and one on each of our rows and its rivals that send no less."""
     rows = [row for row in results.grid.rows if results.runs(row, column)]
     for other in rows:
         if other.name == reference:

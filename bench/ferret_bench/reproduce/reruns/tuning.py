@@ -14,22 +14,18 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from ferret_bench.reproduce.reruns.grid import Asked, Cell, Column, Grid, grid
-from ferret_bench.reproduce.reruns.records import Store
+from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, layered, shipped
 from ferret_bench.reproduce.reruns.studies import Study
 from ferret_bench.reproduce.reruns.tables import validation_loss
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec_file import Tree
 
-FIRST_SEED = 1001
-"""The first seed of the search; the studies' own begin at 1."""
 ON_VALIDATION: Tree = {"evaluation": {"split": "validation", "generate_examples": 0}}
 
 
 class Trial(NamedTuple):
-    """A candidate for a row on a dataset: its cells, and its mean loss on the validation split, infinite if it
-    failed.
-    """
+    """A candidate for a row on a dataset: its cells, and its mean validation loss, infinite if it failed."""
 
     row: Row
     column: Column
@@ -63,9 +59,7 @@ def search(study: Study, settings: Settings, asked: Asked, seeds: int) -> Search
 def kind_of(cell: Cell) -> str:
     """Returns the kind of candidates for this cell's algorithm."""
     local = ResolvedExperiment.of(cell.spec).traits.first_order
-    if local is None:
-        return "zeroth_order"
-    return "muon" if local.optimizer == "muon" else "first_order"
+    return "zeroth_order" if local is None else "first_order"
 
 
 def candidates(study: Study) -> Mapping[str, Sequence[Tree]]:
@@ -103,7 +97,7 @@ def settings_file(best: Iterable[Trial]) -> str:
     found: dict[str, Any] = {}
     for trial in best:
         found.setdefault(trial.row.name, {})[trial.column.dataset] = {"algorithm": {"local": trial.candidate}}
-    head = "# Chosen on the validation split by `ferret paper tune`; its candidates are what was tried.\n"
+    head = "# Chosen on the validation split by `ferret dev paper tune`; its candidates are what was tried.\n"
     return f"{head}\n{tomli_w.dumps(found)}"
 
 
@@ -114,7 +108,7 @@ def _tried(study: Study, settings: Settings, asked: Asked, kinds: Mapping[str, s
     }
     common = layered([settings.over.get("", {}), ON_VALIDATION])
     tried = Settings(settings.rows, settings.datasets, {**settings.over, **over, "": common})
-    found = grid(study, tried, replace(asked, seeds=seeds, first_seed=FIRST_SEED))
+    found = grid(study, tried, replace(asked, seeds=seeds, first_seed=FIRST_TRIAL_SEED))
     return found._replace(cells=[cell for cell in found.cells if _is_for(cell, settings)])
 
 

@@ -21,7 +21,7 @@
 {{- fail "autoscaling.minReplicas is greater than autoscaling.maxReplicas" -}}
 {{- end -}}
 {{- if and .Values.autoscaling.enabled (not .Values.autoscaling.token.secretName) -}}
-{{- fail "autoscaling.token.secretName is needed: a Secret with a token that reads /metrics only; docs/kubernetes.md makes it" -}}
+{{- fail "autoscaling.token.secretName is needed: a Secret with a token that reads /metrics only; docs/operators/kubernetes.md makes it" -}}
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.from) (or .Values.ingress.enabled .Values.autoscaling.enabled) -}}
 {{- fail "networkPolicy.from is needed: the peers that reach the API, such as the namespaces of the ingress controller and of KEDA" -}}

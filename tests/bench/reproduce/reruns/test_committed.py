@@ -1,4 +1,4 @@
-"""Every page of results in the documentation is what `ferret paper page` makes of the runs that lie beside it."""
+"""Every page of results in the documentation is what `ferret dev paper page` makes of the runs in its folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_page_is_the_runs(runs, page, tmp_path, capsys):
     for written in (f"{page.stem}.md", f"{page.stem}.csv", f"{page.stem}-rounds.csv"):
         committed = page.with_name(written)
         if committed.exists():
-            assert (folder / written).read_text() == committed.read_text(), f"`ferret paper page {page.stem}`"
+            assert (folder / written).read_text() == committed.read_text(), f"`ferret dev paper page {page.stem}`"
     capsys.readouterr()
 
 

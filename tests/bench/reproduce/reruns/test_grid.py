@@ -103,9 +103,9 @@ def test_a_folder_without_the_official_files_says_what_it_lacks(study, asked, tm
 
 def test_models_of_the_same_name_are_told_apart(study, asked):
     known = settings.read(None, [], study, absolute_paths=True)
-    found = grid(study, known, replace(asked, models=("one/llama", "two/llama", "three")))
-    assert [column.model for column in found.columns] == ["one/llama", "two/llama", "three"]
-    assert found.cells[0].spec.model.source == "one/llama"
+    found = grid(study, known, replace(asked, models=("/one/llama", "/two/llama", "/three")))
+    assert [column.model for column in found.columns] == ["/one/llama", "/two/llama", "/three"]
+    assert found.cells[0].spec.model.source == "/one/llama"
 
 
 def test_a_record_names_files_without_their_folders(toy_grid, tiny_model_dir):

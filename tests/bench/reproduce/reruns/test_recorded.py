@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ferret_bench.reproduce.reruns import settings
-from ferret_bench.reproduce.reruns.records import Store
+from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, Store
 from ferret_bench.reproduce.reruns.rerun import write_all
 from ferret_bench.reproduce.reruns.results import recorded
 from tests.refusals import refused
@@ -32,7 +32,9 @@ def test_the_page_follows_from_the_records(toy_grid, compared, known, ended, tmp
     for _ in range(2):
         found = recorded(compared, known, Store(tmp_path))
         pages.append(
-            write_all("frontier", compared, found, tmp_path, "ferret paper page", "from runs.jsonl")["page"].read_text()
+            write_all("frontier", compared, found, tmp_path, "ferret dev paper page", "from runs.jsonl")[
+                "page"
+            ].read_text()
         )
     assert pages[0] == pages[1]
     assert "**+10.0 ± 0.0**" in pages[0]
@@ -68,7 +70,7 @@ def test_options_that_differ_between_models_are_told_for_each(toy_grid, compared
         for cell in toy_grid([f"fedavg.algorithm.local.steps={steps}"], studied=compared).cells:
             store.add(ended(cell, [5.0, 2.0]).model_copy(update={"key": f"{cell.key} {model}", "model": model}))
     found = recorded(compared, known, Store(tmp_path))
-    page = write_all("frontier", compared, found, tmp_path, "ferret paper page")["page"].read_text()
+    page = write_all("frontier", compared, found, tmp_path, "ferret dev paper page")["page"].read_text()
     options = [line.split(" | ")[:3] for line in page.splitlines() if "`" in line and line.startswith("|")]
     title = found.grid.columns[0].title
     assert [place for _, place, _ in options] == [title, f"{title}, 3M", f"{title}, 60M"]
@@ -78,8 +80,8 @@ def test_options_that_differ_between_models_are_told_for_each(toy_grid, compared
 
 def test_trials_of_a_search_are_no_results(toy_grid, compared, known, ended, tmp_path):
     store = Store(tmp_path)
-    for cell in toy_grid(["evaluation.split=validation"], studied=compared).cells:
-        store.add(ended(cell, [5.0, 1.0]))
+    for cell in toy_grid(studied=compared).cells:
+        store.add(ended(cell, [5.0, 1.0]).model_copy(update={"seed": FIRST_TRIAL_SEED}))
     with refused("request.invalid", "holds no run of this study"):
         recorded(compared, known, store)
 
@@ -90,5 +92,5 @@ def test_remarks_become_part_of_the_page(toy_grid, compared, known, ended, tmp_p
         store.add(ended(cell, [5.0, 2.0]))
     (tmp_path / "frontier-remarks.md").write_text("Both end alike.\n")
     found = recorded(compared, known, store)
-    page = write_all("frontier", compared, found, tmp_path, "ferret paper page")["page"].read_text()
+    page = write_all("frontier", compared, found, tmp_path, "ferret dev paper page")["page"].read_text()
     assert "## What it shows\n\nBoth end alike.\n\n" in page

@@ -72,7 +72,7 @@ def test_a_failure_is_recorded_and_the_rest_goes_on(toy_grid, tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def written(run, study, folder):
-    return write_all("frontier", study, collect(*run), folder, "ferret paper figure frontier --model '<model>'")
+    return write_all("frontier", study, collect(*run), folder, "ferret dev paper figure frontier --model '<model>'")
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from ferret_core import sample
 from ferret_core.protocol.spec_file import Tree
 from ferret_core.simulate import simulate
 
-DATA = Path(__file__).parents[4] / "examples/quickstart.jsonl"
+DATA = Path(__file__).parents[4] / "ferret_core/sample/quickstart.jsonl"
 MODEL = os.environ.get("FERRET_TEST_MODEL", str(sample.model_path()))
 OVER = [
     f"jsonl.dataset.train={DATA}",

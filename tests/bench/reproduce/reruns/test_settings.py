@@ -3,7 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferret_bench.reproduce.reruns import settings
-from ferret_bench.reproduce.reruns.settings import layered
 from ferret_bench.reproduce.reruns.studies import Variant
 from tests.refusals import refused
 
@@ -68,9 +67,3 @@ def test_a_misspelt_row_in_a_file_is_not_ignored(study, tmp_path):
     (tmp_path / "tuned.toml").write_text("[fedavgg]\nrounds = 3\n")
     with refused("spec.invalid", "fedavgg", "neither a row nor a dataset"):
         read(study, file=tmp_path / "tuned.toml")
-
-
-def test_layers_stay_as_they_were():
-    first, second = {"a": {"b": 1}}, {"a": {"c": 2}}
-    assert layered([first, second]) == {"a": {"b": 1, "c": 2}}
-    assert (first, second) == ({"a": {"b": 1}}, {"a": {"c": 2}})

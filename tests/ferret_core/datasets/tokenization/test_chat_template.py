@@ -11,8 +11,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.chat import rendered_ids
-from ferret_core.datasets.tokenization.chat_template import fitting, is_of_training, jinja, messages_of
+from ferret_core.datasets.tokenization.chat_template import fitting, messages_of
 from ferret_core.datasets.tokenization.prompt import prompt_of
+from ferret_core.datasets.tokenization.prompt_jinja import jinja, wording_of
 from ferret_core.datasets.tokenization.tokenize import encode_prompts
 from ferret_core.protocol.spec import Worded
 from ferret_core.sample import model_path
@@ -52,7 +53,7 @@ def tokenizer(request: pytest.FixtureRequest, tiny_tokenizer: PreTrainedTokenize
 def test_a_question_has_the_tokens_of_training(tokenizer: PreTrainedTokenizerFast, template: Worded) -> None:
     text = fitting(tokenizer, template)
     assert text is not None
-    assert is_of_training(text)
+    assert wording_of(text) == template
     asked = [rendered_ids(messages_of(example.instruction, example.input), tokenizer, text) for example in EXAMPLES]
     assert asked[:2] == encode_prompts(EXAMPLES[:2], tokenizer, 10_000, template)
     end = tokenizer.eos_token_id

@@ -71,9 +71,9 @@ for dtype, K in ((torch.bfloat16, 4), (torch.float32, 1 << 10)):
 on_gpu.squared_norm(torch.zeros(5000), torch.zeros(5000, dtype=torch.bfloat16))
 """
 KERNELS = {
-    ("_project_buckets", "_sum_granules"),
-    ("_project_buckets", "_sum_buckets"),
-    ("_project_buckets", "_sum_parts"),
+    ("signed_buckets", "_sum_granules"),
+    ("signed_buckets", "_sum_buckets"),
+    ("signed_buckets", "_sum_parts"),
     ("_apply_buckets", "_subtract"),
     ("hadamard", "_project"),
     ("hadamard", "_subtract"),

@@ -4,11 +4,11 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useRef } from 'react'
 
-import { covers, meQuery, signOut } from '@/api/account'
+import { meQuery, signOut } from '@/api/account'
 import { toProblem } from '@/api/problem'
 import { toastFailure } from '@/lib/ui/toasts'
 
-/** The signed-in user, with links to the service's pages and a button to sign out. */
+/** The signed-in user, with a link to the account and a button to sign out. */
 export function AccountMenu() {
   const { data: me } = useQuery(meQuery)
   const queryClient = useQueryClient()
@@ -31,16 +31,9 @@ export function AccountMenu() {
         {me.name} <span className="role">{me.role}</span>
       </button>
       <div ref={menu} id={id} popover="auto">
-        <nav aria-label="Service" onClick={() => menu.current?.hidePopover()}>
-          <Link to="/account">Your account</Link>
-          <Link to="/alerts">Alerts</Link>
-          {covers(me.role, 'admin') && (
-            <>
-              <Link to="/system">System</Link>
-              <Link to="/people">People</Link>
-            </>
-          )}
-        </nav>
+        <Link to="/account" onClick={() => menu.current?.hidePopover()}>
+          Your account
+        </Link>
         <button type="button" onClick={() => void leave()}>
           Sign out
         </button>

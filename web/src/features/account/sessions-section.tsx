@@ -22,7 +22,7 @@ export function SessionsSection() {
       </header>
       {error && <ProblemNotice problem={toProblem(error)} />}
       {data && data.items.length > 0 && (
-        <div className="table-scroll" tabIndex={0} role="region" aria-label="Sessions">
+        <div className="table-scroll" tabIndex={0} role="group" aria-label="Sessions">
           <table>
             <TableHead columns={COLUMNS} />
             <tbody>

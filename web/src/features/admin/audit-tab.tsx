@@ -73,7 +73,7 @@ function text(value: FormDataEntryValue | null): string | undefined {
 
 function Entries({ entries, onView }: { entries: readonly AuditEntry[]; onView: ChangeAdminUrl }) {
   return (
-    <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Entries of the audit log">
+    <div className="table-scroll tall" tabIndex={0} role="group" aria-label="Entries of the audit log">
       <table>
         <TableHead columns={COLUMNS} numbers={['Number']} />
         <tbody>

@@ -30,7 +30,7 @@ export function UsersTab({ me, user }: { me: CurrentUser; user: string | undefin
       </header>
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}
       {users && (
-        <div className="table-scroll" tabIndex={0} role="region" aria-label="Users">
+        <div className="table-scroll" tabIndex={0} role="group" aria-label="Users">
           <table>
             <TableHead columns={COLUMNS} />
             <tbody>

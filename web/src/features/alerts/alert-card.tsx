@@ -105,7 +105,7 @@ const COLUMNS = ['Message', 'State', 'Answer', 'Attempts', 'Created', 'Last trie
 /** The last messages of an alert, the newest first. */
 function DeliveryTable({ deliveries, now }: { deliveries: readonly Delivery[]; now: number }) {
   return (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Last messages">
+    <div className="table-scroll" tabIndex={0} role="group" aria-label="Last messages">
       <table>
         <TableHead columns={COLUMNS} numbers={['Attempts']} />
         <tbody>

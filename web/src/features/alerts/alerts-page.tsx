@@ -111,7 +111,10 @@ function NoAlert({ project, changes }: { project: string; changes: boolean }) {
       {changes ? (
         <>
           <p className="muted">An alert sends a webhook or an e-mail when an experiment ends or makes no progress.</p>
-          <Command text={`ferret alert add --project ${project} --webhook https://example.org/hook`} label="command" />
+          <Command
+            text={`ferret alert create --project ${project} --webhook https://example.org/hook`}
+            label="command"
+          />
         </>
       ) : (
         <p className="muted">You are a viewer: a researcher of the project can create alerts.</p>

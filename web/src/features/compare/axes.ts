@@ -13,14 +13,14 @@ export const X_AXES: Record<CompareAxis, { name: string; label: string }> = {
 
 interface Wanted {
   label?: string
-  tick: (value: number) => string
+  labels: (ticks: readonly number[]) => string[]
   steps?: number[] | undefined
   size: number
   log?: boolean
 }
 
 /** An axis in the dashboard's look. uPlot's own ticks on a logarithm begin at its range, whatever number that is. */
-export function axis(ink: Ink, { label, tick, steps, size, log = false }: Wanted): uPlot.Axis {
+export function axis(ink: Ink, { label, labels, steps, size, log = false }: Wanted): uPlot.Axis {
   return {
     stroke: () => ink('var(--muted)'),
     font: '12px system-ui, sans-serif',
@@ -30,7 +30,7 @@ export function axis(ink: Ink, { label, tick, steps, size, log = false }: Wanted
     ticks: { show: false },
     size,
     space: size > 40 ? 30 : 60,
-    values: (_, ticks) => ticks.map(tick),
+    values: (_, ticks) => labels(ticks),
     ...(log && { splits: (_plot, _axis, low, high) => logTicks(low, high), filter: (_plot, ticks) => ticks }),
     ...(label !== undefined && { label }),
     ...(steps !== undefined && { incrs: steps }),

@@ -6,6 +6,7 @@ import { useMemo } from 'react'
 import { isFinished } from '@/api/types'
 import { zoomRange } from '@/lib/charts/zoom'
 import { Notice } from '@/lib/ui/notice'
+import { Switch } from '@/lib/ui/toggles'
 import { useTitle } from '@/lib/use-title'
 
 import { AddRun } from './add-run'
@@ -14,7 +15,6 @@ import { FrontierSection } from './frontier-section'
 import { metricNames, metricOf } from './metric'
 import { OverlaySection } from './overlay-section'
 import { RunsSection } from './runs-section'
-import { Switch } from './segmented-control'
 import { TableSection } from './table-section'
 import { chosenRuns, type CompareUrlState, isHidden, MOST_RUNS, withoutRun, withRun } from './url-state'
 import { type Missing, pollMilliseconds, useRuns } from './use-runs'
@@ -36,12 +36,7 @@ export function ComparePage({ view, onView }: Props) {
   return (
     <main className="page compare">
       <header className="page-header">
-        <div>
-          <nav aria-label="Breadcrumb" className="small">
-            <Link to="/">Experiments</Link>
-          </nav>
-          <h1>Compare</h1>
-        </div>
+        <h1>Compare</h1>
         <AddRun open={chosen.length < 2} taken={chosen.map(({ id }) => id)} onAdd={add} />
       </header>
       {over.length > 0 && <TooManyNotice over={over} />}

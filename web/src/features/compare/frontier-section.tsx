@@ -3,12 +3,12 @@ import { useMemo } from 'react'
 import { usePlot } from '@/lib/charts/use-plot'
 import { formatBytes } from '@/lib/format'
 import { TableHead } from '@/lib/ui/table-head'
+import { Switch, Toggles } from '@/lib/ui/toggles'
 
 import type { Entry } from './compared-runs'
 import { frontierData, frontierKind, frontierOptions, type FrontierPoint, frontierPoints } from './frontier'
 import { type Better, FigureValue, type Metric, metricOf } from './metric'
 import { Swatch } from './palette'
-import { Segments, Switch } from './segmented-control'
 import type { CompareUrlState } from './url-state'
 
 interface Props {
@@ -40,24 +40,24 @@ export function FrontierSection({ entries, metric, view, onView }: Props) {
       <header className="section-header">
         <h2 id="frontier">Bytes and quality</h2>
         <div className="compare-controls">
-          <Segments
+          <Toggles
             label="Direction"
             options={[
               ['up', 'Sent'],
               ['down', 'Received'],
             ]}
-            value={way}
+            chosen={way}
             onChoose={(chosen) => {
               onView((before) => ({ ...before, way: chosen === 'down' ? chosen : undefined }))
             }}
           />
-          <Segments
+          <Toggles
             label="Bytes"
             options={[
               ['each', 'Each, per round'],
               ['total', 'In all'],
             ]}
-            value={total ? 'total' : 'each'}
+            chosen={total ? 'total' : 'each'}
             onChoose={(chosen) => {
               onView((before) => ({ ...before, bytes: chosen === 'total' ? chosen : undefined }))
             }}
@@ -110,7 +110,7 @@ function Frontier({ points, metric, log, xLabel }: FrontierProps) {
       {points.length > 0 && (
         <details className="data-table">
           <summary>Values</summary>
-          <div className="data-table-scroll" tabIndex={0} role="region" aria-label={`${title}, values`}>
+          <div className="data-table-scroll" tabIndex={0} role="group" aria-label={`${title}, values`}>
             <table>
               <TableHead columns={['Run', xLabel, title, 'On the front']} />
               <tbody>

@@ -1,8 +1,8 @@
 import type uPlot from 'uplot'
 
+import { plainTicks, X_AXIS } from '@/lib/charts/chart-options'
 import { distribution, logRangeOf } from '@/lib/charts/log-scale'
 import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
-import { formatBytes, plainTick } from '@/lib/format'
 
 import { axis, linearRange } from './axes'
 import { type Entry, type Stat, stat } from './compared-runs'
@@ -95,8 +95,8 @@ export function frontierOptions(wanted: () => FrontierWanted, ink: Ink): PlotOpt
     cursor: { show: false },
     series: [{}, staircase(ink), ...points.map((point) => dot(point, ink))],
     axes: [
-      axis(ink, { label: xLabel, tick: formatBytes, size: 32, log }),
-      axis(ink, { label: yLabel, tick: plainTick, size: 58 }),
+      axis(ink, { label: xLabel, labels: X_AXIS.bytes.labels, size: 32, log }),
+      axis(ink, { label: yLabel, labels: plainTicks, size: 58 }),
     ],
     hooks: {
       draw: [

@@ -1,11 +1,10 @@
 import type uPlot from 'uplot'
 
 import type { Range } from '@/lib/charts/chart-data'
-import { X_AXIS } from '@/lib/charts/chart-options'
-import { distribution, logRange } from '@/lib/charts/log-scale'
+import { logarithmicX, plainTicks, X_AXIS } from '@/lib/charts/chart-options'
+import { distribution, logRange, positiveRange } from '@/lib/charts/log-scale'
 import type { Ink, PlotOptions } from '@/lib/charts/use-plot'
 import { type OnZoom, zoomCursor, zoomTo } from '@/lib/charts/zoom'
-import { plainTick } from '@/lib/format'
 
 import { axis, linearRange, X_AXES } from './axes'
 import type { Columns } from './curves'
@@ -29,6 +28,7 @@ export interface Overlay {
   columns: Columns
   axis: CompareAxis
   log: boolean
+  logX: boolean
   /** The unit of the vertical axis. */
   unit: string
   /** The visible part of the axis; everything unless given. */
@@ -43,9 +43,9 @@ const NEAR = 30
 const MANY = 200
 
 /** Charts of the same kind differ in their data and in what part of it they show. */
-export function overlayKind({ lines, columns, axis, log, unit }: Overlay): string {
+export function overlayKind({ lines, columns, axis, log, logX, unit }: Overlay): string {
   const styles = lines.map(({ label, place }) => `${place}:${label}`)
-  return [axis, log, unit, columns.smooth.length > 0, columns.x.length > MANY, ...styles].join()
+  return [axis, log, logX, unit, columns.smooth.length > 0, columns.x.length > MANY, ...styles].join()
 }
 
 export function overlayData({ x, values, smooth, low, high }: Columns): uPlot.AlignedData {
@@ -56,12 +56,11 @@ export function overlayOptions(overlay: () => Overlay, ink: Ink): PlotOptions {
   const start = overlay()
   const { lines, log, columns } = start
   const smooth = columns.smooth.length > 0
-  const x = X_AXIS[start.axis]
   const first = 1 + lines.length * (smooth ? 2 : 1)
   return {
     legend: { show: false },
     scales: {
-      x: { time: false, range: () => overlay().zoom ?? wholeRange(overlay()) },
+      x: { time: false, distr: distribution(start.logX), range: () => xRange(overlay()) },
       y: { distr: distribution(log), range: (_, low, high) => yRange(low, high, log) },
     },
     cursor: { ...zoomCursor(() => overlay().onZoom), points: { show: false }, focus: { prox: NEAR } },
@@ -78,8 +77,11 @@ export function overlayOptions(overlay: () => Overlay, ink: Ink): PlotOptions {
       fill: () => `color-mix(in srgb, ${ink(lineStyle(place).colour)} 16%, transparent)`,
     })),
     axes: [
-      axis(ink, { label: X_AXES[start.axis].label, tick: x.tick, steps: x.steps, size: 32 }),
-      axis(ink, { label: start.unit, tick: plainTick, size: 58, log }),
+      {
+        ...axis(ink, { label: X_AXES[start.axis].label, ...X_AXIS[start.axis], size: 32 }),
+        ...(start.logX && logarithmicX(start.axis)),
+      },
+      axis(ink, { label: start.unit, labels: plainTicks, size: 58, log }),
     ],
     hooks: {
       setCursor: [
@@ -96,8 +98,10 @@ export function overlayOptions(overlay: () => Overlay, ink: Ink): PlotOptions {
   }
 }
 
-function wholeRange({ columns, axis }: Overlay): Range {
-  return [0, Math.max(columns.x.at(-1) ?? 0, axis === 'round' ? 1 : 10)]
+/** A logarithmic axis begins at the first positive x: what is at 0 is left of it. */
+function xRange({ columns, axis, logX, zoom }: Overlay): Range {
+  const range: Range = zoom ?? [0, Math.max(columns.x.at(-1) ?? 0, axis === 'round' ? 1 : 10)]
+  return logX ? positiveRange(range, columns.x.find((x) => x > 0) ?? range[1]) : range
 }
 
 /** The range of the visible values. uPlot also calls it without any value. */

@@ -8,13 +8,13 @@ import { DataTable, DownsampledNote } from '@/lib/charts/chart-foot'
 import { usePlot } from '@/lib/charts/use-plot'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'
+import { Switch, Toggles } from '@/lib/ui/toggles'
 
 import { X_AXES } from './axes'
 import type { Entry } from './compared-runs'
 import { columnsOf, curveOf, type CurvePoint, overlayTable } from './curves'
 import { type Metric, metricOf } from './metric'
 import { type Overlay, overlayData, overlayKind, overlayOptions, type Pointed } from './overlay-drawing'
-import { Segments, Switch } from './segmented-control'
 import type { CompareUrlState } from './url-state'
 
 interface Props {
@@ -84,12 +84,19 @@ export function OverlaySection({ entries, metric, names, view, onView }: Props) 
               </option>
             ))}
           </select>
-          <Segments
+          <Toggles
             label="Horizontal axis"
             options={AXES}
-            value={axis}
+            chosen={axis}
             onChoose={(x) => {
               onView((before) => ({ ...before, x: x === 'round' ? undefined : x, span: undefined }))
+            }}
+          />
+          <Switch
+            label="log x"
+            on={view.xscale === 'log'}
+            onToggle={() => {
+              onView((before) => ({ ...before, xscale: before.xscale === 'log' ? undefined : 'log', span: undefined }))
             }}
           />
           <Switch
@@ -124,7 +131,15 @@ function OverlayChart({ lines, metric, view, onView }: OverlayProps) {
     [lines, log, view.smooth],
   )
   const overlay: Overlay = {
-    ...{ lines, columns, log, axis: view.x ?? 'round', unit: metric.unit, zoom: zoomRange(view.span) },
+    ...{
+      lines,
+      columns,
+      log,
+      logX: view.xscale === 'log',
+      axis: view.x ?? 'round',
+      unit: metric.unit,
+      zoom: zoomRange(view.span),
+    },
     onPoint: setPointed,
     onZoom: (range) => {
       onView((before) => ({ ...before, span: formatZoom(range) }))

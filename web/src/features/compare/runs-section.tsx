@@ -25,7 +25,7 @@ export function RunsSection({ entries, metric, baseline, view, onView }: Props) 
   const base = entries.findIndex((entry) => entry === baseline)
   const columns = ['Run', 'State', 'Round', `${metric.label}, last`, 'best', 'Baseline', '']
   return (
-    <div className="compare-scroll" tabIndex={0} role="region" aria-label="Runs">
+    <div className="compare-scroll" tabIndex={0} role="group" aria-label="Runs">
       <table className="compare-runs" data-testid="compare-runs">
         <TableHead columns={columns} />
         <tbody>

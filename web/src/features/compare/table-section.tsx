@@ -1,12 +1,12 @@
 import { Fragment, useMemo } from 'react'
 
 import { flatten } from '@/lib/tree'
+import { Switch } from '@/lib/ui/toggles'
 
 import type { Entry } from './compared-runs'
 import { FigureValue } from './metric'
 import { Swatch } from './palette'
 import { type ResultRow, resultRows } from './result-cells'
-import { Switch } from './segmented-control'
 import type { CompareUrlState } from './url-state'
 
 interface Props {
@@ -38,7 +38,7 @@ export function TableSection({ entries, baseline, view, onView }: Props) {
           }}
         />
       </header>
-      <div className="compare-scroll tall" tabIndex={0} role="region" aria-label="Results and specifications">
+      <div className="compare-scroll tall" tabIndex={0} role="group" aria-label="Results and specifications">
         <table className="compare-table" data-testid="compare-table">
           <thead>
             <tr>

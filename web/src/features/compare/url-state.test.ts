@@ -8,7 +8,7 @@ const MANY = Array.from({ length: 23 }, (_, index) => `exp_${index}`)
 
 test('a view survives the address, which stays readable', () => {
   const address =
-    '?ids=exp_a,,exp_c&baseline=exp_a&metric=rouge_l&x=bytes&y=log&hidden=exp_c&groups=seeds&spec=all&bytes=total&way=down&scale=linear'
+    '?ids=exp_a,,exp_c&baseline=exp_a&metric=rouge_l&x=bytes&y=log&xscale=log&hidden=exp_c&groups=seeds&spec=all&bytes=total&way=down&scale=linear'
   expect(stringifySearch({ ...parseCompareUrl(parseSearch(address)) })).toBe(address)
 })
 

@@ -13,6 +13,7 @@ export interface CompareUrlState {
   metric?: string | undefined
   x?: Exclude<CompareAxis, 'round'> | undefined
   y?: 'log' | undefined
+  xscale?: 'log' | undefined
   smooth?: Smoothing | undefined
   /** The part of the horizontal axis that is shown, in its unit: "12,40". */
   span?: string | undefined
@@ -41,6 +42,7 @@ export function parseCompareUrl(search: Search): CompareUrlState {
     metric: word(search.metric),
     x: oneOf(['time', 'bytes'], search.x),
     y: oneOf(['log'], search.y),
+    xscale: oneOf(['log'], search.xscale),
     smooth: oneOf(SMOOTHINGS, search.smooth),
     span: parseZoom(search.span),
     hidden: list(search.hidden),

@@ -7,31 +7,30 @@ import { lazy, Suspense } from 'react'
 import { problemOf, toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
 import type { Experiment } from '@/api/types'
-import { capitalised, formatAgo, formatTime } from '@/lib/format'
+import { capitalised } from '@/lib/format'
 import { oneOf } from '@/lib/search-params'
 import { Notice, ProblemNotice } from '@/lib/ui/notice'
-import { useNow } from '@/lib/ui/relative-time'
 import { Tabs } from '@/lib/ui/tabs'
 import { useTitle } from '@/lib/use-title'
 
 import { CONVERGENCE } from './charts/chart-definitions'
 import { Charts } from './charts/charts'
 import { CheckpointSection } from './checkpoints/checkpoint-section'
-import { EventsTab } from './events/events-tab'
+import { LogTab } from './events/log-tab'
 import { Header } from './header/header'
+import { StallNotice } from './header/stall-notice'
 import { useLive } from './live/use-live'
+import { Remarks } from './overview/remarks'
 import { ResultStrip } from './overview/result-strip'
-import { RoundsTab } from './rounds/rounds-tab'
-import { SpecSection } from './specification/spec-section'
+import { PrivacySection } from './privacy/privacy-section'
+import { RoundsSection } from './rounds/rounds-section'
+import { ConfigurationTab } from './specification/configuration-tab'
 import { type ChangeExperimentUrl, type ExperimentUrlState, OTHER_TABS, TABS } from './url-state'
 
-// The code of these tabs loads when one is opened.
-const ParticipantsTab = lazy(async () => {
-  const { ParticipantsTab } = await import('./participation/participants-tab')
-  return { default: ParticipantsTab }
-})
-const UpdateStatisticsTab = lazy(() => import('./update-statistics/update-statistics-tab'))
-const SystemTab = lazy(() => import('./system/system-tab'))
+// The code of these parts loads when one is shown.
+const Cost = lazy(() => import('./cost/cost'))
+const Participation = lazy(() => import('./participation/participation'))
+const InsideTab = lazy(() => import('./update-statistics/inside-tab'))
 const Playground = lazy(() => import('./playground/playground'))
 
 interface Props {
@@ -62,21 +61,13 @@ export function ExperimentPage({ id, view, onView }: Props) {
 
 function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: Experiment }) {
   const live = useLive(experiment)
-  const { error, stopped } = experiment
   const change = (changes: ExperimentUrlState) => {
     onView((before) => ({ ...before, ...changes }))
   }
   return (
-    <main className="page">
+    <main className="page run">
       <Header experiment={experiment} live={live} />
-      {error && <ProblemNotice problem={problemOf(error, error.status)} />}
-      {stopped && (
-        <Notice title={`Ended after round ${stopped.round}`} testId="stopped">
-          <p>{capitalised(stopped.detail)}.</p>
-        </Notice>
-      )}
       <StallNotice experiment={experiment} />
-      <ResultStrip experiment={experiment} />
       <Tabs
         label="Parts of the experiment"
         tabs={TABS}
@@ -91,35 +82,6 @@ function Loaded({ experiment, view, onView }: Omit<Props, 'id'> & { experiment: 
   )
 }
 
-/** Shows why an unfinished experiment makes no progress, and the next step. */
-function StallNotice({ experiment: { state, stalled } }: { experiment: Experiment }) {
-  const now = useNow(10_000)
-  if (state === 'paused') {
-    return (
-      <Notice title="Paused" testId="paused">
-        <p>No work is handed out, and the open round keeps its remaining time. Accepted contributions are kept.</p>
-        <p>
-          <strong>What to do next:</strong> press Resume to continue where it stopped.
-        </p>
-      </Notice>
-    )
-  }
-  if (!stalled) return null
-  return (
-    <Notice title="No progress" testId="stalled">
-      <p>{stalled.detail}</p>
-      <p className="muted small">
-        <code>{stalled.code}</code>
-        {' · since '}
-        <time dateTime={stalled.since} title={formatTime(stalled.since)}>
-          {formatAgo(stalled.since, now)}
-        </time>
-        {' · it continues by itself once this is fixed'}
-      </p>
-    </Notice>
-  )
-}
-
 interface TabContentProps {
   experiment: Experiment
   view: ExperimentUrlState
@@ -127,34 +89,36 @@ interface TabContentProps {
 }
 
 /** The content of the chosen tab. */
-function TabContent({ experiment, view, onView }: TabContentProps) {
-  const { id } = experiment
+function TabContent(props: TabContentProps) {
+  const { experiment, view, onView } = props
   switch (view.tab) {
     case 'rounds':
-      return <RoundsTab id={id} chosen={view.round} />
-    case 'update':
       return (
-        <Suspense fallback={<p className="muted">Loading…</p>}>
-          <UpdateStatisticsTab experiment={experiment} view={view} onView={onView} />
+        <>
+          <RoundsSection id={experiment.id} chosen={view.round} />
+          <Suspense fallback={<Loading />}>
+            <Participation {...props} />
+          </Suspense>
+        </>
+      )
+    case 'inside':
+      return (
+        <Suspense fallback={<Loading />}>
+          <InsideTab {...props} />
         </Suspense>
       )
-    case 'participants':
+    case 'models':
       return (
-        <Suspense fallback={<p className="muted">Loading…</p>}>
-          <ParticipantsTab experiment={experiment} view={view} onView={onView} />
-        </Suspense>
+        <>
+          <Suspense fallback={<Loading />}>
+            <Playground {...props} />
+          </Suspense>
+          <CheckpointSection id={experiment.id} />
+        </>
       )
-    case 'checkpoints':
-      return <CheckpointSection id={id} better={experiment.better} />
-    case 'playground':
+    case 'configuration':
       return (
-        <Suspense fallback={<p className="muted">Loading…</p>}>
-          <Playground experiment={experiment} view={view} onView={onView} />
-        </Suspense>
-      )
-    case 'specification':
-      return (
-        <SpecSection
+        <ConfigurationTab
           experiment={experiment}
           all={view.spec === 'all'}
           onAll={(all) => {
@@ -162,9 +126,9 @@ function TabContent({ experiment, view, onView }: TabContentProps) {
           }}
         />
       )
-    case 'events':
+    case 'log':
       return (
-        <EventsTab
+        <LogTab
           experiment={experiment}
           kinds={view.kind ?? []}
           onKinds={(kind) => {
@@ -172,13 +136,34 @@ function TabContent({ experiment, view, onView }: TabContentProps) {
           }}
         />
       )
-    case 'system':
-      return (
-        <Suspense fallback={<p className="muted">Loading…</p>}>
-          <SystemTab experiment={experiment} view={view} onView={onView} />
-        </Suspense>
-      )
     default:
-      return <Charts title="Convergence" kinds={CONVERGENCE} experiment={experiment} view={view} onView={onView} />
+      return <Overview {...props} />
   }
+}
+
+function Loading() {
+  return <p className="muted">Loading…</p>
+}
+
+/** The result, how it came about, and what it cost. */
+function Overview(props: TabContentProps) {
+  const { experiment } = props
+  const { error, stopped } = experiment
+  return (
+    <>
+      {error && <ProblemNotice problem={problemOf(error, error.status)} />}
+      {stopped && (
+        <Notice title={`Ended after round ${stopped.round}`} testId="stopped">
+          <p>{capitalised(stopped.detail)}.</p>
+        </Notice>
+      )}
+      <ResultStrip experiment={experiment} />
+      <Remarks experiment={experiment} />
+      <Charts title="Convergence" kinds={CONVERGENCE} {...props} />
+      <PrivacySection experiment={experiment} />
+      <Suspense fallback={<Loading />}>
+        <Cost {...props} />
+      </Suspense>
+    </>
+  )
 }

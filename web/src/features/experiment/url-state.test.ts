@@ -5,14 +5,15 @@ import { parseSearch, stringifySearch } from '@/lib/search-params'
 import { parseExperimentUrl } from './url-state'
 
 const ADDRESS =
-  '?tab=events&x=bytes&y=linear&smooth=light&round=7&kind=round&kind=contribution&spec=all&model=0&temperature=0.7&tokens=40&seed=3'
+  '?tab=log&x=bytes&y=linear&xscale=log&smooth=light&round=7&kind=round&kind=contribution&spec=all&model=0&temperature=0.7&tokens=40&seed=3'
 
 test('the view survives the address', () => {
   const view = parseExperimentUrl(parseSearch(ADDRESS))
   expect(view).toEqual({
-    tab: 'events',
+    tab: 'log',
     x: 'bytes',
     y: 'linear',
+    xscale: 'log',
     smooth: 'light',
     round: 7,
     kind: ['round', 'contribution'],
@@ -26,7 +27,7 @@ test('the view survives the address', () => {
 })
 
 test('so does what the participants are shown by', () => {
-  const address = '?tab=participants&round=7&cells=loss&zoom=2&who=behind&order=-missed&participant=clinic-7'
+  const address = '?tab=rounds&round=7&cells=loss&zoom=2&who=behind&order=-missed&participant=clinic-7'
   const view = parseExperimentUrl(parseSearch(address))
   expect(view).toMatchObject({ cells: 'loss', zoom: 2, who: 'behind', order: '-missed', participant: 'clinic-7' })
   expect(stringifySearch({ ...view })).toBe(address)

@@ -9,14 +9,11 @@ import { type Filter, FILTERS, type Order, ORDERS } from './participation/partic
 
 export const TABS = [
   ['overview', 'Overview'],
-  ['rounds', 'Rounds'],
-  ['update', 'Update'],
-  ['participants', 'Participants'],
-  ['checkpoints', 'Checkpoints'],
-  ['playground', 'Playground'],
-  ['specification', 'Specification'],
-  ['events', 'Events'],
-  ['system', 'System'],
+  ['rounds', 'Rounds & participants'],
+  ['inside', 'Inside'],
+  ['models', 'Models'],
+  ['configuration', 'Configuration'],
+  ['log', 'Log'],
 ] as const
 type Tab = (typeof TABS)[number][0]
 
@@ -26,6 +23,8 @@ export interface ExperimentUrlState {
   x?: Exclude<XAxis, 'round'> | undefined
   /** Losses are logarithmic where they can be. */
   y?: 'linear' | undefined
+  /** The horizontal axis is logarithmic. */
+  xscale?: 'log' | undefined
   smooth?: Smoothing | undefined
   /** The part of the horizontal axis that is shown, in its unit: "12,40". */
   span?: string | undefined
@@ -75,6 +74,7 @@ export function parseExperimentUrl(search: Search): ExperimentUrlState {
     tab: oneOf(OTHER_TABS, search.tab),
     x: oneOf(OTHER_AXES, search.x),
     y: oneOf(['linear'], search.y),
+    xscale: oneOf(['log'], search.xscale),
     smooth: oneOf(SMOOTHINGS, search.smooth),
     span: parseZoom(search.span),
     round: positiveInteger(search.round),

@@ -86,7 +86,6 @@ export function useBulk() {
     else dismissToast(label)
     for (const { id } of experiments) void queryClient.invalidateQueries({ queryKey: experimentKey(id) })
     await queryClient.invalidateQueries({ queryKey: LISTS_KEY })
-    return [first, ...others].flatMap((failure) => (failure ? [failure.experiment.id] : []))
   }
   return { running, run }
 }

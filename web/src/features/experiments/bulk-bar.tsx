@@ -28,18 +28,10 @@ export function BulkBar({ ticks, reads }: { ticks: Ticks; reads: boolean }) {
 function Changes({ ticks }: { ticks: Ticks }) {
   const { selected } = ticks
   const { running, run } = useBulk()
-  const perform = async (label: string, fitting: readonly ListedExperiment[], action: BulkAction['run']) => {
-    const failed = await run(label, fitting, action)
-    if (label === DELETE.label)
-      ticks.tickAll(
-        fitting.filter(({ id }) => !failed.includes(id)),
-        false,
-      )
-  }
   const offered = (action: BulkAction) => selected.filter(action.fits)
   return (
     <>
-      <TagButton selected={selected} pending={running !== undefined} onRun={perform} />
+      <TagButton selected={selected} pending={running !== undefined} onRun={run} />
       {MOVES.map((action) => {
         const fitting = offered(action)
         return (
@@ -49,18 +41,18 @@ function Changes({ ticks }: { ticks: Ticks }) {
               type="button"
               className="button"
               disabled={running !== undefined}
-              onClick={() => void perform(action.label, fitting, action.run)}
+              onClick={() => void run(action.label, fitting, action.run)}
             >
               {action.label} {fitting.length}
             </button>
           )
         )
       })}
-      <Asked action={CANCEL} fitting={offered(CANCEL)} pending={running !== undefined} onRun={perform}>
+      <Asked action={CANCEL} fitting={offered(CANCEL)} pending={running !== undefined} onRun={run}>
         Their open rounds end without a result, and no further round starts. Committed rounds and their checkpoints
         stay.
       </Asked>
-      <Asked action={DELETE} fitting={offered(DELETE)} pending={running !== undefined} onRun={perform}>
+      <Asked action={DELETE} fitting={offered(DELETE)} pending={running !== undefined} onRun={run}>
         Their rounds, curves, ledgers and checkpoints are deleted permanently. To hide them instead, archive them.
       </Asked>
       <span role="status" className="muted small">
@@ -74,7 +66,7 @@ interface AskedProps {
   action: BulkAction
   fitting: readonly ListedExperiment[]
   pending: boolean
-  onRun: (label: string, experiments: readonly ListedExperiment[], run: BulkAction['run']) => Promise<void>
+  onRun: (label: string, experiments: readonly ListedExperiment[], run: BulkAction['run']) => Promise<unknown>
   children: string
 }
 

@@ -1,7 +1,7 @@
-import { useEffect, useId, useRef } from 'react'
+import { useEffect } from 'react'
 
 import type { ListedExperiment } from '@/api/types'
-import { placeBelow } from '@/lib/ui/more-menu'
+import { PopoverMenu } from '@/lib/ui/popover-menu'
 
 import { chosenColumns, type Column, COLUMNS, columnsOf, usualColumns } from './columns'
 import type { ChangeExperimentListUrl, ExperimentListUrlState } from './url-state'
@@ -14,49 +14,32 @@ interface Props {
 
 /** A menu of checkboxes that chooses the columns. */
 export function ColumnMenu({ shown, onChoose }: Props) {
-  const menu = useRef<HTMLDivElement>(null)
-  const button = useRef<HTMLButtonElement>(null)
-  const id = useId()
   return (
-    <div className="column-menu">
-      <button ref={button} type="button" className="button" popoverTarget={id}>
-        Columns <span aria-hidden>▾</span>
-      </button>
-      <div
-        ref={menu}
-        id={id}
-        popover="auto"
-        role="group"
-        aria-label="Columns"
-        onToggle={() => {
-          if (button.current && menu.current) placeBelow(button.current, menu.current)
+    <PopoverMenu title="Columns" label="Columns">
+      {COLUMNS.map((column) => (
+        <label key={column.id}>
+          <input
+            type="checkbox"
+            checked={shown.includes(column.id)}
+            // One column always stays: an empty list would mean the defaults.
+            disabled={shown.length === 1 && shown.includes(column.id)}
+            onChange={() => {
+              onChoose(withOrWithout(shown, column.id))
+            }}
+          />
+          {column.label}
+        </label>
+      ))}
+      <button
+        type="button"
+        className="button quiet"
+        onClick={() => {
+          onChoose(undefined)
         }}
       >
-        {COLUMNS.map((column) => (
-          <label key={column.id}>
-            <input
-              type="checkbox"
-              checked={shown.includes(column.id)}
-              // One column always stays: an empty list would mean the defaults.
-              disabled={shown.length === 1 && shown.includes(column.id)}
-              onChange={() => {
-                onChoose(withOrWithout(shown, column.id))
-              }}
-            />
-            {column.label}
-          </label>
-        ))}
-        <button
-          type="button"
-          className="button quiet"
-          onClick={() => {
-            onChoose(undefined)
-          }}
-        >
-          Default columns
-        </button>
-      </div>
-    </div>
+        Default columns
+      </button>
+    </PopoverMenu>
   )
 }
 

@@ -1,4 +1,5 @@
 import type { Sort } from '@/api/experiment-list'
+import type { ListedExperiment } from '@/api/types'
 import { type MetricName, METRICS } from '@/lib/metrics'
 
 /** A column of the list, which follows the name column. */
@@ -10,17 +11,15 @@ export interface Column {
   /** The two sort orders of the column, the more useful one first. The server sorts. */
   sorts?: readonly [Sort, Sort]
   number?: boolean
-  /** Shown by default; a metric only if a row has a value of it. */
-  usual?: boolean
   metric?: { name: MetricName; of: 'last' | 'best' }
 }
 
 type Measured = 'eval_loss' | 'rouge_l' | 'exact_match' | 'train_loss'
 
-function measured(name: Measured, label: string, bestLabel: string, usual: boolean): Column[] {
+function measured(name: Measured, label: string, bestLabel: string): Column[] {
   const low = METRICS[name].better === 'low'
   const ends = (sort: Measured | `best_${Measured}`): [Sort, Sort] => (low ? [sort, `-${sort}`] : [`-${sort}`, sort])
-  const both = { number: true, usual }
+  const both = { number: true }
   return [
     { id: name, label, hint: 'After the last round', metric: { name, of: 'last' }, sorts: ends(name), ...both },
     {
@@ -35,33 +34,31 @@ function measured(name: Measured, label: string, bestLabel: string, usual: boole
 }
 
 export const COLUMNS: readonly Column[] = [
-  { id: 'state', label: 'State', sorts: ['state', '-state'], usual: true },
-  { id: 'round', label: 'Round', hint: 'Committed rounds of all rounds', sorts: ['-round', 'round'], usual: true },
+  { id: 'state', label: 'State', sorts: ['state', '-state'] },
+  { id: 'round', label: 'Round', hint: 'Committed rounds of all rounds', sorts: ['-round', 'round'] },
   { id: 'project', label: 'Project', sorts: ['project', '-project'] },
-  { id: 'algorithm', label: 'Algorithm', sorts: ['algorithm', '-algorithm'], usual: true },
+  { id: 'algorithm', label: 'Algorithm', sorts: ['algorithm', '-algorithm'] },
   { id: 'dataset', label: 'Data', sorts: ['dataset', '-dataset'] },
   { id: 'participants', label: 'Participants', sorts: ['-participants', 'participants'], number: true },
-  { id: 'K', label: 'K', hint: 'Coordinates, or bytes per round', sorts: ['-K', 'K'], number: true, usual: true },
+  { id: 'K', label: 'K', hint: 'Coordinates, or bytes per round', sorts: ['-K', 'K'], number: true },
   {
     id: 'learning_rate',
     label: 'Rate',
     hint: 'The local learning rate',
     sorts: ['-learning_rate', 'learning_rate'],
     number: true,
-    usual: true,
   },
-  { id: 'seed', label: 'Seed', sorts: ['seed', '-seed'], number: true, usual: true },
-  ...measured('eval_loss', 'Eval loss', 'Best loss', true),
-  ...measured('rouge_l', 'Rouge-L', 'Best Rouge-L', true),
-  ...measured('exact_match', 'Exact match', 'Best match', true),
-  ...measured('train_loss', 'Train loss', 'Best train loss', false),
+  { id: 'seed', label: 'Seed', sorts: ['seed', '-seed'], number: true },
+  ...measured('eval_loss', 'Eval loss', 'Best loss'),
+  ...measured('rouge_l', 'Rouge-L', 'Best Rouge-L'),
+  ...measured('exact_match', 'Exact match', 'Best match'),
+  ...measured('train_loss', 'Train loss', 'Best train loss'),
   {
     id: 'bytes_per_upload',
     label: 'Upload',
     hint: 'Bytes of one upload, in the last round',
     sorts: ['bytes_per_upload', '-bytes_per_upload'],
     number: true,
-    usual: true,
   },
   {
     id: 'bytes_up',
@@ -69,7 +66,6 @@ export const COLUMNS: readonly Column[] = [
     hint: 'By all participants so far',
     sorts: ['-bytes_up', 'bytes_up'],
     number: true,
-    usual: true,
   },
   {
     id: 'bytes_down',
@@ -84,10 +80,9 @@ export const COLUMNS: readonly Column[] = [
     hint: 'Estimated from the last rounds',
     sorts: ['left', '-left'],
     number: true,
-    usual: true,
   },
-  { id: 'tags', label: 'Tags', sorts: ['tags', '-tags'], usual: true },
-  { id: 'created', label: 'Created', sorts: ['-created', 'created'], usual: true },
+  { id: 'tags', label: 'Tags', sorts: ['tags', '-tags'] },
+  { id: 'created', label: 'Created', sorts: ['-created', 'created'] },
   { id: 'finished', label: 'Finished', sorts: ['-finished', 'finished'] },
 ]
 
@@ -100,11 +95,29 @@ export function chosenColumns(ids: string | undefined): string[] | undefined {
   return found.length > 0 ? found : undefined
 }
 
-/** The columns that are shown by default. A metric is among them if a row has a value of it. */
-export function usualColumns(rows: readonly { metrics: Record<string, unknown> }[], projects: number): string[] {
-  const has = (name: string) => rows.some(({ metrics }) => metrics[name] !== undefined)
-  const usual = COLUMNS.filter(({ usual, metric }) => usual && (metric === undefined || has(metric.name)))
-  return usual.map(({ id }) => id).concat(projects > 1 ? ['project'] : [])
+/** With the name, the table has eight columns by default. */
+const USUAL = 7
+
+/** The columns that are shown by default, the most useful first: those with a value in a row, and a project to choose. */
+export function usualColumns(rows: readonly ListedExperiment[], projects: number): string[] {
+  const has = (name: MetricName) => rows.some(({ metrics }) => metrics[name] !== undefined)
+  const useful: [string, boolean][] = [
+    ['state', true],
+    ['round', true],
+    ['project', projects > 1],
+    ['algorithm', true],
+    ['eval_loss', has('eval_loss')],
+    ['rouge_l', has('rouge_l')],
+    ['exact_match', has('exact_match')],
+    ['created', true],
+    ['tags', rows.some(({ tags }) => tags.length > 0)],
+    ['left', rows.some(({ estimated_seconds_left: left }) => left !== null)],
+    ['bytes_per_upload', true],
+    ['bytes_up', true],
+    ['dataset', true],
+  ]
+  const ids = useful.filter(([, is]) => is).map(([id]) => id)
+  return columnsOf(ids.slice(0, USUAL)).map(({ id }) => id)
 }
 
 /** The columns with those ids, in the table's order. */

@@ -24,7 +24,7 @@ interface Props {
 export function ExperimentTable(props: Props) {
   const { rows, columns, context, ticks, reads } = props
   return (
-    <div className="table-scroll experiments-scroll" tabIndex={0} role="region" aria-label="Experiments">
+    <div className="table-scroll experiments-scroll" tabIndex={0} role="group" aria-label="Experiments">
       <table className="experiments">
         <Head {...props} />
         <tbody>

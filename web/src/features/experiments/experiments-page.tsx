@@ -2,7 +2,6 @@ import './experiments.css'
 
 import { keepPreviousData, useInfiniteQuery, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 
 import { meQuery, onlyReads } from '@/api/account'
 import { experimentsQuery, groupMembersQuery, groupsQuery, LISTS_KEY } from '@/api/experiment-list'
@@ -20,11 +19,13 @@ import { ColumnMenu, useColumns } from './column-menu'
 import { NoExperiment, NoMatch } from './empty-list'
 import { ExperimentTable } from './experiment-table'
 import { FilterBar, SortField } from './filter-bar'
+import { SavedViews } from './saved-views'
 import { type Ticks, useSelection } from './selection'
 import { experimentRows, experimentsOf, groupRows, type TableRow } from './table-rows'
 import {
   type ChangeExperimentListUrl,
   type ExperimentListUrlState,
+  filtersOf,
   isFiltered,
   openGroups,
   toggleOpen,
@@ -45,16 +46,13 @@ export function ExperimentsPage({ view, onView }: Props) {
   const reads = onlyReads(me) ?? true
   const { list, rows } = useTableRows(view)
   const shown = experimentsOf(rows)
-  const ticks = useSelection(shown)
+  const ticks = useSelection(rows, JSON.stringify(filtersOf(view)))
   const measured = rows.map((row) => (row.kind === 'group' ? row.group.newest : row.experiment))
   const { ids, columns, choose } = useColumns(view, measured, projects.length, onView)
   const now = useNow(10_000)
   const tickGroup = useTickGroup(view, ticks)
   useRowKeys(shown, ticks)
-  // A new key resets the name field, which does not follow the address.
-  const [cleared, setCleared] = useState(0)
   const clear = () => {
-    setCleared(cleared + 1)
     onView(withoutFilters)
   }
 
@@ -66,13 +64,14 @@ export function ExperimentsPage({ view, onView }: Props) {
           New experiment
         </Link>
       </header>
-      <FilterBar key={cleared} view={view} projects={projects} onView={onView} onClear={clear}>
+      <FilterBar view={view} projects={projects} onView={onView} onClear={clear}>
         <SortField
           sort={view.sort}
           onSort={(sort) => {
             onView((before) => ({ ...before, sort }))
           }}
         />
+        {me && <SavedViews person={me.name} view={view} onView={onView} />}
         <ColumnMenu shown={ids} onChoose={choose} />
       </FilterBar>
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}

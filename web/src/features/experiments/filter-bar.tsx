@@ -1,9 +1,10 @@
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 
 import type { Sort } from '@/api/experiment-list'
 import { EXPERIMENT_STATES } from '@/api/types'
 
 import { COLUMNS, SORTS } from './columns'
+import { QueryField } from './query-field'
 import {
   type ChangeExperimentListUrl,
   type ExperimentListUrlState,
@@ -11,8 +12,8 @@ import {
   toggleArchived,
   toggleGrouping,
   toggleProject,
+  toggleStalled,
   toggleState,
-  toggleTag,
 } from './url-state'
 
 interface Props {
@@ -32,7 +33,7 @@ export function FilterBar({ view, projects, onView, onClear, children }: Props) 
   }
   return (
     <div role="search" className="filter-bar">
-      <NameField name={view.name} onView={onView} />
+      <QueryField view={view} onView={onView} />
       <div className="toggles" role="group" aria-label="Filter by state">
         {EXPERIMENT_STATES.map((state) => (
           <Toggle
@@ -42,6 +43,7 @@ export function FilterBar({ view, projects, onView, onClear, children }: Props) 
             onToggle={change((before) => toggleState(before, state))}
           />
         ))}
+        <Toggle label="stalled" on={view.stalled === 'only'} onToggle={change(toggleStalled)} />
         <Toggle label="archived" on={view.archived === 'only'} onToggle={change(toggleArchived)} />
       </div>
       {projects.length > 1 && (
@@ -53,13 +55,6 @@ export function FilterBar({ view, projects, onView, onClear, children }: Props) 
               on={view.project === project}
               onToggle={change((before) => toggleProject(before, project))}
             />
-          ))}
-        </div>
-      )}
-      {view.tag && (
-        <div className="toggles" role="group" aria-label="Filter by tag">
-          {view.tag.map((tag) => (
-            <Toggle key={tag} label={`${tag} ×`} on onToggle={change((before) => toggleTag(before, tag))} />
           ))}
         </div>
       )}
@@ -83,23 +78,6 @@ function Toggle({ label, on, onToggle }: { label: string; on: boolean; onToggle:
     <button type="button" aria-pressed={on} onClick={onToggle}>
       {label}
     </button>
-  )
-}
-
-/** The address follows the typed text but never changes it, or fast typists would lose letters. */
-function NameField({ name, onView }: { name: string | undefined; onView: ChangeExperimentListUrl }) {
-  const [text, setText] = useState(name ?? '')
-  return (
-    <input
-      type="search"
-      aria-label="Filter by name"
-      placeholder="Filter by name"
-      value={text}
-      onChange={({ target: { value } }) => {
-        setText(value)
-        onView((before) => ({ ...before, name: value === '' ? undefined : value }))
-      }}
-    />
   )
 }
 

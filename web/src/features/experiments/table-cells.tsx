@@ -30,8 +30,10 @@ export function Cell({ column, children }: { column: Column; children: ReactNode
 export function experimentCell(column: Column, experiment: ListedExperiment, context: CellContext): ReactNode {
   if (column.metric) {
     const { name, of } = column.metric
-    const value = experiment.metrics[name]?.[of] ?? undefined
-    return value === undefined ? undefined : formatMetric(name, value)
+    const measured = experiment.metrics[name]
+    const value = measured?.[of] ?? undefined
+    if (value === undefined) return undefined
+    return <span title={`Best: ${formatMetric(name, measured?.best ?? undefined)}`}>{formatMetric(name, value)}</span>
   }
   return CELLS[column.id]?.(experiment, context)
 }

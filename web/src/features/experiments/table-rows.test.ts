@@ -18,9 +18,28 @@ test('a group of one is an experiment, an open one is followed by what is in it'
 test('columns come in the order of the table, and metrics where there is a value', () => {
   expect(chosenColumns('seed,state,mood')).toEqual(['state', 'seed'])
   expect(chosenColumns('mood')).toBeUndefined()
-  expect(usualColumns([{ metrics: { rouge_l: {} } }], 1)).toContain('best_rouge_l')
-  expect(usualColumns([{ metrics: { rouge_l: {} } }], 1)).not.toContain('eval_loss')
-  expect(usualColumns([], 2)).toContain('project')
+})
+
+test('seven columns follow the name, the most telling first', () => {
+  const plain = { metrics: {}, tags: [], estimated_seconds_left: null } as unknown as ListedExperiment
+  const measured = {
+    ...plain,
+    metrics: { eval_loss: {}, rouge_l: {} },
+    tags: ['hearts'],
+  } as unknown as ListedExperiment
+  const costs = ['bytes_per_upload', 'bytes_up']
+  expect(usualColumns([plain], 1)).toEqual(['state', 'round', 'algorithm', 'dataset', ...costs, 'created'])
+  expect(usualColumns([measured, plain], 1)).toEqual([
+    'state',
+    'round',
+    'algorithm',
+    'eval_loss',
+    'rouge_l',
+    'tags',
+    'created',
+  ])
+  expect(usualColumns([measured], 2)).not.toContain('tags')
+  expect(usualColumns([measured], 2)).toContain('project')
 })
 
 test('mean and deviation have one unit', () => {

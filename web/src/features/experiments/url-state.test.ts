@@ -17,12 +17,12 @@ import {
 
 test('the view survives the address', () => {
   const address =
-    '?state=running&state=failed&name=gsm8k&project=hearts&tag=a&tag=b+c&archived=only&sort=-rouge_l&columns=state,seed&group=seed&open=k1,k2'
+    '?state=running&state=failed&name=gsm8k&project=hearts&tag=a&tag=b+c&archived=only&algorithm=ferret&dataset=jsonl&where=eval_loss%3C2&sort=-rouge_l&columns=state,seed&group=seed&open=k1,k2'
   expect(stringifySearch({ ...parseExperimentListUrl(parseSearch(address)) })).toBe(address)
 })
 
 test('what is unknown or empty is left out', () => {
-  const address = '?state=sleeping&name=&project=&tag=&archived=perhaps&sort=luck&columns=mood&group=age'
+  const address = '?state=sleeping&name=&project=&tag=&archived=perhaps&where=x&sort=luck&columns=mood&group=age'
   expect(stringifySearch({ ...parseExperimentListUrl(parseSearch(address)) })).toBe('')
 })
 

@@ -16,9 +16,12 @@ export interface ExperimentListUrlState extends Wanted {
 
 export type ChangeExperimentListUrl = (change: (view: ExperimentListUrlState) => ExperimentListUrlState) => void
 
+const BOUND = /^\w+[<>]=?-?[\d.]+(e[+-]?\d+)?$/i
+
 export function parseExperimentListUrl(search: Search): ExperimentListUrlState {
   const state = someOf(EXPERIMENT_STATES, search.state)
   const tag = [search.tag].flat().filter((word) => text(word) !== undefined)
+  const where = [search.where].flat().filter((bound) => typeof bound === 'string' && BOUND.test(bound)) as string[]
   // Every key is named, even if undefined: the router keeps keys of the address that are missing here.
   return {
     state: state.length > 0 ? state : undefined,
@@ -26,6 +29,10 @@ export function parseExperimentListUrl(search: Search): ExperimentListUrlState {
     project: text(search.project),
     tag: tag.length > 0 ? (tag as string[]) : undefined,
     archived: oneOf(['only'], search.archived),
+    stalled: oneOf(['only'], search.stalled),
+    algorithm: text(search.algorithm),
+    dataset: text(search.dataset),
+    where: where.length > 0 ? where : undefined,
     sort: oneOf(SORTS, search.sort),
     columns: chosenColumns(text(search.columns))?.join(','),
     group: oneOf(['seed'], search.group),
@@ -38,12 +45,18 @@ function text(value: unknown): string | undefined {
 }
 
 /** The part of the state that the server's list needs. */
-export function wantedOf({ state, name, project, tag, archived, sort }: ExperimentListUrlState): Wanted {
-  return { state, name, project, tag, archived, sort }
+export function wantedOf({ sort, ...view }: ExperimentListUrlState): Wanted {
+  return { ...filtersOf(view), sort }
 }
 
-export function isFiltered({ state, name, project, tag, archived }: ExperimentListUrlState): boolean {
-  return [state, name, project, tag, archived].some((part) => part !== undefined && part.length > 0)
+/** The part of the state that decides which experiments are listed. */
+export function filtersOf(view: ExperimentListUrlState) {
+  const { state, name, project, tag, archived, stalled, algorithm, dataset, where } = view
+  return { state, name, project, tag, archived, stalled, algorithm, dataset, where }
+}
+
+export function isFiltered(view: ExperimentListUrlState): boolean {
+  return Object.values(filtersOf(view)).some((part) => part !== undefined && part.length > 0)
 }
 
 /** Every experiment, shown in the same way. */
@@ -70,6 +83,10 @@ export function toggleProject(view: ExperimentListUrlState, name: string): Exper
 
 export function toggleArchived(view: ExperimentListUrlState): ExperimentListUrlState {
   return { ...view, archived: view.archived === 'only' ? undefined : 'only' }
+}
+
+export function toggleStalled(view: ExperimentListUrlState): ExperimentListUrlState {
+  return { ...view, stalled: view.stalled === 'only' ? undefined : 'only' }
 }
 
 export function toggleGrouping(view: ExperimentListUrlState): ExperimentListUrlState {

@@ -87,6 +87,14 @@ test('the reason why the address did not sign in is shown, with its code', async
   expect(alert.textContent).toContain('oidc.no_role')
 })
 
+test('a link that was used names the command for a new one', async () => {
+  serve('right')
+  open(new ApiProblem({ code: 'auth.invalid', title: 'The token is not valid', detail: 'Copy it again.' }, 401))
+  const alert = await screen.findByRole('alert')
+  expect(alert.textContent).toContain('This link was used')
+  expect(alert.textContent).toContain('ferret dashboard')
+})
+
 test('a provider has a button, and its error is shown', async () => {
   serve('right', 'Hospital')
   open()

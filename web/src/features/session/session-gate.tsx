@@ -53,7 +53,7 @@ function SignIn({ refused }: { refused: ApiProblem | undefined }) {
     <main className="sign-in">
       <form onSubmit={submit} data-testid="sign-in">
         <h1>Sign in to Ferret</h1>
-        {refused && !attempt.isError && <ProblemNotice problem={refused} />}
+        {refused && !attempt.isError && <RefusedAddress problem={refused} />}
         <ProviderButton />
         <label htmlFor={`${field}name`}>Name</label>
         <input
@@ -77,6 +77,22 @@ function SignIn({ refused }: { refused: ApiProblem | undefined }) {
         </p>
       </form>
     </main>
+  )
+}
+
+/** The address did not sign in. That of `ferret serve` works once. */
+function RefusedAddress({ problem }: { problem: ApiProblem }) {
+  if (problem.code !== 'auth.invalid') return <ProblemNotice problem={problem} />
+  return (
+    <section className="problem-notice" role="alert">
+      <h2>This link was used, or it is no longer valid</h2>
+      <p>
+        Run <code>ferret dashboard</code> on the server for a new one.
+      </p>
+      <p className="muted small">
+        <code>{problem.code}</code>
+      </p>
+    </section>
   )
 }
 

@@ -9,13 +9,13 @@ import { ProblemNotice } from '@/lib/ui/notice'
 
 import { ChangesPanel } from './changes-panel'
 import { ErrorSummary, MISSING, placed, spelledOut, toldNow } from './errors'
-import { allFields, type Catalog, formOf, placesOf } from './form'
+import { advancedOf, allFields, basicFields, type Catalog, formOf, placesOf } from './form'
 import { ImportToml } from './import-toml'
 import { PlanPanel } from './plan-panel'
 import { PresetsBar } from './presets-bar'
-import { Fields, Section } from './section'
+import { Field, Fields, Foldable, Section } from './section'
 import { SnippetsPanel } from './snippets-panel'
-import { isOpen, type SubmitUrlState, toggled } from './url-state'
+import { ADVANCED, isOpen, type SubmitUrlState, toggled } from './url-state'
 import { type Draft, useDraft } from './use-draft'
 import { useSubmit } from './use-submit'
 
@@ -23,6 +23,8 @@ const SETTLE_MILLISECONDS = 300
 
 interface Props {
   catalog: Catalog
+  /** The name under which this tab keeps the draft; undefined for an experiment that begins empty. */
+  name: string | undefined
   /** The experiment that is cloned. */
   original: Experiment | undefined
   beginning: Draft
@@ -33,8 +35,8 @@ interface Props {
   onView: (change: (view: SubmitUrlState) => SubmitUrlState) => void
 }
 
-export function Editor({ catalog, original, beginning, afresh, projects, view, onView }: Props) {
-  const editing = useDraft(original?.id, beginning, catalog.specification)
+export function Editor({ catalog, name, original, beginning, afresh, projects, view, onView }: Props) {
+  const editing = useDraft(name, beginning, catalog.specification)
   const { spec, project, examples } = editing.draft
   const [attempted, setAttempted] = useState(false)
   const summary = useRef<HTMLElement>(null)
@@ -55,6 +57,8 @@ export function Editor({ catalog, original, beginning, afresh, projects, view, o
   const submit = useSubmit(asked, project, editing.forget)
 
   const form = useMemo(() => formOf(catalog, spec), [catalog, spec])
+  const basics = useMemo(() => basicFields(form), [form])
+  const advanced = useMemo(() => advancedOf(form, basics), [form, basics])
   const places = placesOf(form).add('project')
   const required = allFields(form).flatMap((field) => (field.required ? [field.path.join('.')] : []))
   const found = spelledOut(planned?.problem?.errors ?? [], required)
@@ -124,7 +128,6 @@ export function Editor({ catalog, original, beginning, afresh, projects, view, o
           )}
           {planned?.problem?.errors.length === 0 && <ProblemNotice problem={{ ...planned.problem, errors: [] }} />}
           {planning.error && <ProblemNotice problem={toProblem(planning.error)} />}
-          <PresetsBar disabled={editing.changing} onChoose={editing.preset} />
           <DroppedNote values={editing.dropped} />
           {projects.length > 1 && (
             <label className="spec-inline" htmlFor="field-project">
@@ -142,20 +145,35 @@ export function Editor({ catalog, original, beginning, afresh, projects, view, o
               </select>
             </label>
           )}
-          <Fields group={{ ...form, groups: [] }} editing={editing} filled={filled} errors={errors} />
-          {form.groups.map((group) => (
-            <Section
-              key={group.path.join('.')}
-              group={group}
-              editing={editing}
-              filled={filled}
-              errors={errors}
-              open={isOpen(view, group.path.join('.'))}
-              onOpen={(open) => {
-                onView((before) => toggled(before, group.path.join('.'), open))
-              }}
-            />
-          ))}
+          <section className="spec-basics" aria-label="Basics">
+            {basics.map(({ label, field }) => (
+              <Field key={field.path.join('.')} {...{ label, field, editing, filled, errors }} />
+            ))}
+          </section>
+          <Foldable
+            {...{ editing, errors }}
+            group={{ ...advanced, description: 'All other options, by the tables of the specification' }}
+            title={<h2>Advanced</h2>}
+            open={isOpen(view, ADVANCED)}
+            onOpen={(open) => {
+              onView((before) => toggled(before, ADVANCED, open))
+            }}
+          >
+            <Fields group={{ ...advanced, groups: [] }} editing={editing} filled={filled} errors={errors} />
+            {advanced.groups.map((group) => (
+              <Section
+                key={group.path.join('.')}
+                group={group}
+                editing={editing}
+                filled={filled}
+                errors={errors}
+                open={isOpen(view, group.path.join('.'))}
+                onOpen={(open) => {
+                  onView((before) => toggled(before, group.path.join('.'), open))
+                }}
+              />
+            ))}
+          </Foldable>
         </div>
         <aside className="spec-beside" aria-label="Plan and snippets">
           {original && planned && <ChangesPanel original={original} filled={filled} />}
@@ -172,6 +190,7 @@ export function Editor({ catalog, original, beginning, afresh, projects, view, o
               editing.assume({ project, examples: count })
             }}
           />
+          <PresetsBar disabled={editing.changing} onChoose={editing.preset} />
           <SnippetsPanel
             spec={spec}
             original={original && planned?.change ? { id: original.id, change: planned.change } : undefined}

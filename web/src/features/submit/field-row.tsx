@@ -7,6 +7,8 @@ import { type FormField, shown, typed, usualText } from './fields'
 
 interface Props {
   field: FormField
+  /** The name in plain words; the name in the specification if not given. */
+  label?: string | undefined
   /** The value in the specification; undefined if it is not set. */
   value: unknown
   /** The value that applies, as far as the server has reported it. */
@@ -18,7 +20,7 @@ interface Props {
 }
 
 /** An input with its name, unit, description, default and errors. */
-export function FieldRow({ field, value, effective, errors, onSet, onChoose }: Props) {
+export function FieldRow({ field, label, value, effective, errors, onSet, onChoose }: Props) {
   const id = inputId(field.path.join('.'))
   const described = `${id}-what${errors.length > 0 ? ` ${id}-wrong` : ''}`
   const common = {
@@ -31,8 +33,10 @@ export function FieldRow({ field, value, effective, errors, onSet, onChoose }: P
   return (
     <div className="spec-field" data-set={set}>
       <div className="spec-label">
-        <label htmlFor={id}>{field.path.at(-1)}</label>
-        {field.unit !== undefined && field.unit !== field.path.at(-1) && (
+        <label htmlFor={id} data-plain={label !== undefined}>
+          {label ?? field.path.at(-1)}
+        </label>
+        {label === undefined && field.unit !== undefined && field.unit !== field.path.at(-1) && (
           <span className="muted small">{field.unit}</span>
         )}
         {set && !field.required && field.kind !== 'pick' && (

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { type FormGroup, groupOf, shown, typed, usualText } from './fields'
-import { allFields, type Catalog, formOf, named, placesOf } from './form'
+import { advancedOf, allFields, basicFields, type Catalog, formOf, named, placesOf } from './form'
 
 const LOCAL = {
   properties: {
@@ -97,6 +97,19 @@ test('what has no default must be chosen', () => {
     'algorithm.name',
     'algorithm.K',
   ])
+})
+
+test('the first fields have plain names, and the rest is advanced', () => {
+  const form = formOf(CATALOG, {})
+  const basics = basicFields(form)
+  const shown = basics.map(({ label, field }) => `${label} ${field.path.join('.')}`)
+  expect(shown).toContain('Data dataset.name')
+  const rest = allFields(advancedOf(form, basics))
+  expect([...basics.map(({ field }) => field), ...rest].map(({ path }) => path.join('.')).sort()).toEqual(
+    allFields(form)
+      .map(({ path }) => path.join('.'))
+      .sort(),
+  )
 })
 
 test('options go with the name of what they belong to', () => {

@@ -9,6 +9,9 @@ import { type FormField, type FormGroup, groupOf } from './fields'
 const CHOICES = { algorithm: 'algorithms', dataset: 'datasets', partition: 'partitions' } as const
 type Choosing = keyof typeof CHOICES
 
+/** What a choice is about, before it is made. */
+const UNCHOSEN: Partial<Record<Choosing, string>> = { dataset: 'JSON Lines of your own (jsonl), or a known data set' }
+
 export interface Catalog {
   specification: JsonSchema
   entries: Record<Choosing, CatalogEntry[]>
@@ -38,7 +41,7 @@ function chosenGroup(group: FormGroup, specification: JsonSchema, entries: Catal
     options: entries[section].map((candidate) => candidate.name),
     usual,
     required: usual === null,
-    description: entry?.title ?? name.description,
+    description: entry?.title ?? UNCHOSEN[section] ?? name.description,
   }
   return { ...group, fields: [choice, ...options.fields], groups: options.groups }
 }
@@ -69,4 +72,48 @@ export function placesOf(group: FormGroup): Set<string> {
   const own = group.path.length > 0 ? [group.path.join('.')] : []
   const fields = group.fields.map(({ path }) => path.join('.'))
   return new Set([...own, ...fields, ...group.groups.flatMap((inner) => [...placesOf(inner)])])
+}
+
+/** The first fields of the form, with their names in plain words. */
+const BASICS = [
+  ['name', 'Name'],
+  ['model.source', 'Model'],
+  ['dataset.name', 'Data'],
+  ['participants.simulated', 'Simulated participants'],
+  ['algorithm.bytes_per_round', 'Bytes per round'],
+  ['rounds', 'Rounds'],
+] as const
+
+export interface BasicField {
+  label: string
+  field: FormField
+}
+
+/** The fields that nearly every experiment sets, then what the chosen data requires, such as a file. */
+export function basicFields(form: FormGroup): BasicField[] {
+  const fields = new Map(allFields(form).map((field) => [field.path.join('.'), field]))
+  return BASICS.flatMap(([path, label]) => {
+    const field = fields.get(path)
+    const more = path === 'dataset.name' ? requiredOptions(form, 'dataset') : []
+    return field === undefined ? [] : [{ label, field }, ...more]
+  })
+}
+
+function requiredOptions(form: FormGroup, section: string): BasicField[] {
+  const [choice, ...options] = form.groups.find(({ path }) => path.join('.') === section)?.fields ?? []
+  if (choice === undefined) return []
+  return options
+    .filter(({ required }) => required)
+    .map((field) => ({ label: `Data: ${field.path.at(-1) ?? ''}`, field }))
+}
+
+/** The form without the basic fields, and without groups that have no other. */
+export function advancedOf(form: FormGroup, basics: readonly BasicField[]): FormGroup {
+  const taken = new Set(basics.map(({ field }) => field.path.join('.')))
+  const without = (group: FormGroup): FormGroup => ({
+    ...group,
+    fields: group.fields.filter(({ path }) => !taken.has(path.join('.'))),
+    groups: group.groups.map(without).filter(({ fields, groups }) => fields.length + groups.length > 0),
+  })
+  return without(form)
 }

@@ -82,11 +82,16 @@ function Facts({ plan }: { plan: Estimate }) {
   )
 }
 
+function coordinates({ K, sent }: Estimate): string {
+  if (K === null || sent === null) return 'none'
+  return sent === K ? formatCount(K) : `${formatCount(sent)}, the largest of ${formatCount(K)}`
+}
+
 function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
-  const { noise, K } = plan
+  const { noise } = plan
   return [
     ['Weights tuned, d', formatCount(plan.d)],
-    ['Coordinates, K', K === null ? 'none' : formatCount(K)],
+    ['Coordinates, K', coordinates(plan)],
     ['Sent per participant and round', bytes(plan.bytes_up)],
     ['Received per participant and round', bytes(plan.bytes_down)],
     [
@@ -99,14 +104,71 @@ function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
       noise ? `${noise.percent.toPrecision(2)} % of the weights` : 'none',
       noise ? `At most ${noise.largest.percent.toPrecision(2)} %, in ${noise.largest.block}` : undefined,
     ].filter((part) => part !== undefined) as [string, string, string?],
-    ['Memory, participant', plan.memory_bytes === null ? 'unknown' : `about ${formatBytes(plan.memory_bytes)}`],
+    [
+      'Accumulated noise',
+      noise ? `${noise.accumulated_percent.toPrecision(2)} % of the weights` : 'none',
+      `After ${plan.rounds} rounds: the squares of their noises add up`,
+    ],
+    ...sums(plan),
+    ...privacy(plan.privacy),
+    [
+      'Memory, participant',
+      plan.memory_bytes === null ? 'unknown' : `about ${formatBytes(plan.memory_bytes)}`,
+      plan.least_memory_bytes === null
+        ? undefined
+        : `With little memory, slower: ${formatBytes(plan.least_memory_bytes)}`,
+    ].filter((part) => part !== undefined) as [string, string, string?],
+    [
+      'Disk of the server',
+      bytes(plan.disk_bytes),
+      `At the end, with ${plan.checkpoints} models and the updates and contributions of all rounds`,
+    ],
     [
       'Training per round',
       plan.local_seconds === null ? 'depends on the examples' : `about ${formatSeconds(plan.local_seconds)}`,
       'On a machine as fast as the server',
     ],
+    ...projection(plan.projection_seconds),
     ['Aggregation per round', `about ${formatSeconds(plan.aggregate_seconds)}`],
   ]
+}
+
+function sums({ bytes_up: up, sums: found }: Estimate): [string, string, string?][] {
+  if (found === null) return []
+  const { bits, key_bytes: keys, members, survivors, plain_bytes: plain, least_noise: least, most_noise: most } = found
+  const noise = least !== null && most !== null && `${least.toPrecision(2)} to ${most.toPrecision(2)} times`
+  return [
+    [
+      'Secure sum',
+      `${survivors} of ${members} must stay`,
+      `${bits} bits for each number, and ${formatBytes(keys)} of keys and shares`,
+    ],
+    [
+      'Bytes, against no sum',
+      `${((up ?? 0) / plain).toPrecision(2)} times`,
+      `${formatBytes(plain)} from each participant without a sum`,
+    ],
+    ...(noise
+      ? [['Noise energy, against no sum', noise, 'More if updates agree more'] satisfies [string, string, string]]
+      : []),
+  ]
+}
+
+function privacy(found: Estimate['privacy']): [string, string, string?][] {
+  if (found === null) return []
+  const spent = found.epsilon === null ? 'unknown' : found.epsilon.toPrecision(3)
+  return [
+    ['Protected records, ε', spent, `Unit ${found.unit}, δ = ${found.delta}, noise z = ${found.noise_multiplier}`],
+    [
+      'Useful coordinates, K*',
+      formatCount(Math.round(found.useful)),
+      `The noise is ${found.relative_noise.toPrecision(2)} times that of dense updates with the same ε`,
+    ],
+  ]
+}
+
+function projection(seconds: number | null): [string, string][] {
+  return seconds === null ? [] : [['Projection per round', `about ${formatSeconds(seconds)}`]]
 }
 
 function bytes(count: number | null): string {

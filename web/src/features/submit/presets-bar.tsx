@@ -6,7 +6,7 @@ import { presetsQuery } from '@/api/drafts'
 export function PresetsBar({ disabled, onChoose }: { disabled: boolean; onChoose: (name: string) => void }) {
   const { data } = useQuery(presetsQuery)
   return (
-    <section aria-labelledby="presets" className="spec-presets">
+    <section aria-labelledby="presets" className="spec-panel spec-presets">
       <h2 id="presets">Start from</h2>
       <ul>
         {data?.items.map(({ name, description }) => (

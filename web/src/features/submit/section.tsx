@@ -1,9 +1,11 @@
+import type { ReactNode } from 'react'
+
 import { valueAt } from '@/lib/tree'
 
 import { inputId } from './errors'
 import { effectiveValue, FieldRow } from './field-row'
 import type { FormField, FormGroup } from './fields'
-import { allFields, isChoosing } from './form'
+import { allFields, isChoosing, placesOf } from './form'
 import type { Editing } from './use-draft'
 
 interface Props {
@@ -18,9 +20,20 @@ interface Props {
 /** A collapsible table of the specification. Errors in it keep it open. */
 export function Section({ group, editing, filled, errors, open, onOpen }: Props) {
   const name = group.path.join('.')
+  return (
+    <Foldable {...{ group, editing, errors, open, onOpen }} title={<h3>{name}</h3>}>
+      <Fields group={group} editing={editing} filled={filled} errors={errors} />
+    </Foldable>
+  )
+}
+
+type FoldableProps = Omit<Props, 'filled'> & { title: ReactNode; children: ReactNode }
+
+/** Foldable content with the number of its values that are set. Errors in it keep it open. */
+export function Foldable({ group, editing, errors, open, onOpen, title, children }: FoldableProps) {
   const fields = allFields(group)
   const set = fields.filter(({ path }) => valueAt(editing.draft.spec, path) !== undefined).length
-  const wrong = errors.has(name) || fields.some(({ path }) => errors.has(path.join('.')))
+  const wrong = errors.has(group.path.join('.')) || [...placesOf(group)].some((place) => errors.has(place))
   return (
     <details
       className="spec-section"
@@ -29,12 +42,12 @@ export function Section({ group, editing, filled, errors, open, onOpen }: Props)
         if (!wrong && event.currentTarget.open !== open) onOpen(event.currentTarget.open)
       }}
     >
-      <summary id={inputId(name)} tabIndex={0}>
-        <h2>{name}</h2>
+      <summary id={group.path.length > 0 ? inputId(group.path.join('.')) : undefined} tabIndex={0}>
+        {title}
         <span className="muted small">{group.description}</span>
         <span className="spec-count small">{set > 0 && `${set} set`}</span>
       </summary>
-      <Fields group={group} editing={editing} filled={filled} errors={errors} />
+      {children}
     </details>
   )
 }
@@ -42,28 +55,13 @@ export function Section({ group, editing, filled, errors, open, onOpen }: Props)
 type FieldsProps = Pick<Props, 'group' | 'editing' | 'filled' | 'errors'>
 
 export function Fields({ group, editing, filled, errors }: FieldsProps) {
-  const { spec } = editing.draft
   const own = errors.get(group.path.join('.')) ?? []
   return (
     <>
       {own.length > 0 && <p className="spec-wrong">{own.join('; ')}</p>}
       <div className="spec-fields">
         {group.fields.map((field) => (
-          <FieldRow
-            key={field.path.join('.')}
-            field={field}
-            value={valueAt(spec, field.path)}
-            effective={effectiveValue(field, spec, filled)}
-            errors={errors.get(field.path.join('.')) ?? []}
-            onSet={(value) => {
-              if (leads(field)) editing.choose(field, '')
-              else editing.set(field, value)
-            }}
-            onChoose={(value) => {
-              if (leads(field)) editing.choose(field, value)
-              else editing.set(field, value === '' ? undefined : value)
-            }}
-          />
+          <Field key={field.path.join('.')} {...{ field, editing, filled, errors }} />
         ))}
       </div>
       {group.groups.map((inner) => (
@@ -75,6 +73,29 @@ export function Fields({ group, editing, filled, errors }: FieldsProps) {
         </fieldset>
       ))}
     </>
+  )
+}
+
+type FieldProps = Omit<FieldsProps, 'group'> & { field: FormField; label?: string }
+
+export function Field({ field, label, editing, filled, errors }: FieldProps) {
+  const { spec } = editing.draft
+  return (
+    <FieldRow
+      field={field}
+      label={label}
+      value={valueAt(spec, field.path)}
+      effective={effectiveValue(field, spec, filled)}
+      errors={errors.get(field.path.join('.')) ?? []}
+      onSet={(value) => {
+        if (leads(field)) editing.choose(field, '')
+        else editing.set(field, value)
+      }}
+      onChoose={(value) => {
+        if (leads(field)) editing.choose(field, value)
+        else editing.set(field, value === '' ? undefined : value)
+      }}
+    />
   )
 }
 

@@ -49,13 +49,14 @@ function Loaded({ view, onView, projects }: Props & { projects: string[] }) {
   const said = useQuery({ ...originalQuery(from ?? ''), enabled: from !== undefined })
   const failure = error ?? original.error ?? said.error
   if (failure) return <ProblemNotice problem={toProblem(failure)} />
-  if (catalog === undefined || (from !== undefined && (!original.data || !said.data))) {
+  if (catalog === undefined || (from !== undefined && !(said.data && original.data))) {
     return <p className="muted">Loading…</p>
   }
   const begun = { spec: said.data?.spec ?? {}, project: from === undefined ? only(projects) : original.data?.project }
   return (
     <Editor
       key={from}
+      name={from}
       catalog={catalog}
       original={from === undefined ? undefined : original.data}
       beginning={keptDraft(from, window.sessionStorage) ?? begun}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { isOpen, parseSubmitUrl, toggled } from './url-state'
+import { isOpen, parseSubmitUrl, type SubmitUrlState, toggled } from './url-state'
 
 test('an address typed by hand never breaks the page', () => {
   expect(parseSubmitUrl({ from: '', shape: 'huge', as: 'toml', open: ['a', 'b'] })).toEqual({})
@@ -13,12 +13,16 @@ test('an address typed by hand never breaks the page', () => {
 })
 
 test('sections open and close, and the usual ones are not mentioned', () => {
-  expect(isOpen({}, 'model')).toBe(true)
-  expect(isOpen({}, 'server')).toBe(false)
+  expect(isOpen({}, 'advanced')).toBe(false)
   const opened = toggled({}, 'server', true)
   expect(isOpen(opened, 'server')).toBe(true)
   expect(toggled(opened, 'server', false).open).toBeUndefined()
-  const none = ['model', 'dataset', 'participants', 'algorithm'].reduce((view, name) => toggled(view, name, false), {})
-  expect(none).toEqual({ open: 'none' })
-  expect(isOpen(none, 'model')).toBe(false)
+})
+
+test('a clone shows its algorithm, until somebody closes it', () => {
+  const clone: SubmitUrlState = { from: 'exp_1' }
+  expect([isOpen(clone, 'advanced'), isOpen(clone, 'algorithm'), isOpen(clone, 'server')]).toEqual([true, true, false])
+  const none = ['advanced', 'algorithm'].reduce((view, name) => toggled(view, name, false), clone)
+  expect(none).toEqual({ from: 'exp_1', open: 'none' })
+  expect(isOpen(none, 'advanced')).toBe(false)
 })

@@ -4,7 +4,7 @@ export const SHAPES = ['llama-1b', 'llama-3b', 'llama2-7b', 'llama2-13b', 'llama
 export type Shape = (typeof SHAPES)[number]
 export type Snippet = 'toml' | 'cli' | 'python'
 
-/** The state in the address: `?from=exp_…&open=server,round&shape=llama2-7b&as=cli`. Defaults are left out. */
+/** The state in the address: `?from=exp_…&open=advanced,server&shape=llama2-7b&as=cli`. Defaults are left out. */
 export interface SubmitUrlState {
   /** Id of the experiment that is cloned. */
   from?: string | undefined
@@ -15,7 +15,13 @@ export interface SubmitUrlState {
   as?: Exclude<Snippet, 'toml'> | undefined
 }
 
-const OPEN = 'model,dataset,participants,algorithm'
+/** A clone shows its algorithm's options, since people usually change one of them. */
+function usualOpen({ from }: SubmitUrlState): string {
+  return from === undefined ? '' : `${ADVANCED},algorithm`
+}
+
+/** The part of the form below its first six fields. */
+export const ADVANCED = 'advanced'
 
 export function parseSubmitUrl(search: Search): SubmitUrlState {
   return {
@@ -26,13 +32,15 @@ export function parseSubmitUrl(search: Search): SubmitUrlState {
   }
 }
 
-export function isOpen({ open = OPEN }: SubmitUrlState, section: string): boolean {
-  return open.split(',').includes(section)
+export function isOpen(view: SubmitUrlState, section: string): boolean {
+  return (view.open ?? usualOpen(view)).split(',').includes(section)
 }
 
 /** Opens or closes a section. The address holds `none` if all are closed, because empty values are dropped. */
 export function toggled(view: SubmitUrlState, section: string, open: boolean): SubmitUrlState {
-  const others = (view.open ?? OPEN).split(',').filter((name) => name !== section && name !== 'none')
+  const others = (view.open ?? usualOpen(view))
+    .split(',')
+    .filter((name) => name !== section && !['', 'none'].includes(name))
   const next = (open ? [...others, section] : others).join(',')
-  return { ...view, open: next === OPEN ? undefined : next || 'none' }
+  return { ...view, open: next === usualOpen(view) ? undefined : next || 'none' }
 }

@@ -15,7 +15,7 @@ type Dropped = Record<string, unknown>
 type Edit = (spec: Tree) => Tree
 
 /** The draft, which the tab keeps, and the functions that change it. */
-export function useDraft(from: string | undefined, beginning: Draft, specification: JsonSchema) {
+export function useDraft(name: string | undefined, beginning: Draft, specification: JsonSchema) {
   const [draft, setDraft] = useState(beginning)
   const [dropped, setDropped] = useState<Dropped>({})
   const latest = useRef(beginning)
@@ -24,7 +24,7 @@ export function useDraft(from: string | undefined, beginning: Draft, specificati
   const keep = (changed: Draft) => {
     const next = { ...changed, spec: named(specification, pruned(changed.spec)) }
     latest.current = next
-    keepDraft(from, next, window.sessionStorage)
+    keepDraft(name, next, window.sessionStorage)
     setDraft(next)
   }
   const edit = (change: Edit) => {
@@ -77,7 +77,7 @@ export function useDraft(from: string | undefined, beginning: Draft, specificati
       keep({ ...latest.current, ...more })
     },
     forget: () => {
-      forgetDraft(from, window.sessionStorage)
+      forgetDraft(name, window.sessionStorage)
     },
   }
 }
@@ -92,24 +92,24 @@ export interface Draft {
   examples?: number | undefined
 }
 
-function place(from: string | undefined): string {
-  return `ferret-draft-${from ?? 'new'}`
+function place(name: string | undefined): string {
+  return `ferret-draft-${name ?? 'new'}`
 }
 
 /** The draft that this tab has kept, which a reload does not lose. */
-export function keptDraft(from: string | undefined, storage: Storage): Draft | undefined {
+export function keptDraft(name: string | undefined, storage: Storage): Draft | undefined {
   try {
-    const kept: unknown = JSON.parse(storage.getItem(place(from)) ?? 'null')
+    const kept: unknown = JSON.parse(storage.getItem(place(name)) ?? 'null')
     return isTable(kept) && isTable(kept.spec) ? (kept as unknown as Draft) : undefined
   } catch {
     return undefined
   }
 }
 
-export function keepDraft(from: string | undefined, draft: Draft, storage: Storage): void {
-  storage.setItem(place(from), JSON.stringify(draft))
+export function keepDraft(name: string | undefined, draft: Draft, storage: Storage): void {
+  storage.setItem(place(name), JSON.stringify(draft))
 }
 
-export function forgetDraft(from: string | undefined, storage: Storage): void {
-  storage.removeItem(place(from))
+export function forgetDraft(name: string | undefined, storage: Storage): void {
+  storage.removeItem(place(name))
 }

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useRef } from 'react'
 
-import { cloneExperiment, planQuery, submitExperiment } from '@/api/drafts'
+import { cloneExperiment, planQuery, randomKey, submitExperiment } from '@/api/drafts'
 import { toProblem } from '@/api/problem'
 import { experimentQuery } from '@/api/queries'
 import type { Draft as Asked } from '@/api/types'
@@ -45,12 +45,4 @@ export function useSubmit(asked: Asked, project: string | undefined, onDone: () 
       await navigate({ to: '/experiments/$id', params: { id: made.id } })
     },
   })
-}
-
-const BYTES = 16
-
-/** 128 random bits in hex. `randomUUID` is missing where a page came by plain http from another machine. */
-function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(BYTES))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -32,7 +32,7 @@ export function healthIssues({ parts, queues, disk, given_up: givenUp }: System)
   }
   if (disk.free < NEEDED_BYTES) {
     const detail = `${formatBytes(disk.free)} are free. Free some space, or delete experiments and then remove their files:`
-    found.push({ title: 'The disk is nearly full', detail, command: 'ferret storage gc' })
+    found.push({ title: 'The disk is nearly full', detail, command: 'ferret storage clean' })
   }
   if (givenUp > 0) {
     const tasks = givenUp === 1 ? 'One task was' : `${formatCount(givenUp)} tasks were`

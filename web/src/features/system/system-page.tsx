@@ -68,7 +68,7 @@ function Parts({ system }: { system: System }) {
       </DefinitionItem>
       <DefinitionItem term="Schema">
         {database.revision ?? 'none'}
-        {!parts.migrations.ready && ', not the one that this version needs'}
+        {!parts.migrations.ready && ', but this version needs another'}
       </DefinitionItem>
       <DefinitionItem term="Broker">{parts.broker.ready ? 'answers' : 'does not answer'}</DefinitionItem>
       <DefinitionItem term="Storage">
@@ -81,7 +81,7 @@ function Parts({ system }: { system: System }) {
       <DefinitionItem term="Experiments">
         {formatCount(experiments.running ?? 0)} running, {formatCount(experiments.queued ?? 0)} queued
       </DefinitionItem>
-      <DefinitionItem term="Calls not yet at the broker">{formatCount(unsent.waiting)}</DefinitionItem>
+      <DefinitionItem term="Tasks waiting to be queued">{formatCount(unsent.waiting)}</DefinitionItem>
     </dl>
   )
 }
@@ -95,7 +95,7 @@ function QueuesSection({ system: { queues, time } }: { system: System }) {
       <header className="section-header">
         <h2 id="queues">Queues</h2>
       </header>
-      <div className="table-scroll" tabIndex={0} role="region" aria-label="Queues">
+      <div className="table-scroll" tabIndex={0} role="group" aria-label="Queues">
         <table>
           <TableHead columns={COLUMNS} numbers={COLUMNS.slice(1)} />
           <tbody>

@@ -52,7 +52,7 @@ export function WorkersSection({ system, view, onView }: Props) {
           starts one.
         </p>
       ) : (
-        <div className="table-scroll" tabIndex={0} role="region" aria-label="Workers">
+        <div className="table-scroll" tabIndex={0} role="group" aria-label="Workers">
           <table>
             <TableHead columns={COLUMNS} numbers={['Process', ...COLUMNS.slice(-2)]} />
             <tbody>

@@ -16,7 +16,7 @@ export function DataTable({ caption, data, lines, format }: Props) {
   return (
     <details className="data-table">
       <summary>Values</summary>
-      <div className="data-table-scroll" tabIndex={0} role="region" aria-label={`${caption}, values`}>
+      <div className="data-table-scroll" tabIndex={0} role="group" aria-label={`${caption}, values`}>
         <table>
           <caption className="visually-hidden">{caption} by round</caption>
           <TableHead columns={['Round', ...lines]} numbers={lines} />

@@ -1,6 +1,6 @@
 import type uPlot from 'uplot'
 
-import { formatBytes, formatClockTick, formatElapsedTick } from '@/lib/format'
+import { byteTick, clockTicks, formatElapsedTick, plainTick } from '@/lib/format'
 import { colour, LINE_COLOURS } from '@/lib/theme'
 
 import type { Range, XAxis } from './chart-data'
@@ -16,12 +16,16 @@ const TIMES = [
   ...[HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR, 120 * HOUR],
 ]
 
-/** The steps and tick labels of each horizontal axis. */
-export const X_AXIS: Record<XAxis, { steps?: number[]; tick: (value: number) => string }> = {
-  round: { steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5], tick: String },
-  time: { steps: TIMES, tick: formatElapsedTick },
-  clock: { steps: TIMES, tick: formatClockTick },
-  bytes: { tick: formatBytes },
+const each = (tick: (value: number) => string) => (ticks: readonly number[]) => ticks.map(tick)
+
+export const plainTicks = each(plainTick)
+
+/** The steps and tick labels of each horizontal axis. Different ticks have different labels. */
+export const X_AXIS: Record<XAxis, { steps?: number[]; labels: (ticks: readonly number[]) => string[] }> = {
+  round: { steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5], labels: each(String) },
+  time: { steps: TIMES, labels: each(formatElapsedTick) },
+  clock: { steps: TIMES, labels: clockTicks },
+  bytes: { labels: each(byteTick) },
 }
 
 /** The properties of a chart apart from its data. */
@@ -30,6 +34,8 @@ interface Panel {
   /** Smallest and largest x, shared by the panels of a page. */
   range: Range
   log: boolean
+  /** True if the horizontal axis is logarithmic; its range is then positive. */
+  logX: boolean
   /** True if a smoothed line follows each line, which is then faint. */
   smooth: boolean
   /** True if the edges of a band around each line come last. */
@@ -48,9 +54,33 @@ const LOOK: uPlot.Axis = {
   ticks: { show: false },
 }
 
-function xAxis(axis: XAxis): uPlot.Axis {
-  const { steps, tick } = X_AXIS[axis]
-  return { ...LOOK, size: 28, gap: 6, space: 70, values: (_, ticks) => ticks.map(tick), ...(steps && { incrs: steps }) }
+function xAxis({ axis, logX }: Panel): uPlot.Axis {
+  const { steps, labels } = X_AXIS[axis]
+  return {
+    ...LOOK,
+    ...{ size: 28, gap: 6, space: 70, values: (_, ticks) => labels(ticks) },
+    ...(logX ? logarithmicX(axis) : steps && { incrs: steps }),
+  }
+}
+
+const TICK_PIXELS = 60
+
+/** Without ticks that are so near to the one before that their labels would touch. */
+function spaced(plot: uPlot, ticks: number[]): number[] {
+  return ticks.reduce<number[]>((kept, tick) => {
+    const last = kept.at(-1)
+    const near = last !== undefined && plot.valToPos(tick, 'x') - plot.valToPos(last, 'x') < TICK_PIXELS
+    return near ? kept : [...kept, tick]
+  }, [])
+}
+
+/** A round is a whole number. */
+export function logarithmicX(axis: XAxis): Pick<uPlot.Axis, 'splits' | 'filter'> {
+  const isTick = (tick: number) => axis !== 'round' || Number.isInteger(tick)
+  return {
+    splits: (plot, _, low, high) => spaced(plot, logTicks(low, high).filter(isTick)),
+    filter: (_, ticks) => ticks,
+  }
 }
 
 function yAxis({ tick, log }: Panel): uPlot.Axis {
@@ -103,7 +133,7 @@ export function chartOptions(panel: () => Panel): PlotOptions {
     padding: [12, 18, 0, 0],
     legend: { show: false },
     scales: {
-      x: { time: false, range: () => panel().range },
+      x: { time: false, distr: distribution(start.logX), range: () => panel().range },
       ...(start.log && { y: LOGARITHMIC }),
     },
     cursor: {
@@ -113,7 +143,7 @@ export function chartOptions(panel: () => Panel): PlotOptions {
     },
     series: series(start),
     bands: bands(start),
-    axes: [xAxis(start.axis), yAxis(start)],
+    axes: [xAxis(start), yAxis(start)],
     hooks: {
       setCursor: [
         (plot) => {

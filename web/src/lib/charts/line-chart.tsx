@@ -23,6 +23,7 @@ interface LineChartProps {
   axis: XAxis
   range: Range
   log: boolean
+  logX: boolean
   data: ChartData
   /** The lines smoothed, or none. */
   smooth: Value[][]
@@ -46,7 +47,7 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
   const { container, point, canvas } = usePlot({
     panel,
     options: chartOptions,
-    kind: [axis, rest.log, panel.smooth, panel.banded, ...lines].join(),
+    kind: [axis, rest.log, rest.logX, panel.smooth, panel.banded, ...lines].join(),
     shown: range.join(),
     height: PLOT_HEIGHT,
     data: columnsDrawn,

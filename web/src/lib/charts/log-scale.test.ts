@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { allPositive, logRange, logRangeOf, logTicks } from './log-scale'
+import { allPositive, logRange, logRangeOf, logTicks, positiveRange } from './log-scale'
 
 test.each([
   [
@@ -25,6 +25,12 @@ test('a range leaves room, more for a single value', () => {
   expect(logRange(3, 3)).toEqual([1.5, 6])
   expect(logRangeOf([7.5, 0, -3, 0.25])).toEqual(logRange(0.25, 7.5))
   expect(logRangeOf([])).toEqual([1, 10])
+})
+
+test('a range that a logarithm cannot show begins at the first positive value', () => {
+  expect(positiveRange([2, 8], 1)).toEqual([2, 8])
+  expect(positiveRange([0, 8], 1)).toEqual([1, 8])
+  expect(positiveRange([-1, 1], 1)).toEqual(logRange(1, 1))
 })
 
 test.each([

@@ -20,6 +20,12 @@ export function logRange(low: number, high: number): Range {
   return [low / room, high * room]
 }
 
+/** The part of a range that a logarithm can show: from `least`, the first positive value, where the range begins lower. */
+export function positiveRange([low, high]: Range, least: number): Range {
+  if (low > 0) return [low, high]
+  return high > least ? [least, high] : logRange(least, least)
+}
+
 const DIGITS = [[1], [1, 3], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]]
 const FEWEST = 4
 const MOST = 6

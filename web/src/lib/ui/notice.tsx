@@ -56,7 +56,7 @@ export function ProblemNotice({ problem, children }: { problem: Problem; childre
 const NEXT_STEPS: Record<string, string> = {
   'auth.forbidden': 'Ask an administrator of the server for the role that this needs.',
   'auth.missing': 'Sign in again.',
-  'auth.invalid': 'Sign in again: the server has a new token.',
+  'auth.invalid': 'Sign in again. A sign-in link works once: “ferret dashboard” prints a new one.',
   'dataset.invalid': 'Fix the file at the place named above and submit the experiment again.',
   'experiment.changed': 'The page shows the experiment as it is now. Repeat your change if you still want it.',
   'experiment.conflict': 'Reload the page: the experiment may have changed in the meantime.',
@@ -82,13 +82,15 @@ const NEXT_STEPS: Record<string, string> = {
   'broker.missing': 'Tell an administrator of the server: the broker does not answer.',
   'playground.busy': 'Ask again in a minute.',
   'playground.interrupted': 'Ask again.',
-  'playground.no_example': 'Write a question of your own.',
+  'playground.no_example': 'Write your own question.',
   'playground.unavailable': 'Ask an administrator of the server to start “ferret worker playground”.',
   'request.too_many': 'Wait a minute, then try again.',
   'task.too_long': 'Ask for fewer tokens.',
   'worker.stopping': 'Ask again in a moment: the worker is being restarted.',
   'quorum.missed':
     'If updates were refused, fix the cause named above. If participants were missing or slow, lower round.quorum or set a longer round.deadline_seconds. Then clone the experiment.',
+  'round.diverged':
+    'Lower algorithm.local.learning_rate or server.learning_rate, or turn on gradient clipping. Then clone the experiment.',
   'server.not_ready': 'Run “ferret doctor” on the server: it shows what is missing.',
   'server.unreachable': 'Check that “ferret serve” is still running. This page keeps trying.',
   'spec.invalid': 'Correct the fields named above and submit the experiment again.',

@@ -33,3 +33,13 @@ export function Toggles<T extends string>({ label, shown = false, options, chose
     </div>
   )
 }
+
+/** On or off. */
+export function Switch({ label, on, onToggle }: { label: string; on: boolean; onToggle: () => void }) {
+  return (
+    <label className="switch small">
+      <input type="checkbox" checked={on} onChange={onToggle} />
+      {label}
+    </label>
+  )
+}

@@ -10,7 +10,7 @@ const COLUMNS = ['Token', 'Scope', 'Expires', 'Last used', '']
 /** A table of tokens; its rows are `TokenRow`s. */
 export function TokenTable({ children }: { children: ReactNode }) {
   return (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Tokens">
+    <div className="table-scroll" tabIndex={0} role="group" aria-label="Tokens">
       <table>
         <TableHead columns={COLUMNS} />
         <tbody>{children}</tbody>

@@ -26,7 +26,7 @@ export interface RowPlace {
 export function VirtualTable({ label, head, columns, count, height, testId, first = 0, row }: Props) {
   const { scroller, indexes, before, after, measure } = useVirtualRows<HTMLDivElement>(count, height, first)
   return (
-    <div className="table-scroll tall" tabIndex={0} role="region" aria-label={label} ref={scroller}>
+    <div className="table-scroll tall" tabIndex={0} role="group" aria-label={label} ref={scroller}>
       <table data-testid={testId} aria-rowcount={count + 1}>
         {head}
         <tbody>

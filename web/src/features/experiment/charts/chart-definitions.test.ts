@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { bestIndex, chartDataFromSeries, type Choices, CONVERGENCE, COST } from './chart-definitions'
 
 const START = '2026-11-21T12:00:00Z'
-const USUAL: Choices = { axis: 'round', linear: false, smoothing: undefined }
+const USUAL: Choices = { axis: 'round', linear: false, logX: false, smoothing: undefined }
 
 function series(name: string, values: Record<number, number>) {
   const points = Object.entries(values).map(([round, value]) => ({
@@ -37,7 +37,16 @@ test('measured values have a panel, missing ones a reason', () => {
   expect(missing.map(({ title }) => title)).toEqual(['Rouge-L'])
 })
 
-test('without any value there is no panel', () => {
+test('a logarithmic axis begins at the first round, and nothing that it cannot show is in its range', () => {
+  const range = (choices: Partial<Choices>) =>
+    chartDataFromSeries(CONVERGENCE, METRICS, START, { ...USUAL, logX: true, ...choices }).range
+  expect(range({})).toEqual([1, 2])
+  expect(range({ axis: 'bytes' })).toEqual([100, 1000])
+  expect(range({ zoom: [0, 1.5] })).toEqual([1, 1.5])
+  expect(range({ zoom: [1.2, 1.5] })).toEqual([1.2, 1.5])
+})
+
+test('a metric without a value has no panel', () => {
   const { panels, missing, range } = chartDataFromSeries(CONVERGENCE, [], START, USUAL)
   expect(panels).toEqual([])
   expect(missing.map(({ title }) => title)).toEqual(['Loss', 'Rouge-L', 'Bytes, cumulative'])

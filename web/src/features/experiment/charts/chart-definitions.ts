@@ -13,8 +13,8 @@ import {
   type XAxis,
 } from '@/lib/charts/chart-data'
 import type { Mark } from '@/lib/charts/chart-marks'
-import { allPositive } from '@/lib/charts/log-scale'
-import { formatBytes, formatSeconds, plainTick } from '@/lib/format'
+import { allPositive, positiveRange } from '@/lib/charts/log-scale'
+import { byteTick, formatElapsedTick, plainTick } from '@/lib/format'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
 /** A chart of one or more metrics with the same unit. */
@@ -54,7 +54,7 @@ export const CONVERGENCE: ChartDefinition[] = [
     unit: 'all participants',
     metrics: ['bytes_up', 'bytes_down'],
     lines: ['sent', 'received'],
-    tick: formatBytes,
+    tick: byteTick,
     total: true,
     empty: 'the first point comes with round 1',
   }),
@@ -69,7 +69,7 @@ export const COST: ChartDefinition[] = [
     unit: 'one participant, and the server',
     metrics: ['local_seconds', 'aggregate_seconds'],
     lines: ['local update', 'aggregation'],
-    tick: formatSeconds,
+    tick: formatElapsedTick,
   }),
   kind('sequences_per_second', { title: 'Training speed', unit: 'sequences per second' }),
   kind('peak_memory_bytes', {
@@ -78,7 +78,7 @@ export const COST: ChartDefinition[] = [
     unit: 'of the training process',
     metrics: ['peak_memory_bytes', 'peak_device_bytes'],
     lines: ['host', 'device'],
-    tick: formatBytes,
+    tick: byteTick,
   }),
 ]
 
@@ -99,7 +99,10 @@ interface PanelData {
 export interface Choices {
   axis: XAxis
   linear: boolean
+  logX: boolean
   smoothing: Smoothing | undefined
+  /** The visible part of the axis; everything unless given. */
+  zoom?: Range | undefined
 }
 
 interface Panels {
@@ -121,14 +124,22 @@ export function chartDataFromSeries(
   const panels = kinds.filter(measured).map((shown) => panelOf(shown, points, start, choices))
   return {
     panels,
-    range: sharedRange(
+    range: rangeOf(
       panels.map(({ data }) => data),
-      choices.axis,
+      choices,
     ),
     missing: kinds.flatMap((shown) =>
       shown.empty !== undefined && !measured(shown) ? [{ title: shown.title, why: shown.empty }] : [],
     ),
   }
+}
+
+/** The x range of all charts. A logarithmic one begins at the first positive x: the base model, at 0, is left of it. */
+function rangeOf(charts: ChartData[], { axis, logX, zoom }: Choices): Range {
+  const range = zoom ?? sharedRange(charts, axis)
+  if (!logX) return range
+  const positive = charts.flatMap(({ x }) => x.filter((value) => value > 0).slice(0, 1))
+  return positiveRange(range, Math.min(...positive, range[1]))
 }
 
 function panelOf(

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { useId, useMemo } from 'react'
 
 import { metricsQuery } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
@@ -10,7 +10,7 @@ import { DownsampledNote } from '@/lib/charts/chart-foot'
 import { LineChart } from '@/lib/charts/line-chart'
 import { formatZoom, zoomRange } from '@/lib/charts/zoom'
 import { oneOf } from '@/lib/search-params'
-import { Toggles } from '@/lib/ui/toggles'
+import { Switch, Toggles } from '@/lib/ui/toggles'
 
 import { chartDataFromSeries, type ChartDefinition } from './chart-definitions'
 
@@ -20,12 +20,16 @@ interface Props {
   experiment: Experiment
   view: ExperimentUrlState
   onView: ChangeExperimentUrl
+  /** True below other charts, which have the options and the remark on an experiment without values. */
+  more?: boolean
 }
 
-export function Charts({ title, kinds, experiment, view, onView }: Props) {
+export function Charts({ title, kinds, experiment, view, onView, more = false }: Props) {
+  const heading = useId()
   const { id, started_at: started, created_at: created } = experiment
   const metrics = useQuery(metricsQuery(id))
   const axis = view.x ?? 'round'
+  const logX = hasLogX(view)
   const zoom = useMemo(() => zoomRange(view.span), [view.span])
   const start = started ?? created
   const known = useMemo(() => [{ id, curves: metrics.data, start }], [id, metrics.data, start])
@@ -35,25 +39,29 @@ export function Charts({ title, kinds, experiment, view, onView }: Props) {
       chartDataFromSeries(kinds, curves?.series ?? [], start, {
         axis,
         linear: view.y === 'linear',
+        logX,
         smoothing: view.smooth,
+        zoom,
       }),
-    [kinds, curves, start, axis, view.y, view.smooth],
+    [kinds, curves, start, axis, view.y, logX, view.smooth, zoom],
   )
 
+  if (more && panels.length === 0) return null
   if (metrics.isPending) return <p className="muted">Loading…</p>
   if (panels.length === 0) return <NothingMeasured experiment={experiment} />
   return (
-    <section aria-labelledby="charts">
+    <section aria-labelledby={heading}>
       <header className="section-header">
-        <h2 id="charts">{title}</h2>
-        <ChartToolbar scaled={kinds.some(({ log }) => log)} view={view} onView={onView} />
+        <h2 id={heading}>{title}</h2>
+        {!more && <ChartToolbar scaled={kinds.some(({ log }) => log)} view={view} onView={onView} />}
       </header>
       <div className="panels">
         {panels.map((panel) => (
           <LineChart
             key={panel.testId}
             axis={axis}
-            range={zoom ?? range}
+            logX={logX}
+            range={range}
             file={`${id}-${panel.testId.replace('chart-', '')}`}
             onZoom={(next) => {
               onView({ span: formatZoom(next) })
@@ -72,13 +80,18 @@ export function Charts({ title, kinds, experiment, view, onView }: Props) {
   )
 }
 
+/** A time of day has no logarithm. */
+function hasLogX({ x, xscale }: ExperimentUrlState): boolean {
+  return xscale === 'log' && x !== 'clock'
+}
+
 function NothingMeasured({ experiment: { state } }: { experiment: Experiment }) {
   return (
     <section className="empty" data-testid="no-measurements">
       <h2>{isFinished(state) ? 'No measurements' : 'No measurements yet'}</h2>
       <p className="muted">
         {isFinished(state)
-          ? `The experiment ${state === 'failed' ? 'failed' : `was ${state}`} before the base model was evaluated. The Events tab shows what happened.`
+          ? `The experiment ${state === 'failed' ? 'failed' : `was ${state}`} before the base model was evaluated. The tab Log shows what happened.`
           : 'The first point is the base model, before round 1. It appears here automatically.'}
       </p>
     </section>
@@ -97,11 +110,6 @@ const SMOOTH: ['none' | Smoothing, string][] = [
   ['light', 'Light'],
   ['medium', 'Medium'],
   ['strong', 'Strong'],
-]
-
-const SCALES: ['log' | 'linear', string][] = [
-  ['log', 'Log'],
-  ['linear', 'Linear'],
 ]
 
 interface ChartToolbarProps {
@@ -127,13 +135,20 @@ function ChartToolbar({ scaled, view, onView }: ChartToolbarProps) {
         </button>
       )}
       {scaled && (
-        <Toggles
-          label="Loss"
-          shown
-          options={SCALES}
-          chosen={view.y ?? 'log'}
-          onChoose={(scale) => {
-            onView({ y: oneOf(['linear'], scale) })
+        <Switch
+          label="log loss"
+          on={view.y === undefined}
+          onToggle={() => {
+            onView({ y: view.y === undefined ? 'linear' : undefined })
+          }}
+        />
+      )}
+      {view.x !== 'clock' && (
+        <Switch
+          label="log x"
+          on={hasLogX(view)}
+          onToggle={() => {
+            onView({ xscale: hasLogX(view) ? undefined : 'log', span: undefined })
           }}
         />
       )}

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 
 import { artifactsQuery } from '@/api/queries'
-import type { Artifact, Experiment } from '@/api/types'
+import type { Artifact } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { Command, ShortDigest } from '@/lib/ui/copy-button'
 
 import { checkpoints, exportCommand, isBest, LOAD_SNIPPET } from './checkpoint'
 
 /** The newest checkpoint and how to use it; those before it behind their rounds. */
-export function CheckpointSection({ id, better }: { id: string; better: Experiment['better'] }) {
+export function CheckpointSection({ id }: { id: string }) {
   const { data, isPending } = useQuery(artifactsQuery(id))
   const [newest, ...older] = checkpoints(data ?? [])
   return (
@@ -19,7 +19,6 @@ export function CheckpointSection({ id, better }: { id: string; better: Experime
           <span className="muted small">
             {named(newest.round)}
             {isBest(newest.files) && <span className="best">best</span>}
-            {better === 'last' && <span className="best">better than the average</span>}
           </span>
         )}
       </header>
@@ -52,15 +51,6 @@ export function CheckpointSection({ id, better }: { id: string; better: Experime
               <>
                 <p className="muted small">Or export the best checkpoint:</p>
                 <Command text={`${exportCommand(id)} --best`} label="export command of the best" />
-              </>
-            )}
-            {better && (
-              <>
-                <p className="muted small">
-                  Or export the average of the last rounds
-                  {better === 'average' && <span className="best">better than the last round</span>}
-                </p>
-                <Command text={`${exportCommand(id)} --average`} label="export command of the average" />
               </>
             )}
             <p className="muted small">Then load it with transformers:</p>

@@ -28,14 +28,25 @@ interface Props {
 export function Actions({ experiment }: Props) {
   const reads = onlyReads(useQuery(meQuery).data)
   if (reads === undefined) return null
-  return reads ? <OnlyReads /> : <ActionGroup experiment={experiment} />
+  return reads ? <OnlyReads experiment={experiment} /> : <ActionGroup experiment={experiment} />
 }
 
-function OnlyReads() {
+function OnlyReads({ experiment }: Props) {
   return (
-    <p className="muted small" data-testid="only-reads">
-      You are a viewer: a researcher can change this experiment.
-    </p>
+    <div className="actions">
+      <p className="muted small" data-testid="only-reads">
+        You are a viewer: a researcher can change this experiment.
+      </p>
+      <CompareLink experiment={experiment} />
+    </div>
+  )
+}
+
+function CompareLink({ experiment: { id } }: Props) {
+  return (
+    <Link to="/compare" search={{ ids: id }} className="button">
+      Compare with…
+    </Link>
   )
 }
 
@@ -61,6 +72,7 @@ function ActionGroup({ experiment }: Props) {
       </Link>
       <MoreMenu label="More actions">
         {['running', 'paused'].includes(state) && <ExtendButton experiment={experiment} />}
+        <CompareLink experiment={experiment} />
         <Link to="/alerts" search={{ project: experiment.project, experiment: experiment.id }} className="button">
           Alerts
         </Link>

@@ -4,11 +4,11 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 
 import { metricsQuery, roundsQuery } from '@/api/queries'
-import type { Experiment } from '@/api/types'
+import type { Experiment, MetricSeries } from '@/api/types'
 import { formatBytes, formatCount, formatRatio, formatSeconds, formatTime, secondsBetween } from '@/lib/format'
 import { DefinitionItem } from '@/lib/ui/definition-item'
+import { Notice } from '@/lib/ui/notice'
 import { useNow } from '@/lib/ui/relative-time'
-import { RoundProgress } from '@/lib/ui/round-progress'
 
 import { type Change, changes, type Traffic, traffic, type UploadCost, uploadCost } from './result'
 
@@ -31,7 +31,8 @@ export function ResultStrip({ experiment }: { experiment: Experiment }) {
           {cost && <UploadFigure cost={cost} />}
         </div>
       )}
-      <SummaryList experiment={experiment} traffic={traffic(metrics?.series ?? [], experiment)} />
+      {experiment.decline && <DeclineNotice decline={experiment.decline} id={experiment.id} />}
+      <SummaryList experiment={experiment} series={metrics?.series ?? []} />
     </section>
   )
 }
@@ -49,6 +50,22 @@ function ChangeFigure({ change: { label, from, to, best } }: { change: Change })
       )}
       {to}
     </Figure>
+  )
+}
+
+function DeclineNotice({ decline: { detail, best }, id }: { decline: NonNullable<Experiment['decline']>; id: string }) {
+  return (
+    <Notice title="Not the best model" testId="decline">
+      <p>{detail}.</p>
+      {best.round > 0 && (
+        <p>
+          <strong>What to do next:</strong> export round {best.round}:{' '}
+          <code>
+            ferret experiment export {id} FOLDER --round {best.round}
+          </code>
+        </p>
+      )}
+    </Notice>
   )
 }
 
@@ -85,20 +102,18 @@ function Figure({ label, note, children }: { label: string; note: ReactNode; chi
   )
 }
 
-function SummaryList({ experiment, traffic }: { experiment: Experiment; traffic: Traffic }) {
-  const { algorithm, dataset, participants, round, rounds } = experiment
+function SummaryList({ experiment, series }: { experiment: Experiment; series: MetricSeries[] }) {
+  const { algorithm, dataset, participants } = experiment
+  const sums = traffic(series, experiment)
   return (
     <dl className="facts">
-      <DefinitionItem term="Rounds">
-        <RoundProgress round={round} rounds={rounds} />
-      </DefinitionItem>
       <DefinitionItem term="Participants">{participants}</DefinitionItem>
       <DefinitionItem term="Elapsed">
         <Elapsed experiment={experiment} />
       </DefinitionItem>
       <DefinitionItem term="Sent / received">
-        <span title={trafficTitle(traffic)}>
-          {formatBytes(traffic.sent)} / {formatBytes(traffic.received)}
+        <span title={trafficTitle(sums)}>
+          {formatBytes(sums.sent)} / {formatBytes(sums.received)}
         </span>
       </DefinitionItem>
       <DefinitionItem term="Algorithm">{algorithm}</DefinitionItem>

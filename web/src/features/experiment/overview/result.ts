@@ -45,7 +45,7 @@ export interface UploadCost {
   ratio: number | undefined
 }
 
-/** The size of one upload compared with sending all weights, counted as in docs/metrics.md. */
+/** The size of one upload compared with sending all weights, counted as in docs/researchers/metrics.md. */
 export function uploadCost(rounds: Round[], shapes: Experiment['shapes'] | undefined): UploadCost | undefined {
   const counted = rounds.filter((round) => round.committed_at !== null && round.accepted > 0)
   const uploads = counted.reduce((sum, { accepted }) => sum + accepted, 0)

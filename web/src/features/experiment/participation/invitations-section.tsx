@@ -1,18 +1,18 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 
-import { invitationsKey, invitationsQuery, invite, revokeInvitation } from '@/api/invitations'
+import { invitationsKey, invitationsQuery, revokeInvitation } from '@/api/invitations'
 import { toProblem } from '@/api/problem'
 import { type Enrolment, type EnrolmentInfo, type Experiment, isFinished } from '@/api/types'
 import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
-import { Command } from '@/lib/ui/copy-button'
-import { Field } from '@/lib/ui/field'
 import { MoreButton } from '@/lib/ui/more-button'
-import { Notice, ProblemNotice } from '@/lib/ui/notice'
+import { ProblemNotice } from '@/lib/ui/notice'
 import { RelativeTime, useNow } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
+
+import { InviteButton, NewCode } from './invite-button'
 
 const COLUMNS = ['Code', 'State', 'Approval', 'Created', 'Expires', '']
 
@@ -30,14 +30,14 @@ export function InvitationsSection({ experiment: { id, state } }: { experiment: 
         {!finished && <InviteButton id={id} onMade={setMade} />}
       </header>
       {list.error && <ProblemNotice problem={toProblem(list.error)} />}
-      {made && <Made code={made} />}
+      {made && <NewCode code={made} />}
       {codes?.length === 0 && (
         <p className="muted">
-          Nobody was invited yet. <code>ferret experiment enrol {id}</code> creates a code too.
+          Nobody was invited yet. <code>ferret code create {id}</code> creates a code too.
         </p>
       )}
       {codes && codes.length > 0 && (
-        <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Invitations">
+        <div className="table-scroll tall" tabIndex={0} role="group" aria-label="Invitations">
           <table>
             <TableHead columns={COLUMNS} />
             <tbody>
@@ -51,58 +51,6 @@ export function InvitationsSection({ experiment: { id, state } }: { experiment: 
       <MoreButton list={list} />
     </section>
   )
-}
-
-function Made({ code: { code, command } }: { code: Enrolment }) {
-  return (
-    <Notice title="Copy the code now: it is not shown again" testId="new-invitation">
-      <Command text={code} label="code" />
-      <p>The participant runs this command and then enters the code:</p>
-      <Command text={command} label="command" />
-    </Notice>
-  )
-}
-
-const DAY_SECONDS = 24 * 3600
-
-function InviteButton({ id, onMade }: { id: string; onMade: (code: Enrolment) => void }) {
-  const create = useAction(
-    async (form: FormData) => {
-      onMade(await invite(id, wanted(form)))
-    },
-    { changes: invitationsKey(id) },
-  )
-  return (
-    <ActionDialog
-      label="Invite"
-      confirm="Create a code"
-      title="Invite a participant"
-      dismiss="Close"
-      pending={create.pending}
-      problem={create.problem}
-      onSubmit={create.run}
-    >
-      <p>One participant can join with the code, once. Send it over a channel that nobody else can read.</p>
-      <Field label="Days until it expires">
-        <input name="days" type="number" min={1} max={30} step={1} defaultValue={1} required />
-      </Field>
-      <Field label="Group" hint="Optional: a name for codes that belong together.">
-        <input name="group" maxLength={100} />
-      </Field>
-      <label className="field-check">
-        <input name="approval" type="checkbox" /> The participant must be approved here
-      </label>
-    </ActionDialog>
-  )
-}
-
-function wanted(form: FormData) {
-  const group = form.get('group')
-  return {
-    expires_seconds: Number(form.get('days')) * DAY_SECONDS,
-    group: typeof group === 'string' && group.trim() !== '' ? group.trim() : null,
-    approval: form.get('approval') === 'on',
-  }
 }
 
 function InvitationRow({ experiment, code, now }: { experiment: string; code: EnrolmentInfo; now: number }) {

@@ -63,7 +63,7 @@ export function TimelineDrawer({ id, participant, round, onClose }: Props) {
           <p className="muted">This participant has not been selected for a round yet.</p>
         )}
         {loaded && (
-          <div className="table-scroll" tabIndex={0} role="region" aria-label="Rounds of the participant">
+          <div className="table-scroll" tabIndex={0} role="group" aria-label="Rounds of the participant">
             <table>
               <TableHead columns={COLUMNS} numbers={NUMBERS} />
               <tbody>

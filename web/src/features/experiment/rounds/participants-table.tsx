@@ -31,7 +31,7 @@ export function ParticipantsTable({ id, round }: { id: string; round: number }) 
   if (query.error) return <ProblemNotice problem={toProblem(query.error)} />
   return (
     <>
-      <div className="table-scroll tall" tabIndex={0} role="region" aria-label={`Participants of round ${round}`}>
+      <div className="table-scroll tall" tabIndex={0} role="group" aria-label={`Participants of round ${round}`}>
         <table>
           <TableHead columns={COLUMNS} numbers={NUMBERS} />
           <tbody>

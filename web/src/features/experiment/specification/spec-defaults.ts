@@ -9,7 +9,7 @@ export const SPEC_DEFAULTS = {
   seed: 0,
   rounds: 12,
   model: { revision: null, digest: null, dtype: 'float32' },
-  prompt: { template: 'paper', max_tokens: 1024 },
+  prompt: { template: 'auto', max_tokens: 1024 },
   partition: { name: 'iid' },
   participants: { simulated: 0, edge: 0, fraction: 1, approval: false },
   algorithm: { name: 'ferret' },
@@ -17,7 +17,6 @@ export const SPEC_DEFAULTS = {
     optimizer: 'sgd',
     learning_rate: 1,
     momentum: 0,
-    nesterov: false,
     beta1: 0.9,
     beta2: 0.99,
     tau: 0.001,
@@ -27,8 +26,6 @@ export const SPEC_DEFAULTS = {
     step_guard: false,
     max_loss_rise: 0.05,
     development_examples: 16,
-    average: 'none',
-    average_from: null,
   },
   round: { deadline_seconds: null, quorum: null, over_selection: 0, attempts: 3 },
   robust: {
@@ -39,6 +36,16 @@ export const SPEC_DEFAULTS = {
     trim: 0.2,
     max_example_factor: 3,
     max_loss_ratio: 2,
+  },
+  secure: { aggregation: 'none', least: 3, colluders: 1, group: 0, clip: 1 },
+  privacy: {
+    unit: 'site',
+    epsilon: null,
+    mechanism: 'distributed',
+    noise_multiplier: null,
+    delta: 1e-6,
+    batch: null,
+    records_least: null,
   },
   evaluation: {
     split: 'test',
@@ -51,7 +58,7 @@ export const SPEC_DEFAULTS = {
     by_label: false,
   },
   stopping: { metric: 'eval_loss', patience: null, min_delta: 0 },
-  checkpoint: { every: 1, keep: null, keep_best: 1 },
+  checkpoint: { every: 1, keep: 2, keep_best: 1 },
 } as const
 
 /** The sections with options described by the server's catalog, each by its chosen name. */

@@ -7,6 +7,7 @@ import uPlot from 'uplot'
 import { ChartDownloads } from '@/lib/charts/chart-foot'
 import { distribution, logRangeOf, logTicks } from '@/lib/charts/log-scale'
 import { type PlotOptions, usePlot } from '@/lib/charts/use-plot'
+import { plainTick } from '@/lib/format'
 import { keyTarget } from '@/lib/keyboard'
 import { colour } from '@/lib/theme'
 import { TableHead } from '@/lib/ui/table-head'
@@ -36,7 +37,7 @@ export function BlockChart({ title, unit, testId, file, blocks, lines, bars = fa
     [blocks, lines],
   )
   const { container, point, canvas } = usePlot({
-    panel: { lines, bars, tick: format, onCursor: setHovered },
+    panel: { lines, bars, onCursor: setHovered },
     options: blockOptions,
     kind: [bars, ...lines.map(({ name }) => name)].join(),
     shown: '',
@@ -99,7 +100,7 @@ function BlockTable({ title, blocks, lines, format }: Pick<Props, 'title' | 'blo
   return (
     <details className="data-table">
       <summary>Values</summary>
-      <div className="data-table-scroll" tabIndex={0} role="region" aria-label={`${title}, values`}>
+      <div className="data-table-scroll" tabIndex={0} role="group" aria-label={`${title}, values`}>
         <table>
           <caption className="visually-hidden">{title} by block</caption>
           <TableHead columns={['Block', ...names]} numbers={names} />
@@ -143,7 +144,6 @@ export interface BlockLine {
 interface BlockPanel {
   lines: readonly BlockLine[]
   bars: boolean
-  tick: (value: number) => string
   onCursor: (index: number | null) => void
 }
 
@@ -199,7 +199,7 @@ function blockOptions(panel: () => BlockPanel): PlotOptions {
         size: (_, ticks: string[] | null) => 14 + 6.5 * Math.max(2, ...(ticks ?? []).map((text) => text.length)),
         gap: 6,
         space: 30,
-        values: (_, ticks) => ticks.map((tick) => panel().tick(tick)),
+        values: (_, ticks) => ticks.map(plainTick),
         splits: (_, __, low, high) => logTicks(low, high),
         filter: (_, ticks) => ticks,
       },

@@ -1,7 +1,7 @@
 import type { UpdateAgreement } from '@/api/types'
 import { download } from '@/lib/download'
 
-import { agreementOf, cosineText } from './noise-assessment'
+import { agreementOf, cosineText, isMeasurable } from './noise-assessment'
 
 /** With more participants, cells show a colour alone; the tooltip and screen readers give the number. */
 const WRITTEN = 8
@@ -33,7 +33,7 @@ export function CosineMatrix({ agreement, file }: Props) {
         </button>
       </header>
       <p>{agreementOf(agreement) ?? 'No two participants changed the model.'}</p>
-      <div className="table-scroll tall" tabIndex={0} role="region" aria-label="Cosine between participants">
+      <div className="table-scroll tall" tabIndex={0} role="group" aria-label="Cosine between participants">
         <table className={written ? 'cosine-table' : 'cosine-table dense'}>
           <thead>
             <tr>
@@ -64,7 +64,7 @@ export function CosineMatrix({ agreement, file }: Props) {
                       key={other}
                       className={unsure ? 'number unsure' : 'number'}
                       title={`${name(participant)} and ${name(other)}: ${text}`}
-                      style={{ background: tint(cosine) }}
+                      style={{ background: tint(isMeasurable(error) ? cosine : null) }}
                     >
                       <span className={written ? undefined : 'visually-hidden'}>{text}</span>
                     </td>

@@ -65,6 +65,13 @@ describe('agreementOf', () => {
     const text = agreementOf({ participants, display_names: {}, cosines: [0.5, 0.5, 0.5], errors: [0, 0, 0] })
     expect(text).toBe("Two participants' updates have a cosine of 0.5 on average.")
   })
+  it('averages only what can be measured', () => {
+    const text = agreementOf({ participants, display_names: {}, cosines: [0.5, -6, null], errors: [0.1, 5.5, null] })
+    expect(text).toContain('0.5 ± 0.1')
+    expect(text).toContain('Of 2 pairs, K is too small to distinguish 1')
+    const none = agreementOf({ participants: ['a', 'b'], display_names: {}, cosines: [-6], errors: [5.5] })
+    expect(none).toBe("K is too small to measure the cosine between two participants' updates.")
+  })
   it('leaves out participants that did not move', () => {
     expect(agreementOf({ participants: ['a', 'b'], display_names: {}, cosines: [null], errors: [null] })).toBeNull()
   })
@@ -75,5 +82,6 @@ describe('cosineText', () => {
     expect(cosineText(0.2, 0.41)).toBe('0.20 ± 0.41')
     expect(cosineText(0.2, 0)).toBe('0.20')
     expect(cosineText(null, null)).toBe('no change')
+    expect(cosineText(-6, 5.5)).toBe('not measurable')
   })
 })

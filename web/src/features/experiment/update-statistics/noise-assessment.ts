@@ -40,23 +40,32 @@ export function errorOf({ error }: RoundUpdate): string | null {
 
 /** The mean cosine over pairs with its error, and the number of pairs that cannot be distinguished from 0. */
 export function agreementOf({ cosines, errors }: UpdateAgreement): string | null {
-  const told = cosines.flatMap((cosine, pair) => (cosine === null ? [] : [{ cosine, error: errors[pair] ?? 0 }]))
-  if (told.length === 0) return null
-  const mean = told.reduce((sum, { cosine }) => sum + cosine, 0) / told.length
-  const error = Math.sqrt(told.reduce((sum, pair) => sum + pair.error ** 2, 0)) / told.length
-  const unsure = told.filter((pair) => Math.abs(pair.cosine) < 2 * pair.error).length
+  const moved = cosines.flatMap((cosine, pair) => (cosine === null ? [] : [{ cosine, error: errors[pair] ?? 0 }]))
+  if (moved.length === 0) return null
+  const measured = moved.filter(({ error }) => isMeasurable(error))
+  const lost = moved.length - measured.length
+  if (measured.length === 0) return "K is too small to measure the cosine between two participants' updates."
+  const mean = measured.reduce((sum, { cosine }) => sum + cosine, 0) / measured.length
+  const error = Math.sqrt(measured.reduce((sum, pair) => sum + pair.error ** 2, 0)) / measured.length
+  const unsure = lost + measured.filter((pair) => Math.abs(pair.cosine) < 2 * pair.error).length
   const shown = error === 0 ? digits(mean) : `${digits(mean)} ± ${digits(error)}`
   const pairs =
     unsure === 0
       ? ''
-      : ` Of ${told.length} pairs, K is too small to distinguish ${unsure} from participants that have nothing in common.`
+      : ` Of ${moved.length} pairs, K is too small to distinguish ${unsure} from participants that have nothing in common.`
   return `Two participants' updates have a cosine of ${shown} on average.${pairs}`
 }
 
 /** "0.2 ± 0.4", or no error where nothing is estimated. */
 export function cosineText(cosine: number | null, error: number | null): string {
   if (cosine === null) return 'no change'
+  if (!isMeasurable(error)) return 'not measurable'
   return error ? `${cosine.toFixed(2)} ± ${digits(error)}` : cosine.toFixed(2)
+}
+
+/** False if the standard error is as large as the largest cosine. */
+export function isMeasurable(error: number | null): boolean {
+  return error === null || error < 1
 }
 
 function digits(value: number): string {

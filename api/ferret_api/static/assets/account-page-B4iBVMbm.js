@@ -1,0 +1,1 @@
+export{i as AccountPage}from"./operate-8by6hZdI.js";

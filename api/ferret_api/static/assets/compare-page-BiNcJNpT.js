@@ -1,1 +1,0 @@
-export{n as ComparePage}from"./work-8Fm8DcUR.js";

@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-CP4bOw1J.js";

@@ -1,0 +1,1 @@
+export{i as default}from"./tabs-CsBUS3mD.js";

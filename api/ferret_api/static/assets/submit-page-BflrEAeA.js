@@ -1,0 +1,1 @@
+export{t as SubmitPage}from"./work-CP4bOw1J.js";

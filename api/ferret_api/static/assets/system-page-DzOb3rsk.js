@@ -1,0 +1,1 @@
+export{t as SystemPage}from"./operate-8by6hZdI.js";

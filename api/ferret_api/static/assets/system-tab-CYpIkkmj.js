@@ -1,1 +1,0 @@
-export{n as default}from"./tabs-Bz9T5nUz.js";

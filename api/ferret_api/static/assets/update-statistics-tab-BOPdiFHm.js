@@ -1,1 +1,0 @@
-export{t as default}from"./tabs-Bz9T5nUz.js";

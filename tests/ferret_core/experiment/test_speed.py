@@ -1,0 +1,50 @@
+"""A machine's speed is measured with the model where that is possible, and leaves no trace."""
+
+from __future__ import annotations
+
+import pytest
+
+from ferret_core import catalog
+from ferret_core.aggregation import loss_guard
+from ferret_core.experiment import speed, token_lengths
+from ferret_core.experiment.estimate import GUARDED, Speed, estimate
+from ferret_core.models import architecture
+from ferret_core.protocol.spec import ExperimentSpec
+from tests.ferret_core.replicas import SpecFactory
+
+GUESSED = Speed.assumed(1e12)
+
+
+def measured(spec: ExperimentSpec, guessed: Speed = GUESSED) -> Speed | None:
+    experiment, outline = catalog.resolve(spec), architecture.of_folder(spec.model.source)
+    lengths = token_lengths.measure(spec)
+    assert lengths is not None
+    return speed.measure(experiment, outline, lengths, guessed)
+
+
+def test_training_a_token_takes_longer_than_its_loss_and_every_part_takes_time(toy_spec: SpecFactory) -> None:
+    found = measured(toy_spec("ferret", evaluation={"generate_examples": 2, "max_new_tokens": 4}))
+    assert found is not None
+    assert 0 < found.training < 1e15
+    assert 0 < found.forward < 1e15
+    assert found.weight > 0
+    assert found.answer is not None
+
+
+def test_a_plan_with_twice_the_speed_takes_half_the_time(toy_spec: SpecFactory) -> None:
+    spec = toy_spec("ferret", evaluation={"examples": 10, "generate_examples": 0})
+    experiment, outline = catalog.resolve(spec), architecture.of_folder(spec.model.source)
+    lengths = token_lengths.measure(spec)
+    assert lengths is not None
+    slow, fast = (estimate(experiment, outline, None, lengths, Speed(rate, rate, 0.0)) for rate in (1e9, 2e9))
+    assert slow.local_seconds == pytest.approx(2 * (fast.local_seconds or 0))
+    assert slow.evaluate_seconds == pytest.approx(2 * fast.evaluate_seconds)
+
+
+def test_what_takes_no_local_gradients_or_too_long_is_not_timed(toy_spec: SpecFactory) -> None:
+    assert measured(toy_spec("fedkseed")) is None
+    assert measured(toy_spec("ferret"), Speed.assumed(1.0)) is None
+
+
+def test_the_guard_measures_as_many_sequences_as_the_plan_says() -> None:
+    assert GUARDED == loss_guard.SEQUENCES
