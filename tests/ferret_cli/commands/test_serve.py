@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -174,18 +173,18 @@ def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
 def test_it_speaks_before_it_loads_anything_heavy(command, environment, tmp_path):
     program = """
 import sys
+
+for heavy in ("ferret_cli.stack", "torch", "transformers", "numpy", "pandas", "sqlalchemy", "fastapi"):
+    sys.modules[heavy] = None
+
 from ferret_cli.main import main
 
-sys.modules["ferret_cli.stack"] = None
 main()
 """
     arguments = [sys.executable, "-c", program, command]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(arguments, env=environment(), cwd=tmp_path, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.stderr.startswith(f"starting Ferret {__version__}")
     assert "ModuleNotFoundError" in done.stderr
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
 
 
 def test_a_host_that_is_not_this_machines(ferret, free_port):
