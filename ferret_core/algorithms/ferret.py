@@ -44,13 +44,21 @@ from ferret_core.algorithms.base import (
     SummedContributions,
     Weighted,
 )
-from ferret_core.algorithms.configs.ferret import Config, is_mean, isometric_factors, whole
+from ferret_core.algorithms.configs.ferret import (
+    ALLOCATION,
+    Config,
+    allocation_array,
+    coordinates_of,
+    is_mean,
+    isometric_factors,
+    whole,
+)
 from ferret_core.models.parameters import shapes, trainable
 from ferret_core.models.shapes import Shapes
 from ferret_core.privacy.lattice import Integers, to_lattice
 from ferret_core.privacy.mechanism import RecordPrivacy
 from ferret_core.projection import FORMAT_VERSION, quantize, sign_sums
-from ferret_core.projection.allocation import FIXED
+from ferret_core.projection.allocation import FIXED, counts_of
 from ferret_core.projection.apply import reconstruct_
 from ferret_core.projection.bases import basis
 from ferret_core.projection.blocks import Block
@@ -95,8 +103,12 @@ class Algorithm(FullModelMixin):
         K = [len(gamma) for gamma in trained.coordinates]
         gammas = _protected(trained.coordinates, client)
         kind = config.encoding(blocks)
-        arrays = quantize.quantize(gammas, kind, task.seed, whole(blocks), config.room(blocks, K))
-        fields = {"projection": FORMAT_VERSION, "seed": seed, "K": K}
+        arrays = quantize.quantize(gammas, kind, task.seed, whole(blocks), config.room(blocks))
+        fields = {"projection": FORMAT_VERSION, "seed": seed}
+        if kind == "sparse_sign":
+            arrays[ALLOCATION] = allocation_array(K, blocks)
+        else:
+            fields["K"] = K
         return LocalUpdate(arrays, trained.metrics, trained.memory, fields)
 
     def _trained(self, model: nn.Module, client: Client, blocks: Sequence[Block]) -> _Trained:
@@ -170,7 +182,7 @@ class Algorithm(FullModelMixin):
     def apply_update(self, model: nn.Module, state: State, result: Arrays, rate: float) -> State:
         blocks = self.config.cut(shapes(model))
         kind = "float32" if self.config.seeds == "shared" else self.config.encoding(blocks)
-        terms = _terms(result, kind, state["whole"].tolist(), rate)
+        terms = _terms(result, kind, blocks, rate)
         reconstruct_(trainable(model), blocks, self.basis, terms, int(result["rounding"][0]))
         if MEAN_SCALES not in result:
             return state
@@ -282,29 +294,32 @@ def _as_one(first: Weighted, coordinates: Array) -> Arrays:
 
 
 def _identity(received: Sequence[Weighted]) -> dict[str, Array]:
-    """Returns the seeds of the columns, the weights, and the clipping factors if any participant is clipped."""
+    """Returns the seeds of the columns, the weights, the K_l unless they are arrays, and the clipping factors if any
+    participant is clipped."""
     metas = [sent.contribution.meta for sent in received]
     clipped = any(sent.factor != 1 for sent in received)
     factors = {"factors": np.array([sent.factor for sent in received], dtype=np.float32)} if clipped else {}
+    K = {} if metas[0].K is None else {"K": np.array([meta.K for meta in metas], dtype=np.int32)}
     return {
         "seeds": np.array([meta.seed for meta in metas], dtype=np.uint64),
-        "K": np.array([meta.K for meta in metas], dtype=np.int32),
+        **K,
         "weights": np.array([sent.weight for sent in received], dtype=np.float32),
         "rounding": rounding_of(received[0].contribution),
         **factors,
     }
 
 
-def _terms(result: Arrays, kind: Kind, whole: Sequence[int], rate: float) -> list[Projected]:
+def _terms(result: Arrays, kind: Kind, blocks: Sequence[Block], rate: float) -> list[Projected]:
     """Returns one reconstruction per seed: its coordinates per block, already multiplied by rate and weight."""
     lengths = {name: np.cumsum(result[f"{name}.lengths"])[:-1] for name in result if f"{name}.lengths" in result}
     parts = {name: np.split(result[name], cuts) for name, cuts in lengths.items()}
     weights = result["weights"].tolist()
     factors = result["factors"].tolist() if "factors" in result else [1.0] * len(weights)
     steps = [rate * weight * factor / sum(weights) for weight, factor in zip(weights, factors, strict=True)]
-    rows = zip(result["seeds"].tolist(), result["K"].tolist(), steps, strict=True)
+    lists = result["K"].tolist() if "K" in result else [counts_of(part.tobytes(), blocks) for part in parts[ALLOCATION]]
+    rows = zip(result["seeds"].tolist(), lists, steps, strict=True)
     return [
-        Projected(seed, quantize.dequantize(_of(parts, i), kind, K, whole, step))
+        Projected(seed, quantize.dequantize(coordinates_of(_of(parts, i)), kind, K, whole(blocks), step))
         for i, (seed, K, step) in enumerate(rows)
     ]
 

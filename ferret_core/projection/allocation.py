@@ -2,9 +2,9 @@
 
 Arithmetic is in exact fractions, so shares, ties and sums are the same everywhere and need no tolerance.
 
-The budget counts all that grows with model and K: the arrays (coordinates, scales, their exponent) and the list of K_l
-in the metadata. The rest (names, digests, seed, metrics and the headers of the arrays) is at most 1,024 bytes for short
-names.
+The budget counts all that grows with model and K: the arrays (coordinates, scales, their exponent) and the K_l, a list
+in the metadata, or for sparse coordinates a byte each (:data:`BYTE_COUNTS`). The rest (names, digests, seed, metrics
+and the headers of the arrays) is at most 1,024 bytes for short names.
 """
 
 from __future__ import annotations
@@ -28,6 +28,15 @@ of the loss's curvature (minimum of what the noise adds to the loss, Σ h_l‖Δ
 RULES: tuple[AllocationRule, ...] = get_args(AllocationRule)
 FIXED: tuple[AllocationRule, ...] = ("uniform", "fixed")
 """Rules that ignore the update: K_l reveals nothing about the data and is the same for all participants."""
+
+
+def _byte_counts() -> list[int]:
+    roots = (math.isqrt(math.isqrt(math.isqrt(2**exponent))) for exponent in range(280))
+    return [0, *dict.fromkeys(roots)][:256]
+
+
+BYTE_COUNTS = _byte_counts()
+"""The K_l that a byte can name: 0 and the different ⌊2^(e/8)⌋ for e = 0, 1, …, up to 2³⁴."""
 
 
 def least(blocks: Sequence[Block]) -> int:
@@ -163,7 +172,25 @@ def cost(K: int, kind: Kind, blocks: Sequence[Block]) -> int:
 
 
 def taken(kind: Kind, numbers: Sequence[int], K: int, whole: int) -> int:
-    """Returns the bytes of the arrays that carry K coordinates, ``whole`` of them in blocks sent whole, and of a list
-    of ``numbers``. The places and signs of sparse coordinates are not counted; they fill the rest."""
+    """Returns the bytes of the arrays that carry K coordinates, ``whole`` of them in blocks sent whole, and of the
+    K_l, ``numbers``. The places and signs of sparse coordinates are not counted; they fill the rest."""
     arrays = layouts(kind, K, whole, len(numbers)).values()
-    return sum(math.prod(shape) * dtype.itemsize for dtype, shape in arrays) + sum(len(str(n)) + 1 for n in numbers)
+    listed = len(numbers) if kind == "sparse_sign" else sum(len(str(n)) + 1 for n in numbers)
+    return sum(math.prod(shape) * dtype.itemsize for dtype, shape in arrays) + listed
+
+
+def rounded_down(counts: Sequence[int], blocks: Sequence[Block]) -> list[int]:
+    """Returns the largest of ``BYTE_COUNTS`` up to each K_l; d_l for a block that is sent whole."""
+    return counts_of(bytes_of(counts, blocks), blocks)
+
+
+def bytes_of(counts: Sequence[int], blocks: Sequence[Block]) -> bytes:
+    """Returns the place of each K_l, rounded down, in ``BYTE_COUNTS``; 0 for a block that is sent whole."""
+    pairs = zip(counts, blocks, strict=True)
+    return bytes(0 if block.whole else bisect_right(BYTE_COUNTS, K) - 1 for K, block in pairs)
+
+
+def counts_of(places: bytes, blocks: Sequence[Block]) -> list[int]:
+    """Returns the K_l that :func:`bytes_of` wrote."""
+    pairs = zip(places, blocks, strict=True)
+    return [block.size if block.whole else BYTE_COUNTS[place] for place, block in pairs]

@@ -85,14 +85,14 @@ def round_cost(local: Sequence[LocalCost], aggregate_seconds: float, up: Sequenc
 
 def numbers_sent(contribution: Contribution) -> int:
     """Counts the numbers that one participant sends, in any precision: a one-bit coordinate is one."""
-    if contribution.meta.K is None or SENT in contribution.arrays:
+    if contribution.meta.K is None:
         return _numbers(contribution.arrays)
     return sum(contribution.meta.K)
 
 
 def numbers_in(result: Arrays) -> int:
     """Counts the numbers in a round's aggregated result, which every participant receives."""
-    return int(result["K"].sum()) if "K" in result and SENT not in result else _numbers(result)
+    return int(result["K"].sum()) if "K" in result else _numbers(result)
 
 
 def _numbers(arrays: Arrays) -> int:

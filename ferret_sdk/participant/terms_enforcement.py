@@ -189,10 +189,11 @@ class Enforcement:
         if not self._hides_records:
             self.require_size(sealed.size)
         projection = experiment.traits.projection
-        if projection is not None and sealed.meta.K is not None:
+        if projection is not None:
             blocks = projection.cut(shapes)
             sent = projection.sent_in(sealed.contribution, blocks)
-            self._require_share(largest_share(sent, [block.size for block in blocks]))
+            if sent:
+                self._require_share(largest_share(sent, [block.size for block in blocks]))
         if self.budget is not None:
             self.budget.require_noised(made)
 

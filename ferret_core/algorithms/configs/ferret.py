@@ -9,24 +9,35 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from ferret_core.algorithms.configs.base import ContributionSize, Preset, check_metadata, size_of
+from ferret_core.algorithms.configs.base import ContributionSize, Preset, check_layouts, check_metadata, size_of
 from ferret_core.algorithms.configs.norms import Norms, norm
 from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.models.shapes import Shapes, sizes
 from ferret_core.projection import FORMAT_VERSION
-from ferret_core.projection.allocation import FIXED, AllocationRule, coordinates_within, split, taken
+from ferret_core.projection.allocation import (
+    FIXED,
+    AllocationRule,
+    bytes_of,
+    coordinates_within,
+    counts_of,
+    rounded_down,
+    split,
+    taken,
+)
 from ferret_core.projection.blocks import Block, BlockRule, cut
-from ferret_core.projection.coordinate_encoding import Kind, decode, layouts
+from ferret_core.projection.coordinate_encoding import Kind, Layout, decode, layouts
 from ferret_core.projection.sign_sums import MEAN_SCALES
 from ferret_core.projection.sparse_sign import TERMS, Sketch, bounds, possible_sketch, sent_of, sketch
 from ferret_core.projection.variance import noise_share, relative_noise
 from ferret_core.protocol.limits import MAX_BYTES, MAX_ELEMENTS
 from ferret_core.protocol.spec import RoundTask, StrictModel
-from ferret_core.protocol.wire import Array, Contribution, malformed
+from ferret_core.protocol.wire import Array, Arrays, Contribution, malformed
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.expected_update_norm import expected_length
 
 DEFAULT_BYTES = 8192
+ALLOCATION = "allocation"
+"""The array of sparse coordinates with the K_l, a byte for each block."""
 OPTIMIZER = "normalized"
 """Its updates have the same norm for models of any size, and so has the noise of their projection."""
 PRESETS = {
@@ -148,28 +159,28 @@ class Config(StrictModel):
             )
 
     def check(self, contribution: Contribution, task: RoundTask, shapes: Shapes) -> None:
-        blocks, K = self.cut(shapes), contribution.meta.K or ()
+        blocks = self.cut(shapes)
+        kind, K = self.encoding(blocks), self.counts(contribution, blocks)
         columns = {"projection": FORMAT_VERSION, "seed": self.seed_for(task)}
         check_metadata(contribution, columns)
         _check_counts(K, self._bounded(blocks))
-        if sum(K) != self.total(blocks):
+        if sum(K) > self.total(blocks) or (kind != "sparse_sign" and sum(K) < self.total(blocks)):
             raise malformed("K", sum(K), f"expected {self.total(blocks)} coordinates in all")
         if self.allocation in FIXED and self.fixed(blocks) != list(K):
             raise malformed("K", str(K)[:80], f"is not the {self.allocation} allocation that is required")
-        kind = self.encoding(blocks)
-        decode(contribution.arrays, kind, K, whole(blocks))
-        room = self.room(blocks, K)
+        decode(coordinates_of(contribution.arrays), kind, K, whole(blocks))
+        room = self.room(blocks)
         if kind == "sparse_sign" and contribution.arrays["coordinates"].nbytes > room:
             sent = contribution.arrays["coordinates"].nbytes
             raise malformed("coordinates.shape", [sent], f"is more than the {room} bytes that bytes_per_round leaves")
 
     def size(self, shapes: Shapes) -> ContributionSize:
         blocks = self.cut(shapes)
-        apart = sum(block.size for block in blocks if block.whole)
-        room = self.room(blocks, [0] * len(blocks))
-        return size_of(
-            layouts(self.encoding(blocks), self.total(blocks), apart, len(blocks), room), numbers=len(blocks)
-        )
+        kind, apart = self.encoding(blocks), sum(block.size for block in blocks if block.whole)
+        arrays = layouts(kind, self.total(blocks), apart, len(blocks), self.room(blocks))
+        if kind == "sparse_sign":
+            return size_of({**arrays, ALLOCATION: _allocation_layout(blocks)})
+        return size_of(arrays, numbers=len(blocks))
 
     def norms(self, contribution: Contribution, shapes: Shapes) -> Norms:
         """Returns one norm per block: the columns are almost orthogonal, so ‖V·γ‖ is about ‖γ‖ times a column's
@@ -186,11 +197,11 @@ class Config(StrictModel):
 
     def decoded(self, contribution: Contribution, blocks: Sequence[Block]) -> tuple[Kind, Sequence[Array]]:
         """Returns the precision and the coordinates of every block, of a participant or of a masked sum's mean."""
-        arrays, K = contribution.arrays, contribution.meta.K or ()
+        arrays, K = contribution.arrays, self.counts(contribution, blocks)
         if is_mean(contribution):
             return "float32", decode({"coordinates": arrays["coordinates"]}, "float32", K, whole(blocks))
         kind = self.encoding(blocks)
-        return kind, decode(arrays, kind, K, whole(blocks))
+        return kind, decode(coordinates_of(arrays), kind, K, whole(blocks))
 
     def expected_scales(self, shapes: Shapes) -> list[float]:
         """Returns the expected scale of every block's signs in round 1, in the order of the blocks."""
@@ -256,7 +267,10 @@ class Config(StrictModel):
         return "sign" if possible_sketch(*self._sketched(blocks)) is None else "sparse_sign"
 
     def total(self, blocks: Sequence[Block]) -> int:
-        """Returns K: as given, or as many as fit into the bytes; at most the number of the model's elements."""
+        """Returns K: as given, or as many as fit into the bytes; at most the number of the model's elements.
+
+        Sparse coordinates are at most as many, because each K_l is rounded down.
+        """
         if self.K is not None:
             return min(self.K, sum(block.size for block in blocks))
         if (kind := self.encoding(blocks)) == "sparse_sign":
@@ -267,7 +281,8 @@ class Config(StrictModel):
         self, norms: Sequence[float], blocks: Sequence[Block], curvatures: Sequence[float] | None = None
     ) -> list[int]:
         """Returns K_l of every block for an update with these norms and these curvatures of the loss."""
-        return split(self.allocation, self.total(blocks), norms, self._bounded(blocks), curvatures)
+        found = split(self.allocation, self.total(blocks), norms, self._bounded(blocks), curvatures)
+        return rounded_down(found, blocks) if self.encoding(blocks) == "sparse_sign" else found
 
     def fixed(self, blocks: Sequence[Block]) -> list[int]:
         """Returns the allocation for an unknown update."""
@@ -277,9 +292,23 @@ class Config(StrictModel):
     def budget(self) -> int:
         return self.bytes_per_round or DEFAULT_BYTES
 
-    def room(self, blocks: Sequence[Block], K: Sequence[int]) -> int:
+    def counts(self, contribution: Contribution, blocks: Sequence[Block]) -> Sequence[int]:
+        """Returns the K_l of a contribution; raises ``contribution.malformed`` if it has none in the right form."""
+        if self.encoding(blocks) != "sparse_sign":
+            return contribution.meta.K or ()
+        if contribution.meta.K is not None:
+            raise malformed("metadata.K", str(contribution.meta.K)[:80], f"expected none, but the array {ALLOCATION}")
+        sent = {name: array for name, array in contribution.arrays.items() if name == ALLOCATION}
+        check_layouts(sent, {ALLOCATION: _allocation_layout(blocks)})
+        places = sent[ALLOCATION].tobytes()
+        K = counts_of(places, blocks)
+        if bytes_of(K, blocks) != places:
+            raise malformed(ALLOCATION, None, "is not 0 for a block that is sent whole")
+        return K
+
+    def room(self, blocks: Sequence[Block]) -> int:
         """Returns the bytes for places and signs of sparse coordinates, without the K_l; 0 for other encodings."""
-        return self.budget - _beside(blocks, K) if self.encoding(blocks) == "sparse_sign" else 0
+        return self.budget - _beside(blocks) if self.encoding(blocks) == "sparse_sign" else 0
 
     def sent(self, blocks: Sequence[Block], K: Sequence[int]) -> list[int]:
         """Returns the expected number of sent coordinates of every block."""
@@ -294,14 +323,14 @@ class Config(StrictModel):
     def sent_in(self, contribution: Contribution, blocks: Sequence[Block]) -> list[int]:
         """Returns the number of coordinates of every block that the contribution holds."""
         if self.encoding(blocks) != "sparse_sign":
-            return list(contribution.meta.K or ())
+            return list(self.counts(contribution, blocks))
         return [int(np.count_nonzero(gamma)) for gamma in self.decoded(contribution, blocks)[1]]
 
     def _sketch(self, blocks: Sequence[Block]) -> Sketch:
         return sketch(*self._sketched(blocks))
 
     def _sketched(self, blocks: Sequence[Block]) -> tuple[int, str, Sequence[Block], int]:
-        return self.budget, self.basis, blocks, _beside(blocks, bounds(self.basis, blocks))
+        return self.budget, self.basis, blocks, _beside(blocks)
 
     def _bounded(self, blocks: Sequence[Block]) -> Sequence[Block]:
         """Returns blocks with their sizes reduced to the maximum number of coordinates."""
@@ -314,10 +343,24 @@ class Config(StrictModel):
         return task.seed if self.seeds == "own" else task.round_seed
 
 
-def _beside(blocks: Sequence[Block], K: Sequence[int]) -> int:
+def allocation_array(K: Sequence[int], blocks: Sequence[Block]) -> Array:
+    """Returns the K_l of sparse coordinates, rounded down, uint8 (L,)."""
+    return np.frombuffer(bytes_of(K, blocks), np.uint8)
+
+
+def coordinates_of(arrays: Arrays) -> Arrays:
+    """Returns the arrays without the K_l."""
+    return {name: array for name, array in arrays.items() if name != ALLOCATION}
+
+
+def _allocation_layout(blocks: Sequence[Block]) -> Layout:
+    return Layout(np.dtype(np.uint8), (len(blocks),))
+
+
+def _beside(blocks: Sequence[Block]) -> int:
     """Returns the bytes of sparse coordinates that are not places and signs."""
     apart = sum(block.size for block in blocks if block.whole)
-    return taken("sparse_sign", K, apart, apart)
+    return taken("sparse_sign", [0] * len(blocks), apart, apart)
 
 
 def is_mean(contribution: Contribution) -> bool:

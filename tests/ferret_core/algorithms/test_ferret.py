@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ferret_core.algorithms import base, ferret
 from ferret_core.algorithms.base import Client, Weighted
+from ferret_core.algorithms.configs.ferret import allocation_array
 from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.models.digest import model_digest
 from ferret_core.models.parameters import trainable
@@ -218,10 +219,10 @@ def sparse(room: int | None = None, **arrays: Any) -> tuple[ferret.Config, Contr
     """Of a block of 60,000 elements, with other arrays than those that were made."""
     config = ferret.Config.model_validate(SPARSE)
     blocks = config.cut({"a": (60_000,)})
-    K = (config.total(blocks),)
+    K = config.fixed(blocks)
     gamma = torch.randn(K[0], generator=torch.Generator().manual_seed(1))
-    made = quantize.quantize([gamma], "sparse_sign", room=config.room(blocks, K) if room is None else room)
-    return config, sent_with(K, {**made, **arrays})
+    made = quantize.quantize([gamma], "sparse_sign", room=config.room(blocks) if room is None else room)
+    return config, sent_with(None, {**made, "allocation": allocation_array(K, blocks), **arrays})
 
 
 def test_sparse_coordinates_of_more_bytes_than_the_budget_or_that_nobody_sends_are_refused() -> None:
@@ -232,6 +233,9 @@ def test_sparse_coordinates_of_more_bytes_than_the_budget_or_that_nobody_sends_a
         (sparse(room=600), "coordinates.shape"),
         (sparse(sent=np.array([-7], np.int32)), "sent"),
         (sparse(exponent=np.array([10**6], np.int32)), "exponent"),
+        (sparse(allocation=np.array([255], np.uint8)), "K of a"),
+        (sparse(allocation=np.array([7.0], np.float32)), "allocation"),
+        (sparse(allocation=np.array([7, 7], np.uint8)), "allocation"),
     ]:
         with refused("contribution.malformed", field=field):
             config.check(wrong[1], TASK, {"a": (60_000,)})
@@ -256,7 +260,7 @@ def test_a_rounds_sparse_coordinates_are_never_written_out_together() -> None:
     """60 participants' rows, of 15,000 fp32 each, in the memory of a few."""
     config, sent = sparse()
     algorithm, state = ferret.Algorithm(config), {"whole": np.zeros(0, np.int32)}
-    row = 4 * sum(sent.meta.K or ())
+    row = 4 * sum(config.counts(sent, config.cut({"a": (60_000,)})))
     model = nn.ParameterDict({"a": nn.Parameter(torch.zeros(60_000))})
     received = Weighted(1.0, sent)
     algorithm.apply_update(model, state, algorithm.aggregate(state, [received]), 1.0)  # compiles the kernel

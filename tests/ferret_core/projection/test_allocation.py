@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferret_core.projection.allocation import FIXED, RULES, AllocationRule, allocate, split
-from ferret_core.projection.blocks import cut
+from ferret_core.projection.allocation import (
+    BYTE_COUNTS,
+    FIXED,
+    RULES,
+    AllocationRule,
+    allocate,
+    bytes_of,
+    counts_of,
+    rounded_down,
+    split,
+)
+from ferret_core.projection.blocks import Block, cut
 from ferret_core.projection.variance import truncated_normal_moments
 from tests.refusals import refused
 
@@ -239,3 +249,21 @@ def test_a_K_that_the_whole_blocks_use_up_is_refused() -> None:
     assert split("norm", 9, [1.0, 1.0], parts) == [8, 1]
     with refused("spec.invalid", "K = 8", "at least 9"):
         split("norm", 8, [1.0, 1.0], parts)
+
+
+@steady
+@given(st.lists(st.tuples(st.integers(0, 2**34), st.booleans()), max_size=30))
+def test_a_byte_names_a_count_at_most_a_ninth_smaller(model: list[tuple[int, bool]]) -> None:
+    counts = [K for K, _ in model]
+    blocks = [Block(place, "", K, whole=whole) for place, (K, whole) in enumerate(model)]
+    found = counts_of(bytes_of(counts, blocks), blocks)
+    assert found == rounded_down(counts, blocks)
+    for K, named, block in zip(counts, found, blocks, strict=True):
+        assert named <= K < 1.125 * named + 1
+        assert named == K or not block.whole
+    assert rounded_down(found, blocks) == found
+
+
+def test_the_counts_of_a_byte_are_rounded_roots() -> None:
+    assert len(BYTE_COUNTS) == 256
+    assert set(BYTE_COUNTS) == {0} | {math.floor(2 ** (e / 8)) for e in range(8 * 34 + 1)}

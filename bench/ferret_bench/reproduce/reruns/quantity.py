@@ -137,6 +137,7 @@ EVAL_LOSS = Quantity("eval_loss", "Evaluation loss", digits(3), metric("eval_los
 TRAIN_LOSS = Quantity("train_loss", "Training loss", digits(3), metric("train_loss"), last)
 CONVERGED = Quantity("rounds_to_converge", "Rounds to converge", digits(1), metric("eval_loss"), rounds_to_converge)
 BYTES_UP = Quantity("bytes_up", "Sent per round", size, bytes_up, fmean)
+TOTAL_UP = Quantity("total_up", "Sent in all rounds", size, bytes_up, sum)
 BYTES_DOWN = Quantity("bytes_down", "Received per round", size, bytes_down, typical)
 EXPECTED_NOISE = Quantity("expected_noise", "Noise expected, %", digits(1), noise_in(0), last)
 MEASURED_NOISE = Quantity("measured_noise", "Noise measured, %", digits(1), noise_in(1), last)
