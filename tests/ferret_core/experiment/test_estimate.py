@@ -62,7 +62,7 @@ def test_the_default_passes_for_a_large_model_with_advice_where_noise_costs_much
 
 def test_what_would_destroy_a_large_model_is_told_with_the_ways_out(toy_spec: SpecFactory) -> None:
     adam = {"name": "ferret", "local": {"optimizer": "adam", "learning_rate": 1e-4}}
-    told = planned(toy_spec(algorithm=adam, participants={"simulated": 37}), architecture.of_llama("llama-3b"))
+    told = planned(toy_spec(algorithm=adam, participants={"simulated": 30}), architecture.of_llama("llama-3b"))
     assert told.noise is not None
     assert told.noise.total > 1
     head, *ways = told.advice

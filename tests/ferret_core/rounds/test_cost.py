@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
                 "scales": np.zeros(2, np.float16),
                 "whole": np.zeros(5, np.int8),
             },
-            (900, 5),
+            None,
             11,
         ),
         ({"signs": np.zeros(3, np.uint8)}, None, 24),
@@ -51,7 +51,8 @@ def test_what_is_received_is_everybodys_coordinates_or_one_mean() -> None:
     seeds, rounding = np.zeros(2, np.uint64), np.zeros(1, np.uint64)
     coordinates = {"coordinates": np.zeros(4, np.uint8), "seeds": seeds, "K": np.array([[9, 4], [6, 7]], np.int32)}
     assert numbers_in({**coordinates, "rounding": rounding}) == 26
-    assert numbers_in({**coordinates, "rounding": rounding, "sent": np.array([3, 4], np.int32)}) == 7
+    sparse = {name: coordinates[name] for name in ("coordinates", "seeds")} | {"sent": np.array([3, 4], np.int32)}
+    assert numbers_in({**sparse, "rounding": rounding, "allocation": np.zeros(4, np.uint8)}) == 7
     assert numbers_in({"update": np.zeros(70, np.float32), "rounding": rounding}) == 70
 
 
