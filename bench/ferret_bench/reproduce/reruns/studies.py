@@ -274,7 +274,7 @@ LOCAL_WORK = Study(
     datasets=("gsm8k", "dolly"),
     quantities=(TOTAL_UP, EVAL_LOSS),
     panels=(Panel("Loss by bytes in all", EVAL_LOSS, TOTAL_UP, joined=False),),
-    parts={"participants": {"fraction": 1.0}, "evaluation": {**AT_THE_END, "generate_examples": 0}},
+    parts={"evaluation": {**AT_THE_END, "generate_examples": 0}},
     reference="ferret-5x12",
     variants={
         "ferret": {
