@@ -56,7 +56,7 @@ PRESETS = {
 
 
 class Config(StrictModel):
-    """Ferret's options. The default sends 8 kB: about 60,000 signs, or places and signs of the 6,000 largest of
+    """Ferret's options. The default sends 8 kB: about 60,000 signs, or places and signs of the 5,000 largest of
     millions."""
 
     bytes_per_round: int | None = Field(
