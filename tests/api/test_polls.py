@@ -241,7 +241,7 @@ def test_a_newer_question_takes_the_place_of_the_older_and_a_server_that_stops_a
     begin = time.monotonic()
     live.server.should_exit = True
     assert newer.result(10).status_code == 304
-    assert time.monotonic() - begin < 4
+    assert time.monotonic() - begin < 10
 
 
 def test_no_more_are_held_than_allowed(
@@ -257,8 +257,8 @@ def test_no_more_are_held_than_allowed(
     second.ask()
     answer = held_until(pool, live, lambda: first.ask(wait=3))
     begin = time.monotonic()
-    refused = second.ask(wait=3)
-    assert time.monotonic() - begin < 2
+    refused = second.ask(wait=20)
+    assert time.monotonic() - begin < 10
     assert refused.status_code == 304
     assert refused.headers["retry-after"] == "1"
     assert "preference-applied" not in refused.headers

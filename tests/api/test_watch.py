@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(60)
 
 URL = "/api/v1"
 CHECK_SECONDS = 0.5
-FEW_SECONDS = 3
+FEW_SECONDS = 10
 HEARTS = "hearts"
 QUEUED, ACCEPTED = "event: experiment.queued", "event: contribution.accepted"
 

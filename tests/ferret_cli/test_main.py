@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shlex
 import subprocess
 import sys
@@ -18,13 +17,20 @@ from ferret_cli.main import app, main
 from ferret_core import __version__
 
 
-def test_help_is_quick_and_loads_nothing_heavy(ferret):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    shown = ferret("--help")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert shown.returncode == 0
+def test_help_loads_nothing_heavy(environment):
+    program = """
+import sys
+
+for heavy in ("torch", "transformers", "numpy", "pandas", "sqlalchemy", "fastapi"):
+    sys.modules[heavy] = None
+
+from ferret_cli.main import main
+
+main()
+"""
+    shown = subprocess.run([sys.executable, "-c", program, "--help"], env=environment(), capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
     assert "submit" in shown.stdout
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
 
 
 PANELS = {
