@@ -54,7 +54,7 @@ class ContributionMeta(StrictModel):
     """A contribution's metadata. ``metrics`` are the participant's own measurements, e.g. its train loss.
 
     For coordinates, ``projection`` is the version of the projection format, ``seed`` selects the columns, and ``K`` is
-    the number of columns per block.
+    the number of columns per block, unless an array has it.
     """
 
     format: Literal[1]
