@@ -28,7 +28,7 @@ K_l exactly (paper; the code caps each block), and a = 1 is the unbiased update 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -104,7 +104,7 @@ class Algorithm(FullModelMixin):
         gammas = _protected(trained.coordinates, client)
         kind = config.encoding(blocks)
         arrays = quantize.quantize(gammas, kind, task.seed, whole(blocks), config.room(blocks))
-        fields = {"projection": FORMAT_VERSION, "seed": seed}
+        fields: dict[str, Any] = {"projection": FORMAT_VERSION, "seed": seed}
         if kind == "sparse_sign":
             arrays[ALLOCATION] = allocation_array(K, blocks)
         else:

@@ -188,7 +188,7 @@ def estimate(
     spec, _, traits = experiment
     d, participants = count(outline.shapes), participants_of(spec)
     blocks = [] if traits.projection is None else traits.projection.cut(outline.shapes)
-    K = None if traits.projection is None else sum(traits.projection.fixed(blocks))
+    K = None if traits.projection is None else sum(traits.projection.allocate([0.0] * len(blocks), blocks))
     up = None if traits.own_shapes else arrays_bytes(experiment, outline.shapes)
     sent = None if up is None else _listed(up, traits, blocks) + HEADER
     down = None if up is None else _down(traits, _listed(up, traits, blocks), participants, K, d)
