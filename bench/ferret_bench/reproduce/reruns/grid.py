@@ -55,7 +55,8 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One run of the grid. ``key`` identifies it permanently: the digest of its specification with all defaults."""
+    """One run of the grid. ``key`` identifies it on every machine: the digest of its specification with all defaults and
+    without folders."""
 
     row: Row
     column: Column
@@ -151,7 +152,7 @@ def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
     experiment = catalog.resolve(ExperimentSpec.read({**tree, "name": name, "seed": seed}, name))
     # float32, as in the recorded specifications: a study does not depend on the hardware.
     spec = resolve_precision(experiment, bfloat16=False).spec
-    return Cell(row, column, seed, spec, digest_json(spec.model_dump(mode="json")))
+    return Cell(row, column, seed, spec, digest_json(without_folders(spec)))
 
 
 def _rows(study: Study, settings: Settings, asked: Asked) -> list[Row]:

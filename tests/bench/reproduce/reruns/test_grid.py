@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shutil import copytree
 
 import pytest
 
@@ -43,6 +44,18 @@ def test_cells_come_seed_by_seed_with_keys_that_stay(toy_grid):
     assert len({cell.key for cell in found.cells}) == 4
     assert [cell.key for cell in toy_grid().cells] == [cell.key for cell in found.cells]
     assert found.cells[0].spec.seed == 1
+
+
+def test_a_run_has_the_same_key_in_other_folders(official, tmp_path_factory):
+    study = studies.study("figure", "frontier")
+    known = settings.read(None, [], study, absolute_paths=True)
+    keys = []
+    for data in (official, copytree(official, tmp_path_factory.mktemp("elsewhere"), dirs_exist_ok=True)):
+        (data / "model").mkdir()
+        asked = Asked(models=[str(data / "model")], data=data, rows=("fedavg",), datasets=("gsm8k",), seeds=2)
+        keys.append([cell.key for cell in grid(study, known, asked).cells])
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) == 2
 
 
 def test_a_variant_is_asked_for_by_its_own_name(official, tiny_model_dir, tmp_path):
