@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from ferret_core import catalog, discovery
+from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError, FieldError
 from ferret_core.protocol.spec import PluginChoice
 from tests.ferret_core.replicas import SpecFactory
@@ -34,6 +35,12 @@ def test_resolving_fills_in_every_option_and_is_stable(toy_spec: SpecFactory) ->
     assert resolved.algorithm.options["bytes_per_round"] == 8192
     assert resolved.algorithm.options["local"]["learning_rate"] == 1e-2
     assert catalog.resolve(resolved).spec == resolved
+
+
+@pytest.mark.parametrize("name", catalog.names("algorithms"))
+def test_options_that_were_filled_in_have_the_same_digest_when_they_are_given(name: str) -> None:
+    once = filled(name)
+    assert digest_json(filled(**once.model_dump()).model_dump()) == digest_json(once.model_dump())
 
 
 @pytest.mark.parametrize(

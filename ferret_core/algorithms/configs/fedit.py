@@ -33,7 +33,7 @@ class Config(SendsUpdate):
 
     rank: int = Field(default=8, ge=1, le=MAX_WIDTH, description="Rows of A and columns of B")
     alpha: float = Field(
-        default=16, gt=0, le=MAX_REAL, description="The adapter's output is multiplied by alpha / rank"
+        default=16.0, gt=0, le=MAX_REAL, description="The adapter's output is multiplied by alpha / rank"
     )
     dropout: float = Field(default=0.05, ge=0, lt=1, description="Dropout rate of the adapter's inputs in training")
     targets: list[Label] = Field(
