@@ -55,14 +55,18 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One run of the grid. ``key`` identifies it on every machine: the digest of its specification with all defaults and
-    without folders."""
+    """One run of the grid.
+
+    ``key`` identifies it on every machine: the digest of its specification with all defaults and without folders.
+    ``others`` are specifications with the study's other datasets, if it measures forgetting.
+    """
 
     row: Row
     column: Column
     seed: int
     spec: ExperimentSpec
     key: str
+    others: Mapping[str, ExperimentSpec] = {}
 
     @property
     def title(self) -> str:
@@ -117,7 +121,7 @@ def grid(study: Study, settings: Settings, asked: Asked) -> Grid:
     trees = [(row, column, _tree(study, settings, asked, row, column)) for row, column in product(rows, columns)]
     skipped = sorted({lacking for _, _, tree in trees if (lacking := _lacks(tree))})
     cells = [
-        _cell(row, column, seed, tree)
+        _cell(row, column, seed, tree)._replace(others=_others(study, settings, asked, row, column))
         for seed in range(asked.first_seed, asked.first_seed + (asked.seeds or study.seeds))
         for row, column, tree in trees
         if not _lacks(tree)
@@ -147,12 +151,23 @@ def _tree(study: Study, settings: Settings, asked: Asked, row: Row, column: Colu
     }
 
 
+def _others(study: Study, settings: Settings, asked: Asked, row: Row, column: Column) -> dict[str, ExperimentSpec]:
+    """Returns the specifications that read the examples of the study's other datasets."""
+    names = [name for name in study.datasets if name != column.dataset] if study.forgetting else []
+    trees = {name: _tree(study, settings, asked, row, column._replace(dataset=name)) for name in names}
+    return {name: _read(tree, name) for name, tree in trees.items()}
+
+
 def _cell(row: Row, column: Column, seed: int, tree: Tree) -> Cell:
     name = f"{row.name} on {column.dataset} with {column.model}, seed {seed}"
-    experiment = catalog.resolve(ExperimentSpec.read({**tree, "name": name, "seed": seed}, name))
-    # float32, as in the recorded specifications: a study does not depend on the hardware.
-    spec = resolve_precision(experiment, bfloat16=False).spec
+    spec = _read({**tree, "seed": seed}, name)
     return Cell(row, column, seed, spec, digest_json(without_folders(spec)))
+
+
+def _read(tree: Tree, name: str) -> ExperimentSpec:
+    experiment = catalog.resolve(ExperimentSpec.read({**tree, "name": name}, name))
+    # float32, as in the recorded specifications: a study does not depend on the hardware.
+    return resolve_precision(experiment, bfloat16=False).spec
 
 
 def _rows(study: Study, settings: Settings, asked: Asked) -> list[Row]:

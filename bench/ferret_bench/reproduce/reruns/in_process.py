@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ferret_bench._machine import machine
 from ferret_bench.reproduce.reruns.grid import Cell
+from ferret_bench.reproduce.reruns.quantity import ELSEWHERE
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord
 from ferret_cli.output import say, unforeseen
 from ferret_cli.round_progress import HEADER
 from ferret_cli.simulation_output import line
-from ferret_core.experiment.federated_data import FederatedData
+from ferret_core.datasets.base import Example
+from ferret_core.evaluation.evaluate import evaluate
+from ferret_core.experiment.federated_data import FederatedData, deal
 from ferret_core.protocol.errors import FerretError
-from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.spec import EvaluationSpec, ExperimentSpec
 from ferret_core.replica.replica import Replica
 from ferret_core.simulate import RoundResult, SimulationResult, measured, simulate
 
@@ -31,6 +35,7 @@ class _Kept:
         self._key: tuple[object, ...] = ()
         self._data: FederatedData | None = None
         self._base: dict[tuple[object, ...], dict[str, float]] = {}
+        self._held_out: dict[str, Sequence[Example]] = {}
 
     def load(self, spec: ExperimentSpec, tokenizer: Any, context: int) -> FederatedData:
         evaluation = spec.evaluation
@@ -43,14 +48,39 @@ class _Kept:
         return self._data
 
     def measure(self, replica: Replica, data: FederatedData) -> dict[str, float]:
+        return self._once(replica, data.held_out, lambda: measured(replica, data))
+
+    def measure_elsewhere(self, replica: Replica, others: Mapping[str, ExperimentSpec]) -> dict[str, float]:
+        """Returns the loss on the other datasets' held-out examples."""
+        found = dict[str, float]()
+        for name, spec in others.items():
+            place = spec.dataset.model_dump_json()
+            if place not in self._held_out:
+                nobody = spec.participants.model_copy(update={"simulated": 0})
+                self._held_out[place] = deal(spec.model_copy(update={"participants": nobody})).held_out
+            held_out = self._held_out[place]
+            losses = self._once(replica, held_out, partial(_losses, replica, held_out, spec.evaluation))
+            found[ELSEWHERE + name] = losses["eval_loss"]
+        return found
+
+    def _once(
+        self, replica: Replica, examples: Sequence[Example], evaluate: Callable[[], dict[str, float]]
+    ) -> dict[str, float]:
+        """Evaluates, the base model only once."""
         if replica.round:
-            return measured(replica, data)
+            return evaluate()
         spec = replica.spec
         settings = (part.model_dump_json() for part in (spec.model, spec.prompt, spec.evaluation))
-        key = (replica.digest, *settings, tuple(data.held_out))
+        key = (replica.digest, *settings, tuple(examples))
         if key not in self._base:
-            self._base[key] = measured(replica, data)
+            self._base[key] = evaluate()
         return dict(self._base[key])
+
+
+def _losses(replica: Replica, examples: Sequence[Example], evaluation: EvaluationSpec) -> dict[str, float]:
+    """Evaluates without answers."""
+    alone = evaluation.model_copy(update={"generate_examples": 0})
+    return evaluate(replica.model, replica.tokenizer, examples, alone, prompt=replica.spec.prompt)
 
 
 def simulated(cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
@@ -70,8 +100,15 @@ def _run(cell: Cell, kept: _Kept) -> dict[str, object]:
         done.append(result)
         say(str(line(result, cell.spec.rounds)))
 
+    def measure(replica: Replica, data: FederatedData) -> dict[str, float]:
+        if not cell.others:
+            return kept.measure(replica, data)
+        if replica.round in (0, cell.spec.rounds):
+            return kept.measure(replica, data) | kept.measure_elsewhere(replica, cell.others)
+        return _losses(replica, data.held_out, replica.spec.evaluation)
+
     try:
-        result: SimulationResult = simulate(cell.spec, on_round=tell, load=kept.load, measure=kept.measure)
+        result: SimulationResult = simulate(cell.spec, on_round=tell, load=kept.load, measure=measure)
     except Exception as error:
         raised = error if isinstance(error, FerretError) else unforeseen(error)
         return {"rounds": [_round(ended) for ended in done], "error": raised.to_json()}

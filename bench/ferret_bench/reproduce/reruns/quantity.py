@@ -12,6 +12,8 @@ from ferret_core.protocol.formatting import size
 from ferret_core.protocol.metrics import METRICS
 
 CONVERGED_WITHIN = 0.05
+ELSEWHERE = "eval_loss_on/"
+"""Prefix of the metrics with the loss on another dataset of the study, followed by its name."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Quantity:
     better: Literal["low", "high"] | None = None
     given: Callable[[Record], float | None] | None = None
     """Function of the run's specification; if set, no round is read."""
+    absolute: bool = False
+    """True if a difference is in the quantity's own unit, because it may be near 0, not in percent of the reference."""
 
     def of(self, run: Record) -> float | None:
         """Returns the run's number, or None if no round has measured it."""
@@ -99,6 +103,16 @@ def passes(run: Record) -> float | None:
     return each * local["steps"] * local["batch_size"] * local["accumulation"]
 
 
+def elsewhere(done: RoundRecord) -> float | None:
+    """Returns the mean loss on the study's other datasets."""
+    found = [value for name, value in done.metrics.items() if name.startswith(ELSEWHERE)]
+    return fmean(found) if found else None
+
+
+def rise(values: Sequence[float]) -> float:
+    return values[-1] - values[0]
+
+
 def noise_in(number: int) -> Callable[[RoundRecord], float | None]:
     """Returns the projection's noise in one round: expected in round 0, measured in the others."""
     return lambda done: done.metrics.get("projection_noise") if done.number == number else None
@@ -111,6 +125,11 @@ def left(losses: Sequence[float]) -> float:
 
 def digits(count: int) -> Callable[[float], str]:
     return lambda value: f"{value:.{count}f}"
+
+
+def signed(value: float) -> str:
+    """Formats three decimals with their sign."""
+    return f"{value:+.3f}"
 
 
 def seconds(value: float) -> str:
@@ -130,11 +149,19 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Scored by the paper's code: docs/researchers/metrics.md, "Rouge-L, twice".
 ROUGE_L = Quantity("rouge_l", "Rouge-L, %", digits(2), metric("rouge_l_paper"), last, METRICS["rouge_l_paper"].better)
+ROUGE_L_STANDARD = Quantity("rouge_l_standard", "Rouge-L, standard, %", digits(2), metric("rouge_l"), last)
 EXACT_MATCH = Quantity(
-    "exact_match", "Exact match, %", digits(1), metric("exact_match"), last, METRICS["exact_match"].better
+    "exact_match",
+    "Exact match, %",
+    digits(1),
+    metric("exact_match"),
+    last,
+    METRICS["exact_match"].better,
+    absolute=True,
 )
 EVAL_LOSS = Quantity("eval_loss", "Evaluation loss", digits(3), metric("eval_loss"), last, METRICS["eval_loss"].better)
 TRAIN_LOSS = Quantity("train_loss", "Training loss", digits(3), metric("train_loss"), last)
+FORGETTING = Quantity("forgetting", "Loss on other data, change", signed, elsewhere, rise, "low", absolute=True)
 CONVERGED = Quantity("rounds_to_converge", "Rounds to converge", digits(1), metric("eval_loss"), rounds_to_converge)
 BYTES_UP = Quantity("bytes_up", "Sent per round", size, bytes_up, fmean)
 TOTAL_UP = Quantity("total_up", "Sent in all rounds", size, bytes_up, sum)

@@ -30,8 +30,8 @@ class RoundRecord(Frozen):
 class Record(Frozen):
     """A run that has ended. ``error`` is its failure, None if it completed.
 
-    ``key`` is the digest of ``spec``, which has all defaults. ``via`` is the server's address, or ``simulate``; ``machine``
-    is the command's machine, on which an embedded server trained.
+    ``key`` is the digest of ``spec``, which has all defaults. ``via`` is the server's address, or ``simulate``;
+    ``machine`` is the command's machine, on which an embedded server trained.
     """
 
     key: str

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from ferret_bench.measure.statistics import Interval, interval
 from ferret_bench.reproduce.reruns.grid import Cell, Column, Grid, rows_of, shortly
-from ferret_bench.reproduce.reruns.quantity import Quantity
+from ferret_bench.reproduce.reruns.quantity import Quantity, bytes_both, overall_seconds
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord, Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, shipped
 from ferret_bench.reproduce.reruns.studies import Study
@@ -52,6 +52,17 @@ class Line(NamedTuple):
     """Differences to the study's reference, in percent of it, seed by seed."""
 
 
+NEAR = 0.9
+
+
+class Approach(NamedTuple):
+    """The rounds until a loss, and one participant's bytes both ways and the seconds of computation in them."""
+
+    rounds: int
+    bytes: float
+    seconds: float
+
+
 class Results(NamedTuple):
     """The grid with the runs that have ended, and the trials of the search before them."""
 
@@ -82,12 +93,28 @@ class Results(NamedTuple):
         return interval([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
 
     def difference(self, row: Row, reference: Row, column: Column, quantity: Quantity) -> Interval | None:
-        """Returns the row's excess over the reference, in percent of it, over the seeds that both have completed."""
+        """Returns the row's excess over the reference over the seeds that both have completed, in percent of the
+        reference, or in the quantity's unit if it is ``absolute``.
+
+        None with fewer than two such seeds, or if a percentage would be one of 0.
+        """
         ours, theirs = (
             {run.seed: value for run in self.runs(each, column) if (value := quantity.of(run)) is not None}
             for each in (row, reference)
         )
-        return interval([100 * (ours[seed] / theirs[seed] - 1) for seed in sorted(ours.keys() & theirs.keys())])
+        pairs = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+        if quantity.absolute:
+            return interval([our - their for our, their in pairs])
+        return interval([100 * (our / their - 1) for our, their in pairs]) if all(their for _, their in pairs) else None
+
+    def approaches(self, row: Row, reference: Row, column: Column) -> list[Approach | None]:
+        """Returns, by seed, how the row came to ``NEAR`` of what the reference gained in all its rounds; None if it
+        did not.
+
+        Only seeds that both have completed count, with a loss measured in every round of the row.
+        """
+        goals = {run.seed: goal for run in self.runs(reference, column) if (goal := _goal(run)) is not None}
+        return [_approach(run, goals[run.seed]) for run in self.runs(row, column) if run.seed in goals and _whole(run)]
 
     def curve(self, row: Row, column: Column, quantity: Quantity) -> list[Point]:
         """Returns the points by round, where all completed runs have measured it."""
@@ -216,6 +243,25 @@ def _models(paper: Printed, datasets: Iterable[str]) -> list[tuple[str, str]]:
 def _printed(study: Study, paper: Printed, row: Row, place: tuple[str, str]) -> Line:
     values = {quantity.name: paper.value(quantity.name, *place, row) for quantity in study.quantities}
     return Line("paper", row, *place, seeds=None, failed=None, values=values)
+
+
+def _whole(run: Record) -> bool:
+    return all("eval_loss" in done.metrics for done in run.rounds)
+
+
+def _goal(run: Record) -> float | None:
+    """Returns the loss at ``NEAR`` of the way from the base model's to the last round's."""
+    losses = [done.metrics["eval_loss"] for done in run.rounds if "eval_loss" in done.metrics]
+    return losses[0] + NEAR * (losses[-1] - losses[0]) if losses else None
+
+
+def _approach(run: Record, goal: float) -> Approach | None:
+    for done in run.rounds:
+        if done.number and done.metrics["eval_loss"] <= goal:
+            passed = run.rounds[1 : done.number + 1]
+            moved, seconds = (sum(at(each) or 0 for each in passed) for at in (bytes_both, overall_seconds))
+            return Approach(done.number, moved, seconds)
+    return None
 
 
 def _rounds(runs: Sequence[Record]) -> Iterator[RoundRecord]:

@@ -18,6 +18,7 @@ from ferret_bench.reproduce.reruns.quantity import (
     EVAL_LOSS,
     EXACT_MATCH,
     EXPECTED_NOISE,
+    FORGETTING,
     LOCAL,
     LOSS_LEFT,
     MEASURED_NOISE,
@@ -27,6 +28,7 @@ from ferret_bench.reproduce.reruns.quantity import (
     PEAK_DEVICE,
     PEAK_MEMORY,
     ROUGE_L,
+    ROUGE_L_STANDARD,
     TOTAL_UP,
     TRAIN_LOSS,
     Quantity,
@@ -78,6 +80,9 @@ class Study:
     seeds: int = 4
     reference: str | None = None
     """The row that all others are compared with, seed by seed: its page has the differences with their intervals."""
+    forgetting: bool = False
+    """True to measure the loss on the study's other datasets, before the first round and after the last; in between
+    no answers are generated."""
     candidates: str = "candidates.toml"
     """The file of the candidates of `ferret dev paper tune` for every row, next to the module that reads it."""
 
@@ -289,8 +294,8 @@ LOCAL_WORK = Study(
 # clipped fails its run.
 PRECISION = Study(
     title="Training in half precision",
-    lead="The same training in fp32, in bf16 with fp32 weights, and in bf16 alone. The noise is proportional to the norm "
-    "of the first round's contributions. A contribution of twice the typical norm, which the service would clip, "
+    lead="The same training in fp32, in bf16 with fp32 weights, and in bf16 alone. The noise is proportional to the "
+    "norm of the first round's contributions. A contribution of twice the typical norm, which the service would clip, "
     "fails its run. ± is a 95 % interval over seeds, and differences are taken seed by seed: bold where zero lies "
     "outside the interval.",
     rows=("ferret",),
@@ -327,7 +332,7 @@ CHAT_MODEL = Study(
     "to FedAvg are taken seed by seed: bold where zero lies outside the interval.",
     rows=("fedavg", "fedit", "fedkseed", "fedmezo", "ferret_paper", "ferret", "topk", "sparseloco", "drive"),
     datasets=("gsm8k", "dolly", "codealpaca", "natural_instructions"),
-    quantities=(BYTES_UP, BYTES_BOTH, EVAL_LOSS, ROUGE_L),
+    quantities=(BYTES_UP, BYTES_BOTH, EVAL_LOSS, ROUGE_L, ROUGE_L_STANDARD, EXACT_MATCH, FORGETTING),
     panels=(
         Panel("Loss by bytes up", EVAL_LOSS, BYTES_UP, logarithmic=True),
         Panel("Answers by bytes up", ROUGE_L, BYTES_UP, logarithmic=True),
@@ -335,9 +340,10 @@ CHAT_MODEL = Study(
     parts={
         "rounds": 8,
         "prompt": {"template": "chat", "max_tokens": 512},
-        "evaluation": {**AT_THE_END, "batch_size": 8},
+        "evaluation": {"every": 1, "batch_size": 8},
     },
     reference="fedavg",
+    forgetting=True,
     variants={"ferret": CHAT_BUDGETS, "topk": CHAT_BUDGETS, "sparseloco": CHAT_BUDGETS},
     seeds=3,
     candidates="pretrained.toml",

@@ -14,11 +14,14 @@ from ferret_bench.measure.statistics import Interval
 from ferret_bench.reproduce.reruns.grid import Column
 from ferret_bench.reproduce.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, Quantity
 from ferret_bench.reproduce.reruns.records import Record
-from ferret_bench.reproduce.reruns.results import Line, Results, Spread
+from ferret_bench.reproduce.reruns.results import NEAR, Approach, Line, Results, Spread
 from ferret_bench.reproduce.reruns.settings import OURS, Row
+from ferret_core.protocol.formatting import size
 
 EMPTY = "–"
 BEST, SECOND = "**", "*"
+LINKS = (10, 100)
+"""Rates in Mbit/s of a participant's connection."""
 DENSE = "fedavg"
 """It sends all weights: other rows' bytes are shown relative to its own."""
 
@@ -30,18 +33,16 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
     relative to FedAvg's at 16 bits for each of its 32.
     """
     (other,) = [line for line in lines if line.row.name == reference][:1] or [None]
-    scored = [
-        quantity
-        for quantity in quantities
-        if quantity.better is not None and any(line.values[quantity.name] for line in lines)
-    ]
-    plain = [quantity for quantity in quantities if quantity.better is None]
+    shown = [quantity for quantity in quantities if any(line.values[quantity.name] for line in lines)]
+    scored = [quantity for quantity in shown if quantity.better is not None]
+    plain = [quantity for quantity in shown if quantity.better is None]
     heads = ["Algorithm", *(quantity.label for quantity in plain)]
     shares = (BYTES_UP, BYTES_BOTH) if reference == DENSE else ()
     if other is not None:
         heads += [f"{quantity.label}, of 16-bit {other.row.label}" for quantity in shares]
     for quantity in scored:
-        heads += [quantity.label, *([f"to {other.row.label}, %"] if other is not None else [])]
+        unit = "" if quantity.absolute else ", %"
+        heads += [quantity.label, *([f"to {other.row.label}{unit}"] if other is not None else [])]
     rows: list[list[str]] = []
     for line in lines:
         cells = [_shown(line.values[quantity.name], quantity) for quantity in plain]
@@ -50,9 +51,34 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
         for quantity in scored:
             cells.append(_within(line, quantity))
             if other is not None:
-                cells.append(_difference(line.differences.get(quantity.name)))
+                cells.append(_difference(line.differences.get(quantity.name), quantity))
         rows.append([line.row.label, *cells, str(line.seeds)])
     return _markdown.table([*heads, "Runs"], rows, left=1)
+
+
+def approaches(results: Results, column: Column, reference: str) -> str:
+    """Renders how each row came to ``NEAR`` of the reference's gain: rounds, bytes, and seconds with links of
+    ``LINKS``, each the mean over the seeds.
+
+    Empty if no row has a loss of every round.
+    """
+    others = [row for row in results.grid.rows if row.name == reference]
+    found = [(row, results.approaches(row, other, column)) for other in others for row in results.grid.rows]
+    if not any(came for _, came in found):
+        return ""
+    heads = ["Algorithm", "Rounds", "Both ways", "Computation, s", *(f"Seconds at {link} Mbit/s" for link in LINKS)]
+    rows = [[row.label, *_approached(came), str(len(came))] for row, came in found if came]
+    title = f"Until {100 * NEAR:.0f} % of {others[0].label}'s gain, one participant, transfers at the named rate:"
+    return f"{title}\n\n{_markdown.table([*heads, 'Runs'], rows, left=1)}"
+
+
+def _approached(came: Sequence[Approach | None]) -> list[str]:
+    reached = [approach for approach in came if approach is not None]
+    if len(reached) < len(came):
+        return ["not reached", *[EMPTY] * (2 + len(LINKS))]
+    rounds, moved, computed = (fmean(values) for values in zip(*reached, strict=True))
+    links = [f"{computed + 8 * moved / (link * 1e6):,.0f}" for link in LINKS]
+    return [f"{rounds:.1f}".removesuffix(".0"), size(moved), f"{computed:,.0f}", *links]
 
 
 def _shown(value: Spread | None, quantity: Quantity) -> str:
@@ -63,15 +89,22 @@ def _within(line: Line, quantity: Quantity) -> str:
     value, found = line.values[quantity.name], line.intervals.get(quantity.name)
     if value is None:
         return "failed" if line.failed else EMPTY
-    return quantity.show(value.mean) + (f" ± {quantity.show(found.half)}" if found else "")
+    return quantity.show(value.mean) + (f" ± {_half(found, quantity)}" if found else "")
 
 
-def _difference(found: Interval | None) -> str:
+def _difference(found: Interval | None, quantity: Quantity) -> str:
     """Formats the difference, bold if zero is outside the interval."""
     if found is None:
         return EMPTY
     mark = BEST if found.decided else ""
+    if quantity.absolute:
+        sign = "+" if found.mean > 0 else ""
+        return f"{mark}{sign}{quantity.show(found.mean).lstrip('+')} ± {_half(found, quantity)}{mark}"
     return f"{mark}{found.mean:+.1f} ± {found.half:.1f}{mark}"
+
+
+def _half(found: Interval, quantity: Quantity) -> str:
+    return quantity.show(found.half).lstrip("+")
 
 
 def _share(line: Line, other: Line, quantity: Quantity) -> str:

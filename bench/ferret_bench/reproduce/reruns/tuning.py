@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from ferret_bench.reproduce.reruns.grid import Asked, Cell, Column, Grid, grid
+from ferret_bench.reproduce.reruns.grid import ONLY_THE_LAST, Asked, Cell, Column, Grid, grid
 from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, layered, shipped
 from ferret_bench.reproduce.reruns.studies import Study
@@ -21,7 +21,7 @@ from ferret_bench.reproduce.reruns.tables import validation_loss
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec_file import Tree
 
-ON_VALIDATION: Tree = {"evaluation": {"split": "validation", "generate_examples": 0}}
+ON_VALIDATION: Tree = {"evaluation": {"split": "validation", "generate_examples": 0, "every": ONLY_THE_LAST}}
 
 
 class Trial(NamedTuple):
@@ -108,7 +108,7 @@ def _tried(study: Study, settings: Settings, asked: Asked, kinds: Mapping[str, s
     }
     common = layered([settings.over.get("", {}), ON_VALIDATION])
     tried = Settings(settings.rows, settings.datasets, {**settings.over, **over, "": common})
-    found = grid(study, tried, replace(asked, seeds=seeds, first_seed=FIRST_TRIAL_SEED))
+    found = grid(replace(study, forgetting=False), tried, replace(asked, seeds=seeds, first_seed=FIRST_TRIAL_SEED))
     return found._replace(cells=[cell for cell in found.cells if _is_for(cell, settings)])
 
 
