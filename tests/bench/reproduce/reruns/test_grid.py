@@ -5,7 +5,7 @@ from shutil import copytree
 
 import pytest
 
-from ferret_bench.reproduce.reruns import settings, studies
+from ferret_bench.reproduce.reruns import settings, studies, tuning
 from ferret_bench.reproduce.reruns.grid import Asked, grid
 from ferret_bench.reproduce.reruns.settings import shipped
 from tests.refusals import refused
@@ -56,6 +56,17 @@ def test_a_run_has_the_same_key_in_other_folders(official, tmp_path_factory):
         keys.append([cell.key for cell in grid(study, known, asked).cells])
     assert keys[0] == keys[1]
     assert len(set(keys[0])) == 2
+
+
+def test_a_study_of_forgetting_reads_its_other_datasets_in_results_but_not_in_trials(official, tiny_model_dir):
+    study = studies.study("figure", "chat_model")
+    known = settings.read(None, [], study, absolute_paths=True)
+    asked = Asked(models=[str(tiny_model_dir)], data=official, rows=("fedavg",), datasets=("dolly",), seeds=1)
+    (cell,) = grid(study, known, asked).cells
+    assert {name: spec.dataset.name for name, spec in cell.others.items()} == {
+        name: name for name in ("gsm8k", "codealpaca", "natural_instructions")
+    }
+    assert {len(trial.others) for trial in tuning.search(study, known, asked, 1).cells} == {0}
 
 
 def test_a_variant_is_asked_for_by_its_own_name(official, tiny_model_dir, tmp_path):

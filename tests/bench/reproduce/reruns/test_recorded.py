@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ferret_bench.reproduce.reruns import settings
+from ferret_bench.reproduce.reruns import settings, tables
+from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS, EXACT_MATCH, FORGETTING, ROUGE_L
 from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, Store
 from ferret_bench.reproduce.reruns.rerun import write_all
-from ferret_bench.reproduce.reruns.results import recorded
+from ferret_bench.reproduce.reruns.results import Approach, lines, printed, recorded
 from tests.refusals import refused
+
+PAPER = printed("ni_dolly")
 
 
 @pytest.fixture
@@ -53,6 +56,67 @@ def test_differences_are_taken_seed_by_seed(toy_grid, compared, known, ended, tm
     difference = found.difference(ferret, fedavg, found.grid.columns[0], loss)
     assert difference is not None
     assert difference == pytest.approx((1.0, 0.0), abs=1e-6)
+
+
+def test_a_difference_of_what_may_be_zero_is_in_its_own_unit(toy_grid, compared, known, ended, tmp_path):
+    answered = replace(compared, quantities=(EVAL_LOSS, ROUGE_L, EXACT_MATCH, FORGETTING))
+    store = Store(tmp_path)
+    for cell in toy_grid(studied=answered).cells:
+        run, ours = ended(cell, [9.0, 2.0]), cell.row.name == "ferret"
+        for done in run.rounds:
+            done.metrics.update({"rouge_l_paper": 0.0, "exact_match": 2.5 * ours, "eval_loss_on/a": 3.0 - done.number})
+            done.metrics["eval_loss_on/b"] = 3.0 + (2.0 * ours + 1.0) * done.number
+        store.add(run)
+    found = recorded(answered, known, store)
+    table = tables.compared(lines(answered, found, PAPER), answered.quantities, "fedavg").splitlines()
+    heads, ferret = ([cell.strip() for cell in row.strip("|").split("|")] for row in (table[0], table[2]))
+    shown = dict(zip(zip(heads, ["", *heads], strict=False), ferret, strict=True))
+    assert shown["to FedAvg, %", "Evaluation loss"] == "+0.0 ± 0.0"
+    assert shown["to FedAvg, %", "Rouge-L, %"] == "–"
+    assert shown["to FedAvg", "Exact match, %"] == "**+2.5 ± 0.0**"
+    assert shown["Loss on other data, change", "to FedAvg"] == "+1.000 ± 0.000"
+    assert shown["to FedAvg", "Loss on other data, change"] == "**+1.000 ± 0.000**"
+
+
+@pytest.mark.parametrize(
+    ("last", "came", "shown"),
+    [
+        (4.8, Approach(2, 900.0, 6.0), ["1.3", "500 B", "4", "4", "4", "3 |"]),
+        (4.85, None, ["not reached", "–", "–", "–", "–", "3 |"]),
+    ],
+)
+def test_bytes_and_seconds_until_near_the_references_gain(
+    toy_grid, compared, known, ended, tmp_path, last, came, shown
+):
+    store = Store(tmp_path)
+    for cell in toy_grid(studied=compared).cells:
+        ours = cell.row.name == "ferret"
+        losses = ([5.0, 1.4, 1.3] if ours else [5.0, 3.0, 1.0]) if cell.seed < 3 else [5.0, 4.9, last if ours else 4.8]
+        run = ended(cell, losses)
+        for done in run.rounds[1:]:
+            done.metrics.update({"local_seconds": 2.0, "aggregate_seconds": 1.0})
+        store.add(run)
+    found = recorded(compared, known, store)
+    (column,) = found.grid.columns
+    fedavg = next(row for row in found.grid.rows if row.name == "fedavg")
+    ferret = next(row for row in found.grid.rows if row.name == "ferret")
+    assert found.approaches(fedavg, fedavg, column) == [Approach(2, 900.0, 6.0)] * 3
+    assert found.approaches(ferret, fedavg, column) == [Approach(1, 300.0, 3.0)] * 2 + [came]
+    _, _, text = tables.approaches(found, column, "fedavg").partition("\n\n")
+    assert [row.split(" | ")[1:] for row in text.splitlines()[2:]] == [
+        shown,
+        ["2", "900 B", "6", "6", "6", "3 |"],
+    ]
+
+
+def test_without_a_loss_of_every_round_nothing_is_said_about_the_way(toy_grid, compared, known, ended, tmp_path):
+    store = Store(tmp_path)
+    for cell in toy_grid(studied=compared).cells:
+        run = ended(cell, [5.0, 3.0, 1.0])
+        del run.rounds[1].metrics["eval_loss"]
+        store.add(run)
+    found = recorded(compared, known, store)
+    assert tables.approaches(found, found.grid.columns[0], "fedavg") == ""
 
 
 def test_models_come_in_the_order_in_which_they_were_run(toy_grid, compared, known, ended, tmp_path):

@@ -58,6 +58,18 @@ def test_only_what_is_missing_is_run(run, toy_grid):
     assert [cell.row.name for cell in open_cells(changed, store, retry=False)] == ["fedavg", "fedavg"]
 
 
+def test_forgetting_is_measured_before_and_after_with_answers_only_there(toy_grid):
+    cell = toy_grid(["fedavg.evaluation.every=1"]).cells[1]
+    ((_, record),) = simulated([cell._replace(others={"another": cell.spec})])
+    first, between, last = (done.metrics for done in record.rounds)
+    assert [metrics["eval_loss_on/another"] for metrics in (first, last)] == [
+        metrics["eval_loss"] for metrics in (first, last)
+    ]
+    assert {"rouge_l", "eval_loss"} < first.keys() & last.keys()
+    assert "eval_loss" in between
+    assert not {"rouge_l", "eval_loss_on/another"} & between.keys()
+
+
 def test_a_failure_is_recorded_and_the_rest_goes_on(toy_grid, tmp_path, capsys):
     found, store = toy_grid(["ferret.algorithm.bytes_per_round=40"]), Store(tmp_path)
     finish(open_cells(found, store, retry=False), 4, store, simulated)
