@@ -130,14 +130,14 @@ def evaluate(
     if spec.generate_examples and spec.max_new_tokens >= context:
         message = f"the model's context is {context} tokens: use fewer, and leave room for the prompt"
         raise FerretError.of_field("spec.invalid", "evaluation.max_new_tokens", spec.max_new_tokens, message)
-    chosen, most = _spread(examples, spec.examples), longest(prompt, tokenizer, context)
+    chosen, most = spread(examples, spec.examples), longest(prompt, tokenizer, context)
     losses = {
         label: total_loss(model, shard_of(group, tokenizer, most, prompt.template), spec.batch_size, on_batch)
         for label, group in (_labelled(chosen) if spec.by_label else {"": chosen}).items()
     }
     metrics = _losses(losses)
     if spec.generate_examples:
-        asked = _spread(chosen, spec.generate_examples)
+        asked = spread(chosen, spec.generate_examples)
         room = min(most, context - spec.max_new_tokens)
         prompts = encode_prompts(asked, tokenizer, room, prompt.template)
         answers = generate(model, tokenizer, prompts, spec.max_new_tokens, spec.batch_size, on_batch)
@@ -166,7 +166,7 @@ def _scores(answers: Sequence[str], examples: Sequence[Example], by_label: bool)
     return scores
 
 
-def _spread(examples: Sequence[Example], count: int) -> list[Example]:
+def spread(examples: Sequence[Example], count: int) -> list[Example]:
     """Returns ``count`` evenly spaced examples, in their order but label by label; all if there are not more."""
     ordered = [example for group in _labelled(examples).values() for example in group]
     count = min(count, len(ordered))

@@ -34,6 +34,10 @@ class Interval(NamedTuple):
         """True if zero is outside."""
         return abs(self.mean) > self.half
 
+    def widened(self, error: float) -> Interval:
+        """Returns the interval with an independent error of this standard deviation added."""
+        return Interval(self.mean, math.hypot(self.half, NORMAL * error))
+
 
 def interval(values: Sequence[float]) -> Interval | None:
     """Returns Student's interval, or None with fewer than two values."""
@@ -42,3 +46,14 @@ def interval(values: Sequence[float]) -> Interval | None:
     freedom = len(values) - 1
     t = STUDENT[freedom - 1] if freedom <= len(STUDENT) else NORMAL
     return Interval(statistics.fmean(values), t * statistics.stdev(values) / math.sqrt(len(values)))
+
+
+def ratio_error(numerators: Sequence[float], denominators: Sequence[float]) -> float:
+    """Returns the standard error of Σ numerators / Σ denominators over a sample of at least two pairs.
+
+    Linearised: Cochran, Sampling Techniques (1977), equation 6.13 without the correction for a finite population.
+    """
+    count, total = len(numerators), math.fsum(denominators)
+    ratio = math.fsum(numerators) / total
+    squares = math.fsum((a - ratio * b) ** 2 for a, b in zip(numerators, denominators, strict=True))
+    return math.sqrt(count / (count - 1) * squares) / total

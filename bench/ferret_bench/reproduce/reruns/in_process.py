@@ -15,8 +15,10 @@ from ferret_cli.output import say, unforeseen
 from ferret_cli.round_progress import HEADER
 from ferret_cli.simulation_output import line
 from ferret_core.datasets.base import Example
-from ferret_core.evaluation.evaluate import evaluate
+from ferret_core.datasets.tokenization.tokenize import longest, shard_of
+from ferret_core.evaluation.evaluate import Total, evaluate, spread, total_loss
 from ferret_core.experiment.federated_data import FederatedData, deal
+from ferret_core.models.load import context_of
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import EvaluationSpec, ExperimentSpec
 from ferret_core.replica.replica import Replica
@@ -83,6 +85,16 @@ def _losses(replica: Replica, examples: Sequence[Example], evaluation: Evaluatio
     return evaluate(replica.model, replica.tokenizer, examples, alone, prompt=replica.spec.prompt)
 
 
+def _losses_by_example(replica: Replica, examples: Sequence[Example]) -> list[Total]:
+    """Returns the loss on each of the examples that an evaluation takes."""
+    spec, model, tokenizer = replica.spec, replica.model, replica.tokenizer
+    most = longest(spec.prompt, tokenizer, context_of(model))
+    return [
+        total_loss(model, shard_of([example], tokenizer, most, spec.prompt.template), 1)
+        for example in spread(examples, spec.evaluation.examples)
+    ]
+
+
 def simulated(cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
     """Yields each cell with its result. A failure is recorded and the next one runs."""
     here, kept = machine(), _Kept()
@@ -95,6 +107,7 @@ def simulated(cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
 
 def _run(cell: Cell, kept: _Kept) -> dict[str, object]:
     done: list[RoundResult] = []
+    by_example: list[Total] = []
 
     def tell(result: RoundResult) -> None:
         done.append(result)
@@ -103,6 +116,8 @@ def _run(cell: Cell, kept: _Kept) -> dict[str, object]:
     def measure(replica: Replica, data: FederatedData) -> dict[str, float]:
         if not cell.others:
             return kept.measure(replica, data)
+        if replica.round == cell.spec.rounds:
+            by_example[:] = _losses_by_example(replica, data.held_out)
         if replica.round in (0, cell.spec.rounds):
             return kept.measure(replica, data) | kept.measure_elsewhere(replica, cell.others)
         return _losses(replica, data.held_out, replica.spec.evaluation)
@@ -112,7 +127,7 @@ def _run(cell: Cell, kept: _Kept) -> dict[str, object]:
     except Exception as error:
         raised = error if isinstance(error, FerretError) else unforeseen(error)
         return {"rounds": [_round(ended) for ended in done], "error": raised.to_json()}
-    return {"rounds": [_round(ended) for ended in done], "digest": result.digest}
+    return {"rounds": [_round(ended) for ended in done], "digest": result.digest, "example_losses": by_example}
 
 
 def _round(done: RoundResult) -> RoundRecord:

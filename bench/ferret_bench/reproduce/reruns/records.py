@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ferret_core.evaluation.evaluate import Total
+
 FIRST_TRIAL_SEED = 1001
 """The first seed of a search's trials; the seeds of results begin at 1."""
 
@@ -31,7 +33,8 @@ class Record(Frozen):
     """A run that has ended. ``error`` is its failure, None if it completed.
 
     ``key`` is the digest of ``spec``, which has all defaults. ``via`` is the server's address, or ``simulate``;
-    ``machine`` is the command's machine, on which an embedded server trained.
+    ``machine`` is the command's machine, on which an embedded server trained. ``example_losses`` are those on each
+    evaluated example after the last round, if the study asks for them.
     """
 
     key: str
@@ -44,6 +47,7 @@ class Record(Frozen):
     machine: dict[str, Any]
     spec: dict[str, Any]
     rounds: list[RoundRecord] = []
+    example_losses: list[Total] = []
     digest: str | None = None
     error: dict[str, Any] | None = None
 

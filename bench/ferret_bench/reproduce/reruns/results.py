@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from ferret_bench.measure.statistics import Interval, interval
+from ferret_bench.measure.statistics import Interval, interval, ratio_error
 from ferret_bench.reproduce.reruns.grid import Cell, Column, Grid, rows_of, shortly
-from ferret_bench.reproduce.reruns.quantity import Quantity, bytes_both, overall_seconds
+from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS, Quantity, bytes_both, overall_seconds
 from ferret_bench.reproduce.reruns.records import Record, RoundRecord, Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, shipped
 from ferret_bench.reproduce.reruns.studies import Study
 from ferret_cli.files import Row as CsvRow
+from ferret_core.evaluation.evaluate import Total
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -90,11 +91,17 @@ class Results(NamedTuple):
         return spread_of([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
 
     def interval(self, row: Row, column: Column, quantity: Quantity) -> Interval | None:
-        return interval([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
+        found = interval([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
+        losses = [run.example_losses for run in self.runs(row, column) if run.example_losses]
+        if found is None or not losses or quantity is not EVAL_LOSS:
+            return found
+        return found.widened(ratio_error(_summed(losses, "nll"), _summed(losses, "tokens")))
 
     def difference(self, row: Row, reference: Row, column: Column, quantity: Quantity) -> Interval | None:
         """Returns the row's excess over the reference over the seeds that both have completed, in percent of the
         reference, or in the quantity's unit if it is ``absolute``.
+
+        The interval of the loss contains the error of the test examples, if both have it in some seed.
 
         None with fewer than two such seeds, or if a percentage would be one of 0.
         """
@@ -105,7 +112,17 @@ class Results(NamedTuple):
         pairs = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
         if quantity.absolute:
             return interval([our - their for our, their in pairs])
-        return interval([100 * (our / their - 1) for our, their in pairs]) if all(their for _, their in pairs) else None
+        if not all(their for _, their in pairs):
+            return None
+        found = interval([100 * (our / their - 1) for our, their in pairs])
+        by_seed = [
+            {run.seed: run.example_losses for run in self.runs(each, column) if run.example_losses}
+            for each in (row, reference)
+        ]
+        seeds = by_seed[0].keys() & by_seed[1].keys()
+        if found is None or not seeds or quantity is not EVAL_LOSS:
+            return found
+        return found.widened(100 * ratio_error(*(_summed([each[seed] for seed in seeds], "nll") for each in by_seed)))
 
     def approaches(self, row: Row, reference: Row, column: Column) -> list[Approach | None]:
         """Returns, by seed, how the row came to ``NEAR`` of what the reference gained in all its rounds; None if it
@@ -243,6 +260,11 @@ def _models(paper: Printed, datasets: Iterable[str]) -> list[tuple[str, str]]:
 def _printed(study: Study, paper: Printed, row: Row, place: tuple[str, str]) -> Line:
     values = {quantity.name: paper.value(quantity.name, *place, row) for quantity in study.quantities}
     return Line("paper", row, *place, seeds=None, failed=None, values=values)
+
+
+def _summed(runs: Sequence[Sequence[Total]], name: str) -> list[float]:
+    """Returns the sum of ``nll`` or ``tokens`` over the runs, for each example."""
+    return [sum(getattr(total, name) for total in totals) for totals in zip(*runs, strict=True)]
 
 
 def _whole(run: Record) -> bool:

@@ -81,8 +81,8 @@ class Study:
     reference: str | None = None
     """The row that all others are compared with, seed by seed: its page has the differences with their intervals."""
     forgetting: bool = False
-    """True to measure the loss on the study's other datasets, before the first round and after the last; in between
-    no answers are generated."""
+    """True to measure the loss on the study's other datasets too, before the first round and after the last, and the
+    loss on each example after the last. In between no answers are generated."""
     candidates: str = "candidates.toml"
     """The file of the candidates of `ferret dev paper tune` for every row, next to the module that reads it."""
 
@@ -328,8 +328,9 @@ CHAT_BUDGETS = _within(8000, 64_000, 250_000)
 CHAT_MODEL = Study(
     title="A chat model",
     lead="Loss and answers after the last round, with the model's own chat template. The same rounds and training "
-    "examples for all, and as many trials on the validation split; ± is a 95 % interval over seeds, and differences "
-    "to FedAvg are taken seed by seed: bold where zero lies outside the interval.",
+    "examples for all, and as many trials on the validation split; ± is a 95 % interval over seeds, of the loss over "
+    "seeds and test examples, and differences to FedAvg are taken seed by seed: bold where zero lies outside the "
+    "interval.",
     rows=("fedavg", "fedit", "fedkseed", "fedmezo", "ferret_paper", "ferret", "topk", "sparseloco", "drive"),
     datasets=("gsm8k", "dolly", "codealpaca", "natural_instructions"),
     quantities=(BYTES_UP, BYTES_BOTH, EVAL_LOSS, ROUGE_L, ROUGE_L_STANDARD, EXACT_MATCH, FORGETTING),

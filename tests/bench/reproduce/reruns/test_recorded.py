@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
+from ferret_bench.measure.statistics import Interval
 from ferret_bench.reproduce.reruns import settings, tables
 from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS, EXACT_MATCH, FORGETTING, ROUGE_L
 from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, Store
 from ferret_bench.reproduce.reruns.rerun import write_all
 from ferret_bench.reproduce.reruns.results import Approach, lines, printed, recorded
+from ferret_core.evaluation.evaluate import Total
 from tests.refusals import refused
 
 PAPER = printed("ni_dolly")
@@ -76,6 +79,26 @@ def test_a_difference_of_what_may_be_zero_is_in_its_own_unit(toy_grid, compared,
     assert shown["to FedAvg", "Exact match, %"] == "**+2.5 ± 0.0**"
     assert shown["Loss on other data, change", "to FedAvg"] == "+1.000 ± 0.000"
     assert shown["to FedAvg", "Loss on other data, change"] == "**+1.000 ± 0.000**"
+
+
+def test_intervals_of_the_loss_contain_the_error_of_the_test_examples(toy_grid, compared, known, ended, tmp_path):
+    """Examples on which the row is worse and better by a tenth; one seed has the losses on each."""
+    store = Store(tmp_path)
+    for cell in toy_grid(studied=compared).cells:
+        run, ours = ended(cell, [5.0, 2.0]), cell.row.name == "ferret"
+        factors = [1.1, 0.9] * 50 if ours else [1.0] * 100
+        losses = [Total(2.0 * factor, 1) for factor in factors] if cell.seed == 2 else []
+        store.add(run.model_copy(update={"example_losses": losses}))
+    found = recorded(compared, known, store)
+    (column,), rows = found.grid.columns, {row.name: row for row in found.grid.rows}
+    error = 0.1 / math.sqrt(99)
+    assert found.interval(rows["fedavg"], column, EVAL_LOSS) == Interval(2.0, 0.0)
+    level, gap = (
+        found.interval(rows["ferret"], column, EVAL_LOSS),
+        found.difference(rows["ferret"], rows["fedavg"], column, EVAL_LOSS),
+    )
+    assert level == pytest.approx((2.0, 1.96 * 2.0 * error))
+    assert gap == pytest.approx((0.0, 1.96 * 100 * error))
 
 
 @pytest.mark.parametrize(
