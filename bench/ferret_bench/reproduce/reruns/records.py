@@ -34,7 +34,7 @@ class Record(Frozen):
 
     ``key`` is the digest of ``spec``, which has all defaults. ``via`` is the server's address, or ``simulate``;
     ``machine`` is the command's machine, on which an embedded server trained. ``example_losses`` are those on each
-    evaluated example after the last round, if the study asks for them.
+    evaluated example after the last round, if the study measures them.
     """
 
     key: str
