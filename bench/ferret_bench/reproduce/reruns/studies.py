@@ -197,6 +197,37 @@ TABLES = {
         parts=EVERY_ROUND,
         seeds=1,
     ),
+    # Training in fp32, in bf16 with fp32 weights, and in bf16 alone.
+    "precision": Study(
+        title="Training in half precision",
+        lead="The same training in fp32, in bf16 with fp32 weights, and in bf16 alone. The noise is proportional to "
+        "the norm of the first round's contributions. A contribution of twice the typical norm, which the service "
+        "would clip, fails its run. ± is a 95 % interval over seeds, and differences are taken seed by seed: bold "
+        "where zero lies outside the interval.",
+        rows=("ferret",),
+        datasets=("gsm8k", "dolly"),
+        quantities=(EVAL_LOSS, MEASURED_NOISE, LOCAL),
+        parts={
+            "algorithm": {"local": {"accumulation": 1}},
+            "robust": {"clip_factor": 2.0, "reject_factor": 2.0},
+            "evaluation": {**AT_THE_END, "generate_examples": 0},
+        },
+        reference="ferret-float32",
+        variants={
+            "ferret": {
+                "float32": _with("fp32", local={"precision": "float32"}),
+                "bfloat16": _with("bf16, fp32 weights", local={"precision": "bfloat16"}),
+                "pure_bfloat16": Variant(
+                    "bf16 alone",
+                    {
+                        "model": {"dtype": "bfloat16"},
+                        "algorithm": {"local": {"precision": "pure_bfloat16", "optimizer_in_backward": True}},
+                    },
+                ),
+            }
+        },
+        seeds=3,
+    ),
 }
 
 # The paper's figure 4.
@@ -288,40 +319,6 @@ LOCAL_WORK = Study(
     },
     seeds=3,
     candidates="rates.toml",
-)
-
-# Training in fp32, in bf16 with fp32 weights, and in bf16 alone. A contribution beyond the norm at which it would be
-# clipped fails its run.
-PRECISION = Study(
-    title="Training in half precision",
-    lead="The same training in fp32, in bf16 with fp32 weights, and in bf16 alone. The noise is proportional to the "
-    "norm of the first round's contributions. A contribution of twice the typical norm, which the service would clip, "
-    "fails its run. ± is a 95 % interval over seeds, and differences are taken seed by seed: bold where zero lies "
-    "outside the interval.",
-    rows=("ferret",),
-    datasets=("gsm8k", "dolly"),
-    quantities=(EVAL_LOSS, MEASURED_NOISE, LOCAL),
-    panels=(Panel("Loss by time", EVAL_LOSS, LOCAL, joined=False),),
-    parts={
-        "algorithm": {"local": {"accumulation": 1}},
-        "robust": {"clip_factor": 2.0, "reject_factor": 2.0},
-        "evaluation": {**AT_THE_END, "generate_examples": 0},
-    },
-    reference="ferret-float32",
-    variants={
-        "ferret": {
-            "float32": _with("fp32", local={"precision": "float32"}),
-            "bfloat16": _with("bf16, fp32 weights", local={"precision": "bfloat16"}),
-            "pure_bfloat16": Variant(
-                "bf16 alone",
-                {
-                    "model": {"dtype": "bfloat16"},
-                    "algorithm": {"local": {"precision": "pure_bfloat16", "optimizer_in_backward": True}},
-                },
-            ),
-        }
-    },
-    seeds=3,
 )
 
 CHAT_BUDGETS = _within(8000, 64_000, 250_000)
@@ -599,7 +596,6 @@ FIGURES = {
     "k": VARYING_K,
     "local_work": LOCAL_WORK,
     "optimizer": OPTIMIZER,
-    "precision": PRECISION,
     "rounds": ROUNDS,
     "size": SIZE,
     "sparse": SPARSE_SIGNS,
