@@ -10,13 +10,13 @@ from typing import Any
 from ferret_bench._machine import machine
 from ferret_bench.reproduce.reruns.grid import Cell
 from ferret_bench.reproduce.reruns.quantity import ELSEWHERE
-from ferret_bench.reproduce.reruns.records import Record, RoundRecord
+from ferret_bench.reproduce.reruns.records import ExampleLoss, Record, RoundRecord
 from ferret_cli.output import say, unforeseen
 from ferret_cli.round_progress import HEADER
 from ferret_cli.simulation_output import line
 from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.tokenize import longest, shard_of
-from ferret_core.evaluation.evaluate import Total, evaluate, spread, total_loss
+from ferret_core.evaluation.evaluate import evaluate, spread, total_loss
 from ferret_core.experiment.federated_data import FederatedData, deal
 from ferret_core.models.load import context_of
 from ferret_core.protocol.errors import FerretError
@@ -85,12 +85,12 @@ def _losses(replica: Replica, examples: Sequence[Example], evaluation: Evaluatio
     return evaluate(replica.model, replica.tokenizer, examples, alone, prompt=replica.spec.prompt)
 
 
-def _losses_by_example(replica: Replica, examples: Sequence[Example]) -> list[Total]:
+def _losses_by_example(replica: Replica, examples: Sequence[Example]) -> list[ExampleLoss]:
     """Returns the loss on each of the examples that an evaluation takes."""
     spec, model, tokenizer = replica.spec, replica.model, replica.tokenizer
     most = longest(spec.prompt, tokenizer, context_of(model))
     return [
-        total_loss(model, shard_of([example], tokenizer, most, spec.prompt.template), 1)
+        ExampleLoss(*total_loss(model, shard_of([example], tokenizer, most, spec.prompt.template), 1))
         for example in spread(examples, spec.evaluation.examples)
     ]
 
@@ -107,7 +107,7 @@ def simulated(cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
 
 def _run(cell: Cell, kept: _Kept) -> dict[str, object]:
     done: list[RoundResult] = []
-    by_example: list[Total] = []
+    by_example: list[ExampleLoss] = []
 
     def tell(result: RoundResult) -> None:
         done.append(result)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-
-from ferret_core.evaluation.evaluate import Total
 
 FIRST_TRIAL_SEED = 1001
 """The first seed of a search's trials; the seeds of results begin at 1."""
@@ -29,6 +27,13 @@ class RoundRecord(Frozen):
     accepted: int = 0
 
 
+class ExampleLoss(NamedTuple):
+    """``nll``: Σ −log p in nats over an example's ``tokens`` response tokens."""
+
+    nll: float
+    tokens: int
+
+
 class Record(Frozen):
     """A run that has ended. ``error`` is its failure, None if it completed.
 
@@ -47,7 +52,7 @@ class Record(Frozen):
     machine: dict[str, Any]
     spec: dict[str, Any]
     rounds: list[RoundRecord] = []
-    example_losses: list[Total] = []
+    example_losses: list[ExampleLoss] = []
     digest: str | None = None
     error: dict[str, Any] | None = None
 

@@ -10,11 +10,10 @@ from typing import Any, Literal, NamedTuple
 from ferret_bench.measure.statistics import Interval, interval, ratio_error
 from ferret_bench.reproduce.reruns.grid import Cell, Column, Grid, rows_of, shortly
 from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS, Quantity, bytes_both, overall_seconds
-from ferret_bench.reproduce.reruns.records import Record, RoundRecord, Store
+from ferret_bench.reproduce.reruns.records import ExampleLoss, Record, RoundRecord, Store
 from ferret_bench.reproduce.reruns.settings import Row, Settings, shipped
 from ferret_bench.reproduce.reruns.studies import Study
 from ferret_cli.files import Row as CsvRow
-from ferret_core.evaluation.evaluate import Total
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -262,9 +261,9 @@ def _printed(study: Study, paper: Printed, row: Row, place: tuple[str, str]) -> 
     return Line("paper", row, *place, seeds=None, failed=None, values=values)
 
 
-def _summed(runs: Sequence[Sequence[Total]], name: str) -> list[float]:
+def _summed(runs: Sequence[Sequence[ExampleLoss]], name: str) -> list[float]:
     """Returns the sum of ``nll`` or ``tokens`` over the runs, for each example."""
-    return [sum(getattr(total, name) for total in totals) for totals in zip(*runs, strict=True)]
+    return [sum(getattr(loss, name) for loss in losses) for losses in zip(*runs, strict=True)]
 
 
 def _whole(run: Record) -> bool:

@@ -10,10 +10,9 @@ import pytest
 from ferret_bench.measure.statistics import Interval
 from ferret_bench.reproduce.reruns import settings, tables
 from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS, EXACT_MATCH, FORGETTING, ROUGE_L
-from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, Store
+from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, ExampleLoss, Store
 from ferret_bench.reproduce.reruns.rerun import write_all
 from ferret_bench.reproduce.reruns.results import Approach, lines, printed, recorded
-from ferret_core.evaluation.evaluate import Total
 from tests.refusals import refused
 
 PAPER = printed("ni_dolly")
@@ -87,7 +86,7 @@ def test_intervals_of_the_loss_contain_the_error_of_the_test_examples(toy_grid, 
     for cell in toy_grid(studied=compared).cells:
         run, ours = ended(cell, [5.0, 2.0]), cell.row.name == "ferret"
         factors = [1.1, 0.9] * 50 if ours else [1.0] * 100
-        losses = [Total(2.0 * factor, 1) for factor in factors] if cell.seed == 2 else []
+        losses = [ExampleLoss(2.0 * factor, 1) for factor in factors] if cell.seed == 2 else []
         store.add(run.model_copy(update={"example_losses": losses}))
     found = recorded(compared, known, store)
     (column,), rows = found.grid.columns, {row.name: row for row in found.grid.rows}
