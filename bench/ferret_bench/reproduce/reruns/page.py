@@ -83,7 +83,7 @@ class Page:
             yield tables.compared(lines, self.study.quantities, reference)
             score = next(quantity for quantity in self.study.quantities if quantity.better)
             yield _list(tables.verdicts(self.results, column, score, reference))
-            yield tables.approaches(self.results, column, reference)
+            yield tables.times_to_target(self.results, column, reference)
 
     def _search(self) -> Iterable[str]:
         for place in dict.fromkeys((run.dataset, run.model) for run in self.results.trials):

@@ -52,10 +52,11 @@ class Line(NamedTuple):
     """Differences to the study's reference, in percent of it, seed by seed."""
 
 
-NEAR = 0.9
+TARGET_SHARE = 0.9
+"""The target loss is where this share of the reference's gain is reached."""
 
 
-class Approach(NamedTuple):
+class TimeToTarget(NamedTuple):
     """The rounds until a loss, and one participant's bytes both ways and the seconds of computation in them."""
 
     rounds: int
@@ -123,14 +124,18 @@ class Results(NamedTuple):
             return found
         return found.widened(100 * ratio_error(*(_summed([each[seed] for seed in seeds], "nll") for each in by_seed)))
 
-    def approaches(self, row: Row, reference: Row, column: Column) -> list[Approach | None]:
-        """Returns, by seed, how the row came to ``NEAR`` of what the reference gained in all its rounds; None if it
-        did not.
+    def times_to_target(self, row: Row, reference: Row, column: Column) -> list[TimeToTarget | None]:
+        """Returns, by seed, what the row needed to gain ``TARGET_SHARE`` of the reference's gain in all its rounds;
+        None where it did not.
 
         Only seeds that both have completed count, with a loss measured in every round of the row.
         """
-        goals = {run.seed: goal for run in self.runs(reference, column) if (goal := _goal(run)) is not None}
-        return [_approach(run, goals[run.seed]) for run in self.runs(row, column) if run.seed in goals and _whole(run)]
+        targets = {run.seed: loss for run in self.runs(reference, column) if (loss := _target_loss(run)) is not None}
+        return [
+            _time_to_target(run, targets[run.seed])
+            for run in self.runs(row, column)
+            if run.seed in targets and _has_every_loss(run)
+        ]
 
     def curve(self, row: Row, column: Column, quantity: Quantity) -> list[Point]:
         """Returns the points by round, where all completed runs have measured it."""
@@ -266,22 +271,22 @@ def _summed(runs: Sequence[Sequence[ExampleLoss]], name: str) -> list[float]:
     return [sum(getattr(loss, name) for loss in losses) for losses in zip(*runs, strict=True)]
 
 
-def _whole(run: Record) -> bool:
+def _has_every_loss(run: Record) -> bool:
     return all("eval_loss" in done.metrics for done in run.rounds)
 
 
-def _goal(run: Record) -> float | None:
-    """Returns the loss at ``NEAR`` of the way from the base model's to the last round's."""
+def _target_loss(run: Record) -> float | None:
+    """Returns the loss at ``TARGET_SHARE`` of the way from the base model's to the last round's."""
     losses = [done.metrics["eval_loss"] for done in run.rounds if "eval_loss" in done.metrics]
-    return losses[0] + NEAR * (losses[-1] - losses[0]) if losses else None
+    return losses[0] + TARGET_SHARE * (losses[-1] - losses[0]) if losses else None
 
 
-def _approach(run: Record, goal: float) -> Approach | None:
+def _time_to_target(run: Record, target: float) -> TimeToTarget | None:
     for done in run.rounds:
-        if done.number and done.metrics["eval_loss"] <= goal:
+        if done.number and done.metrics["eval_loss"] <= target:
             passed = run.rounds[1 : done.number + 1]
             moved, seconds = (sum(at(each) or 0 for each in passed) for at in (bytes_both, overall_seconds))
-            return Approach(done.number, moved, seconds)
+            return TimeToTarget(done.number, moved, seconds)
     return None
 
 

@@ -14,7 +14,7 @@ from ferret_bench.measure.statistics import Interval
 from ferret_bench.reproduce.reruns.grid import Column
 from ferret_bench.reproduce.reruns.quantity import BYTES_BOTH, BYTES_UP, EVAL_LOSS, Quantity
 from ferret_bench.reproduce.reruns.records import Record
-from ferret_bench.reproduce.reruns.results import NEAR, Approach, Line, Results, Spread
+from ferret_bench.reproduce.reruns.results import TARGET_SHARE, Line, Results, Spread, TimeToTarget
 from ferret_bench.reproduce.reruns.settings import OURS, Row
 from ferret_core.protocol.formatting import size
 
@@ -56,25 +56,26 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
     return _markdown.table([*heads, "Runs"], rows, left=1)
 
 
-def approaches(results: Results, column: Column, reference: str) -> str:
-    """Renders how each row came to ``NEAR`` of the reference's gain: rounds, bytes, and seconds with links of
-    ``LINKS``, each the mean over the seeds.
+def times_to_target(results: Results, column: Column, reference: str) -> str:
+    """Renders what each row needed for ``TARGET_SHARE`` of the reference's gain: rounds, bytes, and seconds with links
+    of ``LINKS``, each the mean over the seeds.
 
     Empty if no row has a loss of every round.
     """
     others = [row for row in results.grid.rows if row.name == reference]
-    found = [(row, results.approaches(row, other, column)) for other in others for row in results.grid.rows]
-    if not any(came for _, came in found):
+    times = [(row, results.times_to_target(row, other, column)) for other in others for row in results.grid.rows]
+    if not any(found for _, found in times):
         return ""
     heads = ["Algorithm", "Rounds", "Both ways", "Computation, s", *(f"Seconds at {link} Mbit/s" for link in LINKS)]
-    rows = [[row.label, *_approached(came), str(len(came))] for row, came in found if came]
-    title = f"Until {100 * NEAR:.0f} % of {others[0].label}'s gain, one participant, transfers at the named rate:"
+    rows = [[row.label, *_shown_times(found), str(len(found))] for row, found in times if found]
+    share = f"{100 * TARGET_SHARE:.0f} % of {others[0].label}'s gain"
+    title = f"To {share}, for one participant; the last columns are computation and transfers:"
     return f"{title}\n\n{_markdown.table([*heads, 'Runs'], rows, left=1)}"
 
 
-def _approached(came: Sequence[Approach | None]) -> list[str]:
-    reached = [approach for approach in came if approach is not None]
-    if len(reached) < len(came):
+def _shown_times(found: Sequence[TimeToTarget | None]) -> list[str]:
+    reached = [time for time in found if time is not None]
+    if len(reached) < len(found):
         return ["not reached", *[EMPTY] * (2 + len(LINKS))]
     rounds, moved, computed = (fmean(values) for values in zip(*reached, strict=True))
     links = [f"{computed + 8 * moved / (link * 1e6):,.0f}" for link in LINKS]

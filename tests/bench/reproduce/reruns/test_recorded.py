@@ -12,7 +12,7 @@ from ferret_bench.reproduce.reruns import settings, tables
 from ferret_bench.reproduce.reruns.quantity import EVAL_LOSS, EXACT_MATCH, FORGETTING, ROUGE_L
 from ferret_bench.reproduce.reruns.records import FIRST_TRIAL_SEED, ExampleLoss, Store
 from ferret_bench.reproduce.reruns.rerun import write_all
-from ferret_bench.reproduce.reruns.results import Approach, lines, printed, recorded
+from ferret_bench.reproduce.reruns.results import TimeToTarget, lines, printed, recorded
 from tests.refusals import refused
 
 PAPER = printed("ni_dolly")
@@ -103,7 +103,7 @@ def test_intervals_of_the_loss_contain_the_error_of_the_test_examples(toy_grid, 
 @pytest.mark.parametrize(
     ("last", "came", "shown"),
     [
-        (4.8, Approach(2, 900.0, 6.0), ["1.3", "500 B", "4", "4", "4", "3 |"]),
+        (4.8, TimeToTarget(2, 900.0, 6.0), ["1.3", "500 B", "4", "4", "4", "3 |"]),
         (4.85, None, ["not reached", "–", "–", "–", "–", "3 |"]),
     ],
 )
@@ -122,9 +122,9 @@ def test_bytes_and_seconds_until_near_the_references_gain(
     (column,) = found.grid.columns
     fedavg = next(row for row in found.grid.rows if row.name == "fedavg")
     ferret = next(row for row in found.grid.rows if row.name == "ferret")
-    assert found.approaches(fedavg, fedavg, column) == [Approach(2, 900.0, 6.0)] * 3
-    assert found.approaches(ferret, fedavg, column) == [Approach(1, 300.0, 3.0)] * 2 + [came]
-    _, _, text = tables.approaches(found, column, "fedavg").partition("\n\n")
+    assert found.times_to_target(fedavg, fedavg, column) == [TimeToTarget(2, 900.0, 6.0)] * 3
+    assert found.times_to_target(ferret, fedavg, column) == [TimeToTarget(1, 300.0, 3.0)] * 2 + [came]
+    _, _, text = tables.times_to_target(found, column, "fedavg").partition("\n\n")
     assert [row.split(" | ")[1:] for row in text.splitlines()[2:]] == [
         shown,
         ["2", "900 B", "6", "6", "6", "3 |"],
@@ -138,7 +138,7 @@ def test_without_a_loss_of_every_round_nothing_is_said_about_the_way(toy_grid, c
         del run.rounds[1].metrics["eval_loss"]
         store.add(run)
     found = recorded(compared, known, store)
-    assert tables.approaches(found, found.grid.columns[0], "fedavg") == ""
+    assert tables.times_to_target(found, found.grid.columns[0], "fedavg") == ""
 
 
 def test_models_come_in_the_order_in_which_they_were_run(toy_grid, compared, known, ended, tmp_path):
