@@ -56,6 +56,8 @@ ENTRY_SECONDS = {"G": 1e-9, "H": 3.4e-9, "R": 6e-10, "T": 6e-10}
 docs/results/projection.md; G and H are from SmolLM2-135M, without a committed run (decision 64)."""
 TERM_SECONDS = 3e-10
 """Seconds per weight and contribution of a reconstruction on basis G or H, on one core: docs/results/projection.md."""
+BLOCK_SECONDS = 3e-4
+"""Seconds per block and contribution of decoding, reconstruction and statistics: measured at 3 and 135 M parameters."""
 HEADER = 600
 """Bytes of a contribution's header: ids, digests, seed and metrics; up to 1,024 where names are long."""
 DOWN = 900
@@ -67,19 +69,23 @@ SHORT = 0.01
 EFFICIENCY = 0.4
 """Training speed as a share of a plain product's speed: measured on CPU at 3 and 91 M parameters."""
 WIDTH = 1024
+AGGREGATED = 2
+"""Contributions of a timed aggregation; from two on it also compares the updates."""
 GUARDED = 8
 """Sequences of the loss guard without development examples: ``SEQUENCES`` in its module, which needs torch."""
 
 
 class TokenLengths(NamedTuple):
     """Lengths of tokenised examples: the ``mean`` of prompt and response, of the response (``answer``), the
-    ``longest``, and the share that is ``cut``, None if the data were not read.
+    ``longest``, the share that is ``cut``, and the number of ``held_out`` examples; the last two are None if the data
+    were not read.
     """
 
     mean: float
     answer: float
     longest: int
     cut: float | None = None
+    held_out: int | None = None
 
     @classmethod
     def assumed(cls, mean: float, experiment: ResolvedExperiment, outline: Architecture) -> TokenLengths:
@@ -89,14 +95,14 @@ class TokenLengths(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """A machine's speed: operations per second in ``training`` and in a ``forward`` pass, seconds per ``weight`` of an
-    aggregation without its contributions, and seconds in which a batch of answers grows by a token (``answer``), None
-    if unknown.
+    """A machine's speed: operations per second in ``training`` and in a ``forward`` pass, seconds of an
+    ``aggregation`` of ``AGGREGATED`` contributions without a guard, and seconds in which a batch of answers grows by a
+    token (``answer``); the last two are None if unknown.
     """
 
     training: float
     forward: float
-    weight: float = PASS_SECONDS
+    aggregation: float | None = None
     answer: float | None = None
 
     @classmethod
@@ -214,7 +220,7 @@ def estimate(
         local_seconds=_training_seconds(spec, trained, outline, examples, lengths, speed) if trained else None,
         projection_seconds=_projection_seconds(experiment, blocks, examples),
         evaluate_seconds=_evaluation_seconds(spec, outline, lengths, speed),
-        aggregate_seconds=d * (speed.weight + (participants * TERM_SECONDS if found else 0))
+        aggregate_seconds=_aggregation_seconds(traits, outline, participants, speed)
         + _guard_seconds(spec, outline, lengths, speed),
         checkpoints=(kept := _checkpoints(spec)),
         disk_bytes=None
@@ -382,6 +388,13 @@ def operations(outline: Architecture, lengths: TokenLengths) -> float:
     return 2 * (body * lengths.mean + head * lengths.answer) + attention
 
 
+def evaluated(spec: ExperimentSpec, lengths: TokenLengths) -> tuple[int, int]:
+    """Returns the number of examples and of answers in an evaluation."""
+    wanted = spec.evaluation
+    examples = wanted.examples if lengths.held_out is None else min(wanted.examples, lengths.held_out)
+    return examples, min(wanted.generate_examples, examples)
+
+
 def _training_seconds(
     spec: ExperimentSpec,
     local: LocalConfig,
@@ -398,12 +411,21 @@ def _training_seconds(
 
 def _evaluation_seconds(spec: ExperimentSpec, outline: Architecture, lengths: TokenLengths, speed: Speed) -> float:
     evaluation = spec.evaluation
-    passes = evaluation.examples + evaluation.generate_examples  # a prompt is read in a pass before it is answered
-    losses = passes * operations(outline, lengths) / speed.forward
-    batch = min(evaluation.batch_size, evaluation.generate_examples)
+    examples, answers = evaluated(spec, lengths)
+    losses = (examples + answers) * operations(outline, lengths) / speed.forward  # a prompt is read before its answer
+    batch = min(evaluation.batch_size, answers)
     token = 2 * count(outline.shapes) * batch / speed.forward if speed.answer is None else speed.answer
-    batches = math.ceil(evaluation.generate_examples / evaluation.batch_size)
+    batches = math.ceil(answers / evaluation.batch_size)
     return losses + batches * evaluation.max_new_tokens * token
+
+
+def _aggregation_seconds(traits: Traits, outline: Architecture, participants: int, speed: Speed) -> float:
+    """Returns the seconds of an aggregation without its guards."""
+    blocks = [] if traits.projection is None else traits.projection.cut(outline.shapes)
+    contribution = TERM_SECONDS * sum(block.size for block in blocks) + BLOCK_SECONDS * len(blocks)
+    if speed.aggregation is None:
+        return PASS_SECONDS * count(outline.shapes) + participants * contribution
+    return speed.aggregation + max(0, participants - AGGREGATED) * contribution
 
 
 def _guard_seconds(spec: ExperimentSpec, outline: Architecture, lengths: TokenLengths, speed: Speed) -> float:

@@ -1,10 +1,10 @@
-"""This machine's speed on an experiment's own model and data: two local steps, a few losses and answers, and an
+"""This machine's speed on an experiment's own model and data: a few local steps of two clients, losses, answers and an
 aggregation, timed. It takes seconds, and nothing is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from statistics import fmean
 from time import perf_counter
@@ -18,10 +18,9 @@ from ferret_core.contribution import SealedContribution
 from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.evaluation.evaluate import total_loss
 from ferret_core.evaluation.generate import generate
-from ferret_core.experiment.estimate import TERM_SECONDS, Speed, TokenLengths, operations
+from ferret_core.experiment.estimate import AGGREGATED, Speed, TokenLengths, evaluated, operations
 from ferret_core.experiment.token_lengths import sample
 from ferret_core.models.architecture import Architecture
-from ferret_core.models.shapes import count
 from ferret_core.protocol.ids import SIMULATION
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_core.replica.replica import Replica
@@ -29,14 +28,16 @@ from ferret_core.rounds import sampling
 from ferret_core.system.device import chosen_device, place
 
 STEPS = 3
-"""Local steps; the first also warms up and is not counted."""
+"""Local steps of a client; the first also warms up and is not counted."""
 BATCHES = 64
 """Batches in which padding is counted."""
 SEQUENCES = 8
-TOKENS = 8
+TOKENS = 16
 """Length of the timed answers, beyond the first token."""
 LONGEST = 15.0
 """Seconds of a step beyond which nothing is timed."""
+REPEATS = 2
+"""Runs of a timed function; the shortest counts, because the first also loads and warms up."""
 
 
 def measure(
@@ -55,19 +56,15 @@ def measure(
         return None
     replica = Replica.load(_short(experiment.spec))
     place(replica.model, chosen_device())
-    stamps: list[float] = []
-    client = Client(_task(replica), shard, on_step=lambda step: stamps.append(perf_counter()))
-    part = contribute(replica, client)
-    sizes = [
-        batch.input_ids.numel() for batch in islice(shard.batches(local.batch_size, client.task.data_seed), BATCHES)
-    ]
-    per_token = (stamps[-1] - stamps[0]) / sum(sizes[1:STEPS])
-    answers = _answer_seconds(replica, shard) if experiment.spec.evaluation.generate_examples else 0.0
+    tasks = _tasks(replica)
+    trained = [_train(replica, task, shard, local.batch_size) for task in tasks]
+    sizes = [batch.input_ids.numel() for batch in islice(shard.batches(local.batch_size, tasks[0].data_seed), BATCHES)]
+    _, answers = evaluated(experiment.spec, lengths)
     return Speed(
-        training=3 * each * local.batch_size / (per_token * fmean(sizes)),
+        training=3 * each * local.batch_size / (fmean(seconds for _, seconds in trained) * fmean(sizes)),
         forward=each / _loss_seconds(replica, shard, lengths),
-        weight=_aggregation_seconds(replica, [part.sealed]) / count(outline.shapes) - TERM_SECONDS,
-        answer=answers,
+        aggregation=_aggregation_seconds(replica, [sealed for sealed, _ in trained]),
+        answer=_answer_seconds(replica, shard, answers) if answers else 0.0,
     )
 
 
@@ -86,32 +83,44 @@ def _short(spec: ExperimentSpec) -> ExperimentSpec:
     return catalog.resolve(ExperimentSpec.model_validate(tree)).spec
 
 
-def _task(replica: Replica) -> RoundTask:
-    name = sampling.client_names(1)[0]
-    return sampling.round_tasks(replica.spec, SIMULATION, 1, [name], replica.digest)[0]
+def _tasks(replica: Replica) -> list[RoundTask]:
+    return sampling.round_tasks(replica.spec, SIMULATION, 1, sampling.client_names(AGGREGATED), replica.digest)
+
+
+def _train(replica: Replica, task: RoundTask, shard: ClientData, batch_size: int) -> tuple[SealedContribution, float]:
+    """Returns a client's contribution, and the seconds of its steps per computed token."""
+    stamps: list[float] = []
+    part = contribute(replica, Client(task, shard, on_step=lambda step: stamps.append(perf_counter())))
+    batches = islice(shard.batches(batch_size, task.data_seed), 1, STEPS)
+    return part.sealed, (stamps[-1] - stamps[0]) / sum(batch.input_ids.numel() for batch in batches)
 
 
 def _loss_seconds(replica: Replica, shard: ClientData, lengths: TokenLengths) -> float:
     """Returns the seconds of the loss of a sequence of mean length."""
     chosen = _few(shard, SEQUENCES)
-    begin = perf_counter()
-    total_loss(replica.model, chosen, replica.spec.evaluation.batch_size)
-    seconds = perf_counter() - begin
+    seconds = _least_seconds(lambda: total_loss(replica.model, chosen, replica.spec.evaluation.batch_size))
     return seconds * lengths.mean / sum(len(prompt) + len(response) for prompt, response in chosen.examples)
 
 
-def _answer_seconds(replica: Replica, shard: ClientData) -> float:
-    """Returns the seconds in which a batch of answers grows by a token."""
-    size = replica.spec.evaluation.batch_size
+def _answer_seconds(replica: Replica, shard: ClientData, answers: int) -> float:
+    """Returns the seconds in which a batch of up to ``answers`` answers grows by a token."""
+    size = min(replica.spec.evaluation.batch_size, answers)
     prompts = [prompt for prompt, _ in _few(shard, size).examples]
 
     def seconds(tokens: int) -> float:
-        begin = perf_counter()
-        generate(replica.model, replica.tokenizer, prompts, tokens, size)
-        return perf_counter() - begin
+        return _least_seconds(lambda: generate(replica.model, replica.tokenizer, prompts, tokens, size))
 
-    short = seconds(1)
-    return max(0.0, seconds(1 + TOKENS) - short) / TOKENS
+    return max(0.0, seconds(1 + TOKENS) - seconds(1)) / TOKENS
+
+
+def _least_seconds(run: Callable[[], object], undo: Callable[[], object] = lambda: None) -> float:
+    times = list[float]()
+    for _ in range(REPEATS):
+        begin = perf_counter()
+        run()
+        times.append(perf_counter() - begin)
+        undo()
+    return min(times)
 
 
 def _few(shard: ClientData, most: int) -> ClientData:
@@ -120,11 +129,6 @@ def _few(shard: ClientData, most: int) -> ClientData:
 
 
 def _aggregation_seconds(replica: Replica, sealed: Sequence[SealedContribution]) -> float:
-    """Returns the seconds of an aggregation without a guard; the first loads the kernels."""
+    """Returns the seconds of an aggregation without a guard."""
     base = replica.snapshot()
-    for _ in range(2):
-        begin = perf_counter()
-        aggregate_round(replica, SIMULATION, sealed)
-        seconds = perf_counter() - begin
-        replica.restore(base)
-    return seconds
+    return _least_seconds(lambda: aggregate_round(replica, SIMULATION, sealed), undo=lambda: replica.restore(base))

@@ -1,4 +1,4 @@
-"""Measurement of a data set's lengths in tokens, for a plan."""
+"""Measurement of a data set for a plan: lengths in tokens, and the number of held-out examples."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ferret_core import catalog
 from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.datasets.tokenization.tokenize import longest, shard_of
 from ferret_core.experiment.estimate import TokenLengths
+from ferret_core.experiment.federated_data import deal
 from ferret_core.models.load import context_of, skeleton
 from ferret_core.protocol.spec import ExperimentSpec
 
@@ -16,7 +17,10 @@ SAMPLE = 512
 
 
 def measure(spec: ExperimentSpec) -> TokenLengths | None:
-    """Returns the lengths of :func:`sample`; None for a model on the hub."""
+    """Returns the lengths of :func:`sample` with the number of held-out examples; None for a model on the hub.
+
+    Raises as :func:`sample`.
+    """
     if (shard := sample(spec)) is None:
         return None
     return TokenLengths(
@@ -24,7 +28,14 @@ def measure(spec: ExperimentSpec) -> TokenLengths | None:
         answer=fmean(len(response) for _, response in shard.examples),
         longest=shard.longest,
         cut=shard.truncated / len(shard),
+        held_out=_held_out(spec),
     )
+
+
+def _held_out(spec: ExperimentSpec) -> int:
+    """Returns the number of held-out examples; no training split is dealt out."""
+    nobody = spec.participants.model_copy(update={"simulated": 0})
+    return len(deal(spec.model_copy(update={"participants": nobody})).held_out)
 
 
 def sample(spec: ExperimentSpec) -> ClientData | None:

@@ -7,7 +7,8 @@ import pytest
 from ferret_core import catalog
 from ferret_core.aggregation import loss_guard
 from ferret_core.experiment import speed, token_lengths
-from ferret_core.experiment.estimate import GUARDED, Speed, estimate
+from ferret_core.experiment.estimate import GUARDED, Speed, estimate, evaluated
+from ferret_core.experiment.federated_data import deal
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
 from tests.ferret_core.replicas import SpecFactory
@@ -27,8 +28,8 @@ def test_training_a_token_takes_longer_than_its_loss_and_every_part_takes_time(t
     assert found is not None
     assert 0 < found.training < 1e15
     assert 0 < found.forward < 1e15
-    assert found.weight > 0
-    assert found.answer is not None
+    assert found.aggregation
+    assert found.answer
 
 
 def test_a_plan_with_twice_the_speed_takes_half_the_time(toy_spec: SpecFactory) -> None:
@@ -39,6 +40,14 @@ def test_a_plan_with_twice_the_speed_takes_half_the_time(toy_spec: SpecFactory) 
     slow, fast = (estimate(experiment, outline, None, lengths, Speed(rate, rate, 0.0)) for rate in (1e9, 2e9))
     assert slow.local_seconds == pytest.approx(2 * (fast.local_seconds or 0))
     assert slow.evaluate_seconds == pytest.approx(2 * fast.evaluate_seconds)
+
+
+def test_an_evaluation_takes_the_examples_that_the_data_have(toy_spec: SpecFactory) -> None:
+    spec = toy_spec("ferret", evaluation={"examples": 1_000_000, "generate_examples": 1_000_000})
+    lengths = token_lengths.measure(spec)
+    assert lengths is not None
+    assert lengths.held_out == len(deal(spec).held_out)
+    assert evaluated(spec, lengths) == (lengths.held_out, lengths.held_out)
 
 
 def test_what_takes_no_local_gradients_or_too_long_is_not_timed(toy_spec: SpecFactory) -> None:
