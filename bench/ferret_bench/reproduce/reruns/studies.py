@@ -342,7 +342,17 @@ CHAT_MODEL = Study(
     },
     reference="fedavg",
     forgetting=True,
-    variants={"ferret": CHAT_BUDGETS, "topk": CHAT_BUDGETS, "sparseloco": CHAT_BUDGETS},
+    variants={
+        "ferret": {
+            **CHAT_BUDGETS,
+            **{
+                f"sparse-{budget}": _with(f"sparse, {size(budget)}", bytes_per_round=budget, coordinates="sparse_sign")
+                for budget in (8000, 64_000)
+            },
+        },
+        "topk": CHAT_BUDGETS,
+        "sparseloco": CHAT_BUDGETS,
+    },
     seeds=3,
     candidates="pretrained.toml",
 )
