@@ -50,7 +50,7 @@ class Point(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Rows that share a colour: one row over the rounds, or all variants of one against another quantity."""
+    """Rows that share a colour: one row over the rounds, or variants of one that form a line."""
 
     label: str
     rows: list[Row]
@@ -102,12 +102,12 @@ def _series(results: Results, panel: Panel) -> list[Series]:
     if panel.x is None or not panel.joined:
         styles = [_style(number) if panel.x is None else _marked(number) for number in range(len(rows))]
         return [Series(row.label, [row], style) for row, style in zip(rows, styles, strict=True)]
-    called = {row.family: row.called for row in rows}
-    families = [(label, [row for row in rows if row.family == family]) for family, label in called.items()]
-    return [Series(label, of, _of_family(number, of)) for number, (label, of) in enumerate(families)]
+    labels = list(dict.fromkeys(row.series for row in rows))
+    lines = [(label, [row for row in rows if row.series == label]) for label in labels]
+    return [Series(label, of, _of_line(number, of)) for number, (label, of) in enumerate(lines)]
 
 
-def _of_family(number: int, rows: Sequence[Row]) -> Style:
+def _of_line(number: int, rows: Sequence[Row]) -> Style:
     """Returns the style: variants are joined, and our rows are highlighted among their rivals."""
     style = _style(number)._replace(dash="-" if len(rows) > 1 else "")
     return style._replace(colour=BLACK) if rows[0].group == OURS else style

@@ -25,15 +25,16 @@ OURS = "ferret"
 
 
 class Row(NamedTuple):
-    """A row as it is run. ``family`` and ``called`` are its name and label in ``rows.toml``.
+    """A row as it is run. ``family`` is its name in ``rows.toml``.
 
-    ``name`` and ``label`` include the variant. ``printed`` is the name of its figures in ``printed.toml``.
+    ``name`` and ``label`` include the variant. ``series`` is the label without the last part of the variant's, in which
+    the points of a line differ. ``printed`` is the name of its figures in ``printed.toml``.
     """
 
     name: str
     label: str
     family: str
-    called: str
+    series: str
     variant: Variant | None
     group: str
     printed: str
@@ -56,11 +57,12 @@ class Settings:
     def row(self, name: str, variant: str = "", way: Variant | None = None) -> Row:
         """Returns the row ``name`` of ``rows.toml``, as it is or as a variant."""
         entry = self.rows[name]
+        label = f"{entry['label']}, {way.label}" if way else entry["label"]
         return Row(
             name=f"{name}{DASH}{variant}" if way else name,
-            label=f"{entry['label']}, {way.label}" if way else entry["label"],
+            label=label,
             family=name,
-            called=entry["label"],
+            series=label.rpartition(", ")[0] if way else label,
             variant=way,
             group=entry["group"],
             printed=entry.get("printed", name),

@@ -57,7 +57,8 @@ def test_a_variant_has_settings_of_its_own(study):
     studied = replace(study, variants={"ferret": {"K16": way}})
     known = read(studied, "ferret-K16.seed=9")
     row = known.row("ferret", "K16", way)
-    assert (row.name, row.label, row.called) == ("ferret-K16", "Ferret, K = 16", "Ferret")
+    assert (row.name, row.label, row.series) == ("ferret-K16", "Ferret, K = 16", "Ferret")
+    assert known.row("ferret", "K16", Variant("sparse, K = 16", {})).series == "Ferret, sparse"
     found = known.part(studied, row, "gsm8k", {})
     assert (found["algorithm"]["K"], found["seed"]) == (16, 9)
     assert "seed" not in part(studied, known, row="ferret")
