@@ -346,7 +346,9 @@ CHAT_MODEL = Study(
         "ferret": {
             **CHAT_BUDGETS,
             **{
-                f"sparse-{budget}": _with(f"sparse, {size(budget)}", bytes_per_round=budget, coordinates="sparse_sign")
+                f"sparse-{budget}": _with(
+                    f"sparse, {size(budget)}", bytes_per_round=budget, basis="G", coordinates="sparse_sign"
+                )
                 for budget in (8000, 64_000)
             },
         },
