@@ -57,7 +57,8 @@ docs/results/projection.md; G and H are from SmolLM2-135M, without a committed r
 TERM_SECONDS = 3e-10
 """Seconds per weight and contribution of a reconstruction on basis G or H, on one core: docs/results/projection.md."""
 BLOCK_SECONDS = 3e-4
-"""Seconds per block and contribution of decoding, reconstruction and statistics: measured at 3 and 135 M parameters."""
+"""Seconds per block and contribution of decoding, reconstruction and statistics, from models
+of 3 and 135 M parameters, without a committed run."""
 HEADER = 600
 """Bytes of a contribution's header: ids, digests, seed and metrics; up to 1,024 where names are long."""
 DOWN = 900
