@@ -131,12 +131,14 @@ def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Serie
     several = len({column.model for column in results.grid.columns}) > 1
     axes.set_title(f"{panel.title}, {drawing.column.title}{f' · {drawing.column.model}' if several else ''}")
     axes.set(xlabel=panel.x.label if panel.x else "round", ylabel=panel.y.label)
-    if panel.logarithmic:
-        _logarithmic(axes)
     if panel.x is None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return
+    if panel.logarithmic:
+        _logarithmic(axes)
     else:
-        axes.xaxis.set_major_formatter(_formatter(panel.x))
+        axes.set_xlim(0, 1.1 * axes.get_xlim()[1])
+    axes.xaxis.set_major_formatter(_formatter(panel.x))  # a new scale has its own
 
 
 def _logarithmic(axes: Axes) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ferret_bench.reproduce.reruns.panels import draw
+from ferret_bench.reproduce.reruns.quantity import BYTES_UP, EVAL_LOSS
 from ferret_bench.reproduce.reruns.records import Store
 from ferret_bench.reproduce.reruns.results import collect
+from ferret_bench.reproduce.reruns.studies import Panel
 
 
 @pytest.fixture
@@ -39,3 +43,16 @@ def test_the_legend_leaves_out_a_row_whose_runs_all_failed(toy_grid, study, ende
         store.add(ended(cell, [5.0, 2.0], error))
     figure = draw(study, collect(found, store))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Ferret"]
+
+
+def test_sizes_that_hardly_differ_have_distinct_ticks(toy_grid, study, ended, tmp_path):
+    found, store = toy_grid(), Store(tmp_path)
+    for cell in found.cells:
+        run, bytes_up = ended(cell, [5.0, 2.0]), 8600 if cell.row.name == "fedavg" else 8800
+        store.add(
+            run.model_copy(update={"rounds": [each.model_copy(update={"bytes_up": bytes_up}) for each in run.rounds]})
+        )
+    figure = draw(replace(study, panels=(Panel("Frontier", EVAL_LOSS, BYTES_UP),)), collect(found, store))
+    figure.canvas.draw()
+    ticks = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert len(ticks) == len(set(ticks)) > 2
