@@ -138,7 +138,7 @@ def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Serie
         _logarithmic(axes)
     else:
         axes.set_xlim(0, 1.1 * axes.get_xlim()[1])
-    axes.xaxis.set_major_formatter(_formatter(panel.x))  # a new scale has its own
+    axes.xaxis.set_major_formatter(_formatter(panel.x))  # last, because a new scale replaces it
 
 
 def _logarithmic(axes: Axes) -> None:

@@ -325,8 +325,8 @@ CHAT_BUDGETS = _within(8000, 64_000, 250_000)
 CHAT_MODEL = Study(
     title="A chat model",
     lead="Loss and answers after the last round, with the model's own chat template. The same rounds and training "
-    "examples for all, and as many trials on the validation split; ± is a 95 % interval over seeds, of the loss over "
-    "seeds and test examples, and differences to FedAvg are taken seed by seed: bold where zero lies outside the "
+    "examples for all, and rates from trials on the validation split; ± is a 95 % interval over seeds, of the loss "
+    "over seeds and test examples, and differences to FedAvg are taken seed by seed: bold where zero lies outside the "
     "interval.",
     rows=("fedavg", "fedit", "fedkseed", "fedmezo", "ferret_paper", "ferret", "topk", "sparseloco", "drive"),
     datasets=("gsm8k", "dolly", "codealpaca", "natural_instructions"),
@@ -541,9 +541,9 @@ SIZE = Study(
 SIGN_BYTES = 7400
 SPARSE_BYTES = round(SIGN_BYTES / 1.4)
 SPARSE_SIGNS = Study(
-    title="Sparse one-bit coordinates at 1.4 times fewer bytes",
-    lead="Every coordinate as a bit, and of many more coordinates the largest, by place and sign, in 1.4 times fewer "
-    "bytes. The same rounds and training examples for all; ± is a 95 % interval over seeds.",
+    title="Sparse one-bit coordinates",
+    lead="Every coordinate as a bit, and of many more coordinates the largest, by place and sign, with a budget "
+    "1.4 times smaller. The same rounds and training examples for all; ± is a 95 % interval over seeds.",
     rows=("ferret",),
     datasets=("dolly", "gsm8k"),
     quantities=(BYTES_UP, EVAL_LOSS),
