@@ -387,7 +387,7 @@ def _protected(experiment: ResolvedExperiment) -> Projecting | None:
 def _members(experiment: ResolvedExperiment) -> int:
     """Returns the number of participants in a round."""
     participants = experiment.spec.participants
-    return math.ceil(participants.fraction * (participants.simulated + participants.edge))
+    return participants.sample_size(participants.simulated + participants.edge)
 
 
 def _pure(experiment: ResolvedExperiment) -> bool:

@@ -22,7 +22,6 @@ from ferret_core.protocol.wire import (
     malformed,
     require_finite,
 )
-from ferret_core.rounds import sampling
 from ferret_core.secure.packing import Layout
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def committed_layout(experiment: ResolvedExperiment, shapes: Shapes, task: Round
     """Returns the layout of the integers in a contribution for ``task``, with central noise."""
     projection = experiment.traits.projection
     assert projection is not None
-    members = sampling.sample_size(experiment.spec, task.population)
+    members = experiment.spec.participants.sample_size(task.population)
     return RecordMechanism.of(experiment.spec, members).layout(projection.total(projection.cut(shapes)))
 
 

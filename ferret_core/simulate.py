@@ -370,7 +370,7 @@ class _Simulation:
 
     @property
     def _needed(self) -> int:
-        return sampling.sample_size(self.replica.spec, self.replica.spec.participants.simulated)
+        return self.replica.spec.participants.sample_size(self.replica.spec.participants.simulated)
 
     @property
     def _quorum(self) -> int:

@@ -48,7 +48,6 @@ from ferret_core.models import architecture
 from ferret_core.models.shapes import count as elements
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
-from ferret_core.rounds import sampling
 from ferret_core.simulate import RoundResult, simulate
 
 EVERY = 4
@@ -168,7 +167,8 @@ def _measured(spec: ExperimentSpec, effort: Effort, end: float, say: Say) -> Doc
     config = ResolvedExperiment.of(spec).config
     assert isinstance(config, Config)
     K = config.total(config.cut(shapes))
-    participants, parts = sampling.sample_size(spec, spec.participants.simulated), [K // part for part in effort.parts]
+    participants = spec.participants.sample_size(spec.participants.simulated)
+    parts = [K // part for part in effort.parts]
     configs = [config.model_copy(update={"K": each, "bytes_per_round": None}) for each in parts]
     runs, sent = dict[int, list[Probe]](), 0.0
     for seed in range(spec.seed, spec.seed + effort.seeds):

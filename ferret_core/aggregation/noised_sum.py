@@ -14,7 +14,6 @@ from ferret_core.privacy.commitment import commit, committed_vector
 from ferret_core.privacy.mechanism import RecordMechanism, wrapped
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.replica.replica import Replica
-from ferret_core.rounds import sampling
 
 
 def seal_committed(replica: Replica, task: RoundTask, sealed: SealedContribution) -> SealedContribution:
@@ -45,4 +44,4 @@ def noised_mean(replica: Replica, task: RoundTask, attempt: int, noised: bytes, 
 
 
 def _members(replica: Replica, task: RoundTask) -> int:
-    return sampling.sample_size(replica.spec, task.population)
+    return replica.spec.participants.sample_size(task.population)

@@ -26,7 +26,6 @@ from ferret_core.models.shapes import Shapes, count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec, PluginChoice
 from ferret_core.protocol.wire import Array
-from ferret_core.rounds import sampling
 from ferret_core.server.schedule import noise_step, server_rate
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ def _projection(experiment: ResolvedExperiment) -> Projecting:
 
 def participants_of(spec: ExperimentSpec) -> int:
     """Returns the number of participants averaged in a round's update."""
-    return sampling.sample_size(spec, spec.participants.simulated + spec.participants.edge)
+    return spec.participants.sample_size(spec.participants.simulated + spec.participants.edge)
 
 
 def _up(value: float) -> int:

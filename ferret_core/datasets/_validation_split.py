@@ -13,13 +13,12 @@ training data and, if the validation split is evaluated, from that too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 from ferret_core.datasets.base import Example, FederatedDataset, HoldsOutLabels
 from ferret_core.protocol.digest import digest_json
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.rounding import ceil_share
 
 
 def without_validation(source: FederatedDataset, share: float) -> tuple[list[Example], list[Example]]:
@@ -44,8 +43,7 @@ def without_validation(source: FederatedDataset, share: float) -> tuple[list[Exa
 
 
 def _part(share: float, count: int, what: str) -> int:
-    """Returns the share of its decimal value: the binary fraction nearest to 0.07 gives more than 7 of 100."""
-    part = math.ceil(Fraction(str(share)) * count)
+    part = ceil_share(share, count)
     if part >= count:
         message = f"of {count} {what} none is left to train on: lower it, or give more data"
         raise FerretError.of_field("dataset.invalid", "evaluation.validation_share", share, message)

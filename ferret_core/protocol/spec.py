@@ -24,6 +24,7 @@ from ferret_core.protocol.limits import (
     Source,
 )
 from ferret_core.protocol.metrics import JUDGING
+from ferret_core.protocol.rounding import ceil_share
 from ferret_core.protocol.sanitize import Line
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -110,6 +111,10 @@ class ParticipantsSpec(StrictModel):
         if self.simulated + self.edge == 0:
             raise ValueError("there are no participants: set simulated or edge to at least 1")
         return self
+
+    def sample_size(self, population: int) -> int:
+        """Returns the number of participants that a round needs: ⌈fraction · population⌉."""
+        return ceil_share(self.fraction, population)
 
 
 class RoundSpec(StrictModel):

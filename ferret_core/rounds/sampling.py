@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.metrics import metric
+from ferret_core.protocol.rounding import ceil_share
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 
 EDGE_QUORUM = 0.5
@@ -35,15 +35,10 @@ def client_names(count: int) -> list[str]:
     return [f"client-{number:0{width}}" for number in range(1, count + 1)]
 
 
-def sample_size(spec: ExperimentSpec, population: int) -> int:
-    """Returns the number of participants that a round needs: ⌈fraction · population⌉."""
-    return math.ceil(spec.participants.fraction * population)
-
-
 def invited_count(spec: ExperimentSpec, population: int) -> int:
     """Returns the number of participants to invite: the needed and the over-selected ones."""
-    needed = sample_size(spec, population)
-    return min(population, needed + _ceil_of(spec.round.over_selection, needed))
+    needed = spec.participants.sample_size(population)
+    return min(population, needed + ceil_share(spec.round.over_selection, needed))
 
 
 def sample(
@@ -55,8 +50,8 @@ def sample(
 ) -> list[str]:
     """Returns the names to invite in an attempt at a round, in random order: uniform, the same on every machine.
 
-    n = :func:`sample_size` names, and with over-selection ⌈n · (1 + x)⌉ or all if fewer exist; the first n are the
-    same. Each name has a derived random rank, so a new name never changes the order of the others.
+    n = ``participants.sample_size`` names, and with over-selection ⌈n · (1 + x)⌉ or all if fewer exist; the first n are
+    the same. Each name has a derived random rank, so a new name never changes the order of the others.
 
     ``sitting_out``: names that failed or were rejected in the previous attempt; they are invited only if the quorum,
     or the least number of a secure sum, cannot be reached without them.
@@ -65,7 +60,8 @@ def sample(
     ranked = sorted(names, key=lambda name: derive_seed(spec.seed, "sample", round_number, name, *again))
     rested = [name for name in ranked if name not in sitting_out]
     asked = rested[: invited_count(spec, len(ranked))]
-    fewest = max(quorum(spec, sample_size(spec, len(ranked))), spec.secure.least if spec.secure.masked else 0)
+    needed = spec.participants.sample_size(len(ranked))
+    fewest = max(quorum(spec, needed), spec.secure.least if spec.secure.masked else 0)
     short = max(0, fewest - len(asked))
     return asked + [name for name in ranked if name in sitting_out][:short]
 
@@ -167,7 +163,7 @@ def quorum_share(spec: ExperimentSpec) -> float:
 
 def quorum(spec: ExperimentSpec, needed: int) -> int:
     """Returns the number of accepted participants that the round needs to count; at least one."""
-    return max(1, _ceil_of(quorum_share(spec), needed))
+    return max(1, ceil_share(quorum_share(spec), needed))
 
 
 def evaluation_due(spec: ExperimentSpec, round_number: int) -> bool:
@@ -244,8 +240,3 @@ def _measurable(name: str, value: float) -> bool:
 def _again(attempt: int) -> tuple[int, ...]:
     """Returns the additional seed parts of a later attempt; empty for the first."""
     return () if attempt == 1 else (attempt,)
-
-
-def _ceil_of(share: float, count: int) -> int:
-    """Returns ⌈share · count⌉, exact: 0.1 · 30 in floats is above 3."""
-    return math.ceil(Fraction(str(share)) * count)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 
 import numpy as np
 
+from ferret_core.protocol.rounding import ceil_share
 from ferret_core.protocol.spec import RobustSpec
 from ferret_core.protocol.wire import Array, Arrays
 
@@ -39,7 +39,7 @@ def robust_mean(spec: RobustSpec, received: Callable[[], Iterable[Arrays]], coun
 
 def trimmed(trim: float, count: int) -> int:
     """Returns the number of maximum and of minimum values to leave out: ⌈trim · count⌉, with at least one left."""
-    return min(math.ceil(Fraction(str(trim)) * count), (count - 1) // 2)
+    return min(ceil_share(trim, count), (count - 1) // 2)
 
 
 def _reduced(spec: RobustSpec, rows: Array) -> Array:

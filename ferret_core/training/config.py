@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any, Literal, Self, cast
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from ferret_core.protocol.limits import MAX_EPOCHS, MAX_REAL, MAX_SEQUENCES, MAX_STEPS, Label
+from ferret_core.protocol.rounding import ceil_share
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.training import optimizer_options
 from ferret_core.training.optimizer_options import OptimizerName, Option
@@ -154,8 +154,7 @@ class LocalConfig(StrictModel):
             return self.steps
         if examples is None:
             raise TypeError("epochs are passes over a participant's examples: say how many it has")
-        # From the decimal text: the binary fraction nearest to 0.07 gives more than 7 of 100.
-        return math.ceil(Fraction(str(self.epochs)) * examples / (self.batch_size * self.accumulation))
+        return math.ceil(ceil_share(self.epochs, examples) / (self.batch_size * self.accumulation))
 
     def sequences_for(self, examples: int | None) -> int:
         """How many sequences a round trains on, repeats counted; raises as :meth:`steps_for`."""

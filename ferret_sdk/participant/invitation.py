@@ -76,7 +76,7 @@ def inspect(
 
 def _least_contributions(spec: ExperimentSpec) -> int:
     """Returns the number of contributions with which a round may end."""
-    members = sampling.sample_size(spec, spec.participants.edge + spec.participants.simulated)
+    members = spec.participants.sample_size(spec.participants.edge + spec.participants.simulated)
     quorum, secure = sampling.quorum(spec, members), spec.secure
     if not secure.masked:
         return quorum

@@ -12,7 +12,6 @@ from ferret_core.contribution import SealedContribution, committed_layout
 from ferret_core.privacy.commitment import committed_size
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.participants import Lease
-from ferret_core.rounds import sampling
 from ferret_core.system.failpoints import failpoint
 from ferret_sdk.http.retry import AWAY
 from ferret_sdk.http.transport import Transport
@@ -197,7 +196,7 @@ class LocalTraining:
         if lease.sum is not None:
             members = self._sums.members(lease.sum.context)
         else:
-            members = sampling.sample_size(replica.spec, lease.task.population)
+            members = replica.spec.participants.sample_size(lease.task.population)
             layout = committed_layout(replica.experiment, replica.shapes, lease.task)
             self._enforcement.require_size(committed_size(layout))
         return self._enforcement.record_privacy(replica.spec, self._examples, members)

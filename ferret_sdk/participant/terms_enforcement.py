@@ -296,7 +296,7 @@ class Enforcement:
     def _require_company(self, task: RoundTask, spec: ExperimentSpec) -> None:
         """Checks the minimum number of real participants that the round can be committed with."""
         wanted = self.terms.allow.participants
-        least = sampling.quorum(spec, sampling.sample_size(spec, task.population)) - spec.participants.simulated
+        least = sampling.quorum(spec, spec.participants.sample_size(task.population)) - spec.participants.simulated
         if wanted > 1 and least < wanted:
             message = f"is the fewest the round may end with, this site demands {wanted}: raise round.quorum or wait"
             raise FerretError.of_field("terms.round_not_allowed", "participants", max(least, 0), message)

@@ -152,7 +152,7 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     if len(joined) < max(required(s, experiment), spec.secure.least if spec.secure.masked else 0):
         return
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
-    needed, asked = sampling.sample_size(spec, population), sampling.invited_count(spec, population)
+    needed, asked = spec.participants.sample_size(population), sampling.invited_count(spec, population)
     attempt = rounds.next_attempt(s, experiment.id, number)
     with tracing.span("open", RoundTrace(experiment.id, number, attempt), asked=asked):
         seconds = _deadline(s, spec, attempt, needed, asked, experiment.id)

@@ -31,7 +31,7 @@ def test_everybody_takes_part_when_the_fraction_is_one() -> None:
 def test_over_selection_asks_more_and_those_first_that_are_asked_without_it() -> None:
     names = sampling.client_names(20)
     drawn = sampling.sample(spec(0.5), 3, names)
-    assert len(drawn) == sampling.sample_size(spec(0.5), 20) == 10
+    assert len(drawn) == spec(0.5).participants.sample_size(20) == 10
     for share, asked in ((0.0, 10), (0.01, 11), (0.1, 11), (0.3, 13), (1.0, 20), (10.0, 20)):
         more = sampling.sample(spec(0.5, round={"over_selection": share}), 3, names)
         assert len(more) == asked

@@ -140,7 +140,7 @@ def _seeds(study: Study, last: int) -> str:
 
 def _who(spec: ExperimentSpec) -> str:
     split, who = _choice(spec.partition.model_dump()), spec.participants
-    share = "all" if who.fraction == 1 else f"{who.fraction:.0%}"
+    share = "all" if who.fraction == 1 else who.sample_size(who.simulated)
     return f"{split} split over {who.simulated} clients, {share} of them in a round"
 
 

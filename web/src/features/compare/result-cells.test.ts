@@ -34,6 +34,8 @@ test('bytes of one participant: the round’s sum over the selected participants
   const bytes = { bytes_down: [0, 0, 800, 800] }
   expect(bytesEach(run(bytes), 'down')).toBe(200)
   expect(bytesEach(run(bytes, { spec: { participants: { fraction: 0.3 } } }), 'down')).toBe(400)
+  const seven = { participants: 100, spec: { participants: { fraction: 0.07 } } }
+  expect(bytesEach(run({ bytes_down: [0, 0, 700, 700] }, seven), 'down')).toBe(100)
   expect(bytesEach(run(bytes, { participants: 0 }), 'down')).toBeUndefined()
   expect(bytesEach(run({}), 'up')).toBeUndefined()
 })

@@ -34,7 +34,7 @@ export function bytesEach({ experiment, series }: Run, way: Way): number | undef
   const { participants, spec } = experiment
   const points = series.find(({ name }) => name === `bytes_${way}`)?.points ?? []
   const middle = median(points.filter(({ round }) => round > 0).flatMap(({ value }) => value ?? []))
-  const asked = Math.ceil(spec.participants.fraction * participants)
+  const asked = Math.ceil(Number((spec.participants.fraction * participants).toPrecision(12))) // 0.07 · 100 is above 7
   return middle === undefined || asked < 1 ? undefined : middle / asked
 }
 

@@ -1,1 +1,0 @@
-export{i as AccountPage}from"./operate-8by6hZdI.js";

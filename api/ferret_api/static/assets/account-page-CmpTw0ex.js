@@ -1,0 +1,1 @@
+export{i as AccountPage}from"./operate-3JV6hE1U.js";

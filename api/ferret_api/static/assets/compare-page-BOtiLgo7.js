@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-CJfh6e-D.js";

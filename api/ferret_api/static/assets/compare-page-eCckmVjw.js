@@ -1,1 +1,0 @@
-export{n as ComparePage}from"./work-CP4bOw1J.js";

@@ -1,1 +1,0 @@
-export{t as default}from"./tabs-CsBUS3mD.js";

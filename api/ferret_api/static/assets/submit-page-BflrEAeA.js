@@ -1,1 +1,0 @@
-export{t as SubmitPage}from"./work-CP4bOw1J.js";

@@ -1,0 +1,1 @@
+export{t as SubmitPage}from"./work-CJfh6e-D.js";

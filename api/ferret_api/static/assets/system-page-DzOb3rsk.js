@@ -1,1 +1,0 @@
-export{t as SystemPage}from"./operate-8by6hZdI.js";

@@ -1,0 +1,1 @@
+export{t as SystemPage}from"./operate-3JV6hE1U.js";
