@@ -28,6 +28,11 @@ def test_everybody_takes_part_when_the_fraction_is_one() -> None:
     assert sorted(sampling.sample(spec(), 1, reversed(names))) == names
 
 
+def test_a_round_needs_the_decimal_share_of_the_participants() -> None:
+    names = sampling.client_names(100)
+    assert len(sampling.sample(spec(0.07), 1, names)) == 7
+
+
 def test_over_selection_asks_more_and_those_first_that_are_asked_without_it() -> None:
     names = sampling.client_names(20)
     drawn = sampling.sample(spec(0.5), 3, names)
