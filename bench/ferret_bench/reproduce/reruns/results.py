@@ -50,6 +50,8 @@ class Line(NamedTuple):
     intervals: Mapping[str, Interval | None] = {}
     differences: Mapping[str, Interval | None] = {}
     """Differences to the study's reference, in percent of it, seed by seed."""
+    base: Mapping[str, float | None] = {}
+    """The base model's values in the runs of this row."""
 
 
 TARGET_SHARE = 0.9
@@ -89,6 +91,12 @@ class Results(NamedTuple):
     def value(self, row: Row, column: Column, quantity: Quantity) -> Spread | None:
         """Returns the spread over the completed runs that have measured it, or None without any."""
         return spread_of([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
+
+    def base(self, row: Row, column: Column, quantity: Quantity) -> float | None:
+        """Returns the base model's value: the mean over the row's completed runs that measured it before round 1."""
+        rounds = [done for run in self.runs(row, column) for done in run.rounds[:1]]
+        found = [quantity.over([value]) for done in rounds if (value := quantity.at(done)) is not None]
+        return statistics.fmean(found) if found else None
 
     def interval(self, row: Row, column: Column, quantity: Quantity) -> Interval | None:
         found = interval([value for run in self.runs(row, column) if (value := quantity.of(run)) is not None])
@@ -254,6 +262,7 @@ def _measured(study: Study, results: Results, row: Row, column: Column) -> Line:
             quantity.name: None if row == reference else results.difference(row, reference, column, quantity)
             for quantity in scored
         },
+        base={quantity.name: results.base(row, column, quantity) for quantity in study.quantities},
     )
 
 

@@ -29,8 +29,8 @@ DENSE = "fedavg"
 def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: str) -> str:
     """Renders one dataset's lines compared with one of them.
 
-    The table has means with their 95 % intervals, differences seed by seed, and, if the reference is FedAvg, bytes
-    relative to FedAvg's at 16 bits for each of its 32.
+    The table has the base model as the reference's runs measured it, means with their 95 % intervals, differences seed
+    by seed, and, if the reference is FedAvg, bytes relative to FedAvg's at 16 bits for each of its 32.
     """
     (other,) = [line for line in lines if line.row.name == reference][:1] or [None]
     shown = [quantity for quantity in quantities if any(line.values[quantity.name] for line in lines)]
@@ -43,7 +43,7 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
     for quantity in scored:
         unit = "" if quantity.absolute else ", %"
         heads += [quantity.label, *([f"to {other.row.label}{unit}"] if other is not None else [])]
-    rows: list[list[str]] = []
+    rows = [] if other is None else _base(other, plain, len(shares), scored)
     for line in lines:
         cells = [_shown(line.values[quantity.name], quantity) for quantity in plain]
         if other is not None:
@@ -54,6 +54,20 @@ def compared(lines: Sequence[Line], quantities: Sequence[Quantity], reference: s
                 cells.append(_difference(line.differences.get(quantity.name), quantity))
         rows.append([line.row.label, *cells, str(line.seeds)])
     return _markdown.table([*heads, "Runs"], rows, left=1)
+
+
+def _base(other: Line, plain: Sequence[Quantity], shares: int, scored: Sequence[Quantity]) -> list[list[str]]:
+    """Returns the base model's row, none without a measurement before round 1."""
+    shown = {
+        quantity.name: EMPTY if (value := other.base.get(quantity.name)) is None else quantity.show(value)
+        for quantity in (*plain, *scored)
+    }
+    if set(shown.values()) == {EMPTY}:
+        return []
+    cells = [shown[quantity.name] for quantity in plain] + [EMPTY] * shares
+    for quantity in scored:
+        cells += [shown[quantity.name], EMPTY]
+    return [["Base model", *cells, EMPTY]]
 
 
 def times_to_target(results: Results, column: Column, reference: str) -> str:

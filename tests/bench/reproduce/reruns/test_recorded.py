@@ -47,6 +47,19 @@ def test_the_page_follows_from_the_records(toy_grid, compared, known, ended, tmp
     assert "Evaluation loss" in pages[0]
 
 
+@pytest.mark.parametrize(("first", "shown"), [(5.0, ["5.000", "–"]), (None, None)])
+def test_the_base_model_is_as_the_references_runs_measured_it(toy_grid, compared, known, ended, tmp_path, first, shown):
+    store = Store(tmp_path)
+    for cell in toy_grid(studied=compared).cells:
+        run = ended(cell, [6.0, 2.0])
+        if cell.row.name == "fedavg":
+            run.rounds[0].metrics.clear() if first is None else run.rounds[0].metrics.update(eval_loss=first)
+        store.add(run)
+    table = tables.compared(lines(compared, recorded(compared, known, store), PAPER), (EVAL_LOSS,), "fedavg")
+    base = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines() if "Base model" in row]
+    assert base == ([] if shown is None else [["Base model", "–", "–", *shown, "–"]])
+
+
 def test_differences_are_taken_seed_by_seed(toy_grid, compared, known, ended, tmp_path):
     """The seeds scatter far more than the rows differ: only pairs can tell."""
     store = Store(tmp_path)
@@ -71,7 +84,7 @@ def test_a_difference_of_what_may_be_zero_is_in_its_own_unit(toy_grid, compared,
         store.add(run)
     found = recorded(answered, known, store)
     table = tables.compared(lines(answered, found, PAPER), answered.quantities, "fedavg").splitlines()
-    heads, ferret = ([cell.strip() for cell in row.strip("|").split("|")] for row in (table[0], table[2]))
+    heads, ferret = ([cell.strip() for cell in row.strip("|").split("|")] for row in (table[0], table[3]))
     shown = dict(zip(zip(heads, ["", *heads], strict=False), ferret, strict=True))
     assert shown["to FedAvg, %", "Evaluation loss"] == "+0.0 ± 0.0"
     assert shown["to FedAvg, %", "Rouge-L, %"] == "–"
