@@ -224,28 +224,33 @@ def _cells(losses: Losses) -> list[str]:
 
 AGAINST_REFERENCE = ("lower:", "higher:", "undecided:")
 AGAINST_RIVALS = ("ends lower than", "higher than", "undecided against")
+SAME_BYTES = 0.99
+"""Rows with the same budget of bytes fill it to within this share."""
 
 
 def verdicts(results: Results, column: Column, quantity: Quantity, reference: str) -> Iterator[str]:
-    """Yields a sentence on all rows and the reference, and one on each of our rows and its rivals that send no less."""
+    """Yields a sentence on all rows and the reference, and one on each of our rows and the rivals that send as much."""
     rows = [row for row in results.grid.rows if results.runs(row, column)]
     for other in rows:
         if other.name == reference:
             gaps = [(row, results.difference(row, other, column, quantity)) for row in rows if row is not other]
             if sentence := _sentence(gaps, AGAINST_REFERENCE):
                 yield f"Against {other.label} {sentence}."
+    at_least = f"at least {100 * SAME_BYTES:.0f} % of its bytes"
     for ours in rows:
         if ours.group == OURS:
-            rivals = _sending_no_less(results, ours, rows, column)
+            rivals = _sending_as_much(results, ours, rows, column)
             gaps = [(row, results.difference(ours, row, column, quantity)) for row in rivals]
             if sentence := _sentence(gaps, AGAINST_RIVALS):
-                yield f"{ours.label}, of the rivals that send no less, {sentence}."
+                yield f"{ours.label}, of the rivals that send {at_least}, {sentence}."
 
 
-def _sending_no_less(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:
-    """Returns the rivals with participants that send at least as many bytes as ours."""
+def _sending_as_much(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:
+    """Returns the rivals with participants that send as many bytes as ours or more, as ``SAME_BYTES`` defines it."""
     sent = {row.name: value.mean for row in rows if (value := results.value(row, column, BYTES_UP))}
-    return [row for row in rows if row.group != OURS and sent.get(row.name, 0) >= sent.get(ours.name, math.inf)]
+    return [
+        row for row in rows if row.group != OURS and sent.get(row.name, 0) >= SAME_BYTES * sent.get(ours.name, math.inf)
+    ]
 
 
 def _sentence(found: Sequence[tuple[Row, Interval | None]], words: tuple[str, str, str]) -> str:

@@ -60,6 +60,20 @@ def test_the_base_model_is_as_the_references_runs_measured_it(toy_grid, compared
     assert base == ([] if shown is None else [["Base model", "–", "–", *shown, "–"]])
 
 
+@pytest.mark.parametrize(("sent", "named"), [(995, True), (985, False)])
+def test_rivals_with_the_same_bytes_are_named(toy_grid, compared, known, ended, tmp_path, sent, named):
+    """Two rows fill one budget to different bytes."""
+    store = Store(tmp_path)
+    for cell in toy_grid(studied=compared).cells:
+        run = ended(cell, [9.0, 3.0 if cell.row.name == "ferret" else 2.0])
+        run.rounds[1] = run.rounds[1].model_copy(update={"bytes_up": 1000 if cell.row.name == "ferret" else sent})
+        store.add(run)
+    found = recorded(compared, known, store)
+    said = list(tables.verdicts(found, found.grid.columns[0], EVAL_LOSS, "fedavg"))
+    rival = "Ferret, of the rivals that send at least 99 % of its bytes, higher than FedAvg (+50.0 ± 0.0 %)."
+    assert said == ["Against FedAvg higher: Ferret (+50.0 ± 0.0 %).", *([rival] if named else [])]
+
+
 def test_differences_are_taken_seed_by_seed(toy_grid, compared, known, ended, tmp_path):
     """The seeds scatter far more than the rows differ: only pairs can tell."""
     store = Store(tmp_path)
