@@ -94,7 +94,7 @@ class Results(NamedTuple):
 
     def base(self, row: Row, column: Column, quantity: Quantity) -> float | None:
         """Returns the base model's value: the mean over the row's completed runs that measured it before round 1."""
-        rounds = [done for run in self.runs(row, column) for done in run.rounds[:1]]
+        rounds = [done for done in _rounds(self.runs(row, column)) if done.number == 0]
         found = [quantity.over([value]) for done in rounds if (value := quantity.at(done)) is not None]
         return statistics.fmean(found) if found else None
 
