@@ -321,8 +321,7 @@ LOCAL_WORK = Study(
     candidates="rates.toml",
 )
 
-CHAT_SIZES = (8000, 64_000, 250_000)
-CHAT_BUDGETS = _within(*CHAT_SIZES)
+CHAT_BUDGETS = _within(8000, 64_000, 250_000)
 CHAT_MODEL = Study(
     title="A chat model",
     lead="Loss and answers after the last round, with the model's own chat template. The same rounds and training "
@@ -350,7 +349,7 @@ CHAT_MODEL = Study(
                 f"sparse-{budget}": _with(size(budget), bytes_per_round=budget, basis="G", coordinates="sparse_sign")
                 for budget in (8000, 64_000)
             },
-            **{str(budget): _with(f"signs, {size(budget)}", bytes_per_round=budget) for budget in CHAT_SIZES},
+            **{name: way._replace(label=f"signs, {way.label}") for name, way in CHAT_BUDGETS.items()},
         },
         "topk": CHAT_BUDGETS,
         "sparseloco": CHAT_BUDGETS,
