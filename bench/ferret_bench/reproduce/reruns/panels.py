@@ -18,6 +18,7 @@ from ferret_bench.reproduce.reruns.quantity import Quantity
 from ferret_bench.reproduce.reruns.results import Results, Spread
 from ferret_bench.reproduce.reruns.settings import OURS, Row
 from ferret_bench.reproduce.reruns.studies import Panel, Study
+from ferret_bench.reproduce.reruns.tables import DENSE
 from ferret_cli.plot_style import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY
 
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, GREY)
@@ -58,13 +59,14 @@ class Series(NamedTuple):
 
 
 def draw(study: Study, results: Results) -> Figure | None:
-    """All panels under one title with one legend, a line of panels per dataset and model; None if all are empty."""
+    """All panels under one title with one legend; None if all are empty. A line has the panels of a dataset and model,
+    or two datasets with one panel each.
+    """
     found = _drawings(study, results)
     if not found:
         return None
     series = [each for each in _series(results, found[0].panel) if _is_drawn(results, each, found)]
-    columns = list(dict.fromkeys(drawing.column for drawing in found))
-    lines = [[drawing for drawing in found if drawing.column == column] for column in columns]
+    lines = _lines(found)
     across = max(map(len, lines))
     height = HEIGHT * len(lines) + TITLE + LEGEND_ROW * -(-len(series) // (2 * across))
     figure = Figure(figsize=(WIDTH * across, height), dpi=DOTS_PER_INCH)
@@ -72,11 +74,18 @@ def draw(study: Study, results: Results) -> Figure | None:
     grid = figure.subplots(len(lines), across, squeeze=False)
     for axes, drawings in zip(grid, lines, strict=True):
         for place, drawing in zip(axes, drawings, strict=False):
-            _draw(place, results, drawing, series)
+            _draw(place, results, drawing, series, gain=study.reference == DENSE)
         for empty in axes[len(drawings) :]:
             empty.set_visible(False)
     _legend(figure, series, columns=2 * across)
     return figure
+
+
+def _lines(found: Sequence[Drawing]) -> list[list[Drawing]]:
+    columns = list(dict.fromkeys(drawing.column for drawing in found))
+    if len(columns) == len(found):
+        return [list(found[start : start + 2]) for start in range(0, len(found), 2)]
+    return [[drawing for drawing in found if drawing.column == column] for column in columns]
 
 
 def _drawings(study: Study, results: Results) -> list[Drawing]:
@@ -123,7 +132,8 @@ def _marked(number: int) -> Style:
     return _style(number)._replace(dash="")
 
 
-def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Series]) -> None:
+def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Series], *, gain: bool) -> None:
+    """Draws the series and, to show their ``gain``, a line at the base model's value."""
     panel = drawing.panel
     for _, rows, style in series:
         if points := [point for row in rows for point in _points(results, row, drawing)]:
@@ -134,6 +144,10 @@ def _draw(axes: Axes, results: Results, drawing: Drawing, series: Sequence[Serie
     if panel.x is None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         return
+    for row in results.grid.rows:
+        if gain and row.name == DENSE and (base := results.base(row, drawing.column, panel.y)) is not None:
+            axes.axhline(base, color=GREY, linestyle=":", linewidth=1.2)
+            axes.annotate("base model", (0.6, base), xycoords=("axes fraction", "data"), ha="center", va="top")
     if panel.logarithmic:
         _logarithmic(axes)
     else:

@@ -331,10 +331,7 @@ CHAT_MODEL = Study(
     rows=("fedavg", "fedit", "fedkseed", "fedmezo", "ferret_paper", "ferret", "topk", "sparseloco", "drive"),
     datasets=("gsm8k", "dolly", "codealpaca", "natural_instructions"),
     quantities=(BYTES_UP, BYTES_BOTH, EVAL_LOSS, ROUGE_L, ROUGE_L_STANDARD, EXACT_MATCH, FORGETTING),
-    panels=(
-        Panel("Loss by bytes up", EVAL_LOSS, BYTES_UP, logarithmic=True),
-        Panel("Answers by bytes up", ROUGE_L, BYTES_UP, logarithmic=True),
-    ),
+    panels=(Panel("Loss by bytes up", EVAL_LOSS, BYTES_UP, logarithmic=True),),
     parts={
         "rounds": 8,
         "prompt": {"template": "chat", "max_tokens": 512},

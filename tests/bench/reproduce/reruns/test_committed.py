@@ -20,7 +20,7 @@ USUAL = {
     "docs/results/cost/cost.md",  # with the paper's figures
     "docs/results/figures/k.md",
     "docs/results/guard/guard.md",  # with runs that failed
-    "docs/results/smollm2/gsm8k/chat_model.md",  # with a search and verdicts
+    "docs/results/smollm2/chat_model.md",  # with a search and verdicts
 }
 
 
