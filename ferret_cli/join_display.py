@@ -117,8 +117,12 @@ def show_preview(
         emit({**preview._asdict(), "parts": [part._asdict() for part in preview.parts]})
     else:
         table(("place", "name", "type", "bytes", "value"), preview.parts)
-    body = f"{size(preview.size)}, BLAKE3 {preview.digest}"
+    body = size(preview.size) + (f", BLAKE3 {preview.digest}" if preview.digest else "")
     say(f"this is the whole request: {preview.method} {preview.path}, a body of {body}")
+    if preview.digest is None:
+        say("masks, noise or random octets give the body another digest each time")
+    if preview.sum_bytes:
+        say(f"the secure sum takes {size(preview.sum_bytes)} more: one-time keys, encrypted shares and signatures")
     if preview.norm is not None:
         say(f"the vector had L2 norm {preview.norm:.4g} before it was clipped and noised; that stays here")
     say("nothing of it was sent. Your place is kept: the same command without --dry-run takes part")
@@ -146,7 +150,8 @@ def _inspected(found: Inspection) -> Iterator[tuple[str, str]]:
     yield "algorithm", spec.algorithm.name + (f": {chosen}" if chosen else "")
     yield "rounds", str(spec.rounds)
     sent = found.bytes_per_round
-    yield "sent per round", loaded if sent is None else f"{size(sent)} and a header of about 1 kB"
+    header = "" if spec.summed else " and a header of about 1 kB"
+    yield "sent per round", loaded if sent is None else f"{size(sent)}{header}"
     yield "smallest group", f"a round may end with {found.participants} real participants"
     if (privacy := spec.privacy).of_records:
         promised = f"ε = {privacy.epsilon:g} at δ = {privacy.delta:g}"

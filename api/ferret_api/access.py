@@ -166,7 +166,7 @@ def identity(context: Context, token: str, found: tables.Participant | None) -> 
 def require_approved(participant: Identity) -> Identity:
     """Returns the participant; raises ``participant.pending`` if it waits for approval."""
     if participant.pending:
-        detail = f"{participant.name} takes part in {participant.experiment_id} once an administrator has approved it"
+        detail = f"{participant.name} takes part in {participant.experiment_id} once a researcher has approved it"
         raise FerretError("participant.pending", f"{detail}; poll GET /participant/assignment until then")
     return participant
 

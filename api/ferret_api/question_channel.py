@@ -5,7 +5,6 @@ Closing a conversation cancels it: with its next message, the worker finds that 
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator
@@ -31,8 +30,6 @@ from ferret_core.protocol.playground import (
 from ferret_core.protocol.task_names import Queue
 from ferret_db.repositories import workers
 from ferret_runtime.broker import address
-
-logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0

@@ -32,7 +32,7 @@ def show(
         typer.Option("--out", metavar="DIR", help="Write partition.png and partition.csv here.", show_default=False),
     ] = None,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="Also count tokens, and examples that are longer than the model's context.")
+        bool, typer.Option("--tokens", help="Also count tokens, and examples that are too long.")
     ] = False,
     json: options.Json = False,
 ) -> None:

@@ -79,7 +79,8 @@ def init(json: options.Json = False) -> None:
 def key(json: options.Json = False) -> None:
     """Show this site's identity, which signs all that it sends. It is made at the first use.
 
-    Other sites pin it under `[secure] peers` in their site.toml: tell it them by phone or letter, not by the server.
+    Other sites pin it under `[secure] peers` in their site.toml. Give it to them by phone or letter, not through the
+    server.
     """
     from ferret_cli.join_display import NEXT_STEPS
     from ferret_core.protocol.signatures import public_key

@@ -183,17 +183,15 @@ def exceeds_limit(noise: ProjectionNoise, experiment: ResolvedExperiment) -> boo
     return refuses and noise.total > MOST
 
 
-def remedies(
-    noise: ProjectionNoise, experiment: ResolvedExperiment, shapes: Shapes, to: float = ADVISED
-) -> Mapping[str, str]:
-    """Returns, by kind and the best first, changes that each lower the noise to ``to`` of the weights' RMS.
+def remedies(noise: ProjectionNoise, experiment: ResolvedExperiment, shapes: Shapes) -> Mapping[str, str]:
+    """Returns, by kind and the best first, changes that each lower the noise to ``ADVISED`` of the weights' RMS.
 
     The change of the optimizer has its own noise in its text. More participants do not help under a
     shared seed: their errors are the same. Values that nobody can afford, or with which nothing is
     learned, are left out; if no other is left, the rate is returned.
     """
     spec, projection = experiment.spec, _projection(experiment)
-    factor = noise.total / to
+    factor = noise.total / ADVISED
     d, K = count(shapes), projection.total(projection.cut(shapes))
     found: dict[str, str] = {}
     other = _of_default_optimizer(experiment, shapes, noise)

@@ -197,7 +197,7 @@ def estimate(
     blocks = [] if traits.projection is None else traits.projection.cut(outline.shapes)
     K = None if traits.projection is None else sum(traits.projection.allocate([0.0] * len(blocks), blocks))
     up = None if traits.own_shapes else arrays_bytes(experiment, outline.shapes)
-    sent = None if up is None else _listed(up, traits, blocks) + HEADER
+    sent = up if up is None or spec.summed else _listed(up, traits, blocks) + HEADER
     down = None if up is None else _down(traits, _listed(up, traits, blocks), participants, K, d)
     total = None if sent is None or down is None else spec.rounds * participants * (sent + down)
     found = _noise(experiment, outline, examples)

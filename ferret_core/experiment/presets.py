@@ -45,7 +45,7 @@ PRESETS = (
     ),
     Preset(
         "private",
-        "For owners of private data: five real participants, each approved by an administrator, in secure sums of at "
+        "For owners of private data: five real participants, each approved by a researcher, in secure sums of at "
         "least three, so that the server reads only sums; 131,072 one-bit coordinates each, about 50 kB.",
         {
             "participants": {"simulated": 0, "edge": 5, "approval": True},

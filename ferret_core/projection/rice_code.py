@@ -33,12 +33,6 @@ def length(positions: Array, K: int) -> int:
     return n * (r + 2) + int((_gaps(positions) >> r).sum())
 
 
-def longest(n: int, K: int) -> int:
-    """Returns the maximum bits of any n of K positions."""
-    r = remainder_bits(n, K)
-    return n * (r + 2) + (K - n >> r)
-
-
 def pack(positions: Array, minus: Array, K: int) -> Array:
     """Packs ascending ``positions``, int64 (n,), below K, with the signs ``minus``, bool (n,), as uint8."""
     n = len(positions)

@@ -103,7 +103,7 @@ class ParticipantsSpec(StrictModel):
     edge: int = Field(default=0, ge=0, le=100_000, description="Real participants to wait for before round 1")
     fraction: float = Field(default=1.0, gt=0, le=1, description="Share of the participants sampled in each round")
     approval: bool = Field(
-        default=False, description="Real participants take part only after an administrator has approved them"
+        default=False, description="Real participants take part only after a researcher has approved them"
     )
 
     @model_validator(mode="after")

@@ -57,10 +57,11 @@ class ReplicaState(NamedTuple):
 class Replica:
     """The global model at ``round``, with its digest and the state of the algorithm and of the server's optimizer.
 
-    ``head`` is the hash of that round's record in the ledger, empty for the base model. ``numbers`` is the number of
-    values in the update of that round, 0 for the base model. ``files`` is the digest of the files that define the base
-    model, and of its bases; no round changes it. ``spec`` names the template that replaced ``auto``. After a method has
-    raised, the weights may be partly moved: discard the replica and load it again.
+    ``head`` is the hash of that round's record in the ledger, empty for the base model. ``signatures`` knows the
+    participants' keys in the records so far. ``numbers`` is the number of values in the update of that round, 0 for the
+    base model. ``files`` is the digest of the files that define the base model, and of its bases; no round changes it.
+    ``spec`` names the template that replaced ``auto``. After a method has raised, the weights may be partly moved:
+    discard the replica and load it again.
     """
 
     def __init__(self, spec: ExperimentSpec, loaded: LoadedModel) -> None:
@@ -77,6 +78,7 @@ class Replica:
         self.optimizer = ServerOptimizer(spec.server, spec.rounds)
         self.round = 0
         self.head = ""
+        self.signatures = SignatureChecker()
         self.numbers = 0
         self._frozen = frozen_weights_digest(self.model)
         self.digest = model_digest(self.model, self._frozen, self.files)
@@ -183,7 +185,7 @@ class Replica:
 
     @torch.no_grad()
     def restore_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Assigns the weights of a standing to the model."""
+        """Assigns the weights of a snapshot to the model."""
         for name, weight in trainable(self.model).items():
             local(weight).copy_(local(weights[name]))
 
@@ -194,7 +196,7 @@ class Replica:
         save(LoadedModel(self.model, self.tokenizer), folder)
 
     def apply(self, update: bytes, halvings: int = 0) -> None:
-        """Applies an update, scaled by 2^-``halvings``; the digest is stale until :meth:`settle`."""
+        """Applies an update, scaled by 2^-``halvings``; the digest is stale until :meth:`update_digest`."""
         result = decode(update)[0]
         self.round += 1
         self.numbers = numbers_in(result)
@@ -233,9 +235,8 @@ def replay(replica: Replica, entries: Iterable[LedgerEntry]) -> Iterator[LedgerR
     Raises ``ledger.broken`` at the first entry with a hash, link, signature, update or model digest other than
     recorded; the replica may then be partly moved.
     """
-    keys = SignatureChecker()
     for record, recorded_hash, update in entries:
         check_link(record, recorded_hash, replica.head)
-        keys.check(record)
+        replica.signatures.check(record)
         replica.advance(record, update)
         yield record

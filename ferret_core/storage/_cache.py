@@ -190,7 +190,10 @@ def _is_at(handle: int, path: Path) -> bool:
 def _units(root: Path) -> Iterator[_Unit]:
     """Yields the units: subfolders of each kind's folder, with a checkpoint's files or files with the same prefix."""
     for folder in root.glob("[!.]*/*/"):
-        files = [_Unit(path, *_size(path)) for path in folder.iterdir()]
+        try:
+            files = [_Unit(path, *_size(path)) for path in folder.iterdir()]
+        except FileNotFoundError:  # another process dropped it
+            continue
         if folder.parent.name == "checkpoints":
             yield _Unit(folder, sum(file.size for file in files), max((file.used_at for file in files), default=0))
         else:
@@ -231,6 +234,6 @@ def _drop_old(drafts: Path) -> None:
             path = Path(folder) / name
             if _size(path)[1] < given_up:
                 path.unlink(missing_ok=True)
-        if Path(folder).stat().st_mtime < given_up:
-            with suppress(OSError):
+        with suppress(OSError):
+            if Path(folder).stat().st_mtime < given_up:
                 Path(folder).rmdir()

@@ -137,10 +137,10 @@ def extend(s: Session, experiment_id: str, more: int) -> Experiment:
     """Adds ``more`` rounds. A completed experiment runs again, and its patience restarts.
 
     An experiment that stopped early gets ``more`` rounds from where it stopped. The rounds that it did not run are
-    forgotten.
+    forgotten. A local ``schedule`` stretches over the new number of rounds.
 
-    Raises ``extension.refused`` if the previous rounds would have been different with more rounds, and
-    ``experiment.conflict`` unless the experiment is running, paused or completed.
+    Raises ``extension.refused`` if the server's step depends on the number of rounds, and ``experiment.conflict``
+    unless the experiment is running, paused or completed.
     """
     experiment = experiments.lock(s, experiment_id)
     if experiment.state not in _EXTENSIBLE:
@@ -156,6 +156,11 @@ def extend(s: Session, experiment_id: str, more: int) -> Experiment:
     events.add(s, experiment_id, "experiment.extended", data={"rounds": total, **after})
     outbox.add(s, TaskName.COORDINATE, experiment_id)
     return extended
+
+
+def rounds_to_the_end(experiment: Experiment) -> int:
+    """Returns the number of rounds until the experiment's end: all, or those before it stopped early."""
+    return experiment.round if experiment.stopped else experiment.rounds
 
 
 def complete(s: Session, experiment_id: str, stop: EarlyStop | None = None) -> Experiment:
@@ -268,7 +273,7 @@ def _extended(experiment: Experiment, more: int) -> int:
             "depends on the number of rounds, so the rounds so far would have been others: clone it with more rounds"
         )
         raise FerretError.of_field("extension.refused", "server.schedule", schedule, message)
-    so_far = experiment.round if experiment.stopped else experiment.rounds
+    so_far = rounds_to_the_end(experiment)
     total = so_far + more
     if more < 1 or total > MAX_ROUNDS:
         message = f"an experiment of {so_far} rounds takes 1 to {MAX_ROUNDS - so_far} more"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.states import RoundState, SumStage
 from ferret_core.rounds.sampling import SignedGroup
 from ferret_core.secure.prekeys import Prekey
-from ferret_core.secure.roster import Roster, RosterMember
+from ferret_core.secure.roster import Roster, RosterMember, invalid
 from ferret_db.repositories import contributions
 from ferret_db.statements import upsert
 from ferret_db.tables import Participant, Round, SecureMessage, SecureSum
@@ -19,8 +19,19 @@ from ferret_db.tables import Prekey as PrekeyRow
 
 
 def restock(s: Session, participant: Participant, keys: Sequence[Prekey]) -> None:
-    """Makes these the participant's unused keys. Keys that a roster had are not offered again."""
-    kept = [key.mask for key in keys]
+    """Makes these the participant's unused keys. Keys that a roster had are not offered again.
+
+    Raises ``secure.roster_invalid`` for a key that another participant of the experiment has: their roster would be
+    invalid. The caller has locked the experiment.
+    """
+    kept, shares = [key.mask for key in keys], [key.share for key in keys]
+    others = select(PrekeyRow.mask).where(
+        PrekeyRow.experiment_id == participant.experiment_id,
+        PrekeyRow.participant_id != participant.id,
+        or_(PrekeyRow.mask.in_(kept), PrekeyRow.share.in_(shares)),
+    )
+    if keys and s.execute(others.limit(1)).first():
+        raise invalid("participant", participant.name, "has a one-time key of another participant: make new ones")
     s.execute(
         delete(PrekeyRow).where(
             PrekeyRow.participant_id == participant.id, PrekeyRow.used.is_(False), PrekeyRow.mask.not_in(kept)

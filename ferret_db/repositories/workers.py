@@ -79,11 +79,6 @@ def alive(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> int:
     return counts(s, seconds)[queue]
 
 
-def idle(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> bool:
-    """Returns True if a worker of ``queue`` is alive and idle."""
-    return bool(s.scalar(select(exists().where(Worker.queue == queue, Worker.task.is_(None), _within(s, seconds)))))
-
-
 def quick_at_bfloat16(s: Session, queue: Queue, seconds: float = GONE_SECONDS) -> bool | None:
     """Returns True if all workers of ``queue`` that are alive are quick at bf16; None if none is alive."""
     found = list(s.scalars(select(Worker.bfloat16).where(Worker.queue == queue, _within(s, seconds))))

@@ -60,7 +60,7 @@ class AssignmentPoll:
 
     def _ask(self) -> NextAssignment:
         """Sends one poll, which the server may hold until there is news."""
-        if (known := self._known) is not None and self._hold >= 1:
+        if (known := self._known) is not None:
             try:
                 answer = self._request(known.tag, self._hold, attempts=1)
                 self._hold = min(self._hold + 1, LONGEST_HOLD)
@@ -69,7 +69,9 @@ class AssignmentPoll:
                 if error.code not in AWAY:
                     raise
                 # Either a proxy ends silent connections, or the server is away. A poll without a hold shows which.
-                self._hold //= 2
+                poll = self._read(self._request(None, 0, attempts=ATTEMPTS))
+                self._hold = max(1, self._hold // 2)
+                return poll
         return self._read(self._request(None, 0, attempts=ATTEMPTS))
 
     def _request(self, tag: str | None, hold: int, attempts: int) -> Answer:

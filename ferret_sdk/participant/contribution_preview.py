@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ferret_core.aggregation.projection_noise import participants_of
 from ferret_core.client.state import ClientState
-from ferret_core.contribution import committed_layout
+from ferret_core.compatibility import largest_group
+from ferret_core.contribution import committed_layout, seal_vector
 from ferret_core.privacy.commitment import NONCE_BYTES
 from ferret_core.protocol.digest import canonical_json
 from ferret_core.protocol.errors import cut
@@ -15,6 +16,8 @@ from ferret_core.protocol.resources.base import API_PATH
 from ferret_core.protocol.resources.participants import Lease
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.rounds import sampling
+from ferret_core.secure.packing import Layout
+from ferret_core.secure.shares import message_bytes
 from ferret_sdk.http.transport import Transport
 from ferret_sdk.participant.membership import Membership
 from ferret_sdk.participant.replica_sync import ReplicaSync
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from ferret_core.contribution import SealedContribution
     from ferret_core.datasets.base import Example
     from ferret_core.replica.replica import Replica
-    from ferret_core.secure.packing import Layout
 
 LONGEST_VALUE = 60
 """Maximum displayed characters of a value."""
@@ -56,17 +58,20 @@ class Part(NamedTuple):
 class Preview(NamedTuple):
     """An unsent request.
 
-    ``size`` and ``digest`` (BLAKE3) describe its body. ``parts`` begin with the headers; the sizes of the body's
-    parts add up to ``size``. ``norm`` is the vector's norm before the privacy budget's clipping, if any; it stays here.
+    ``size`` and ``digest`` (BLAKE3) describe its body; ``digest`` is None if masks, noise or a nonce make another body
+    each time. ``parts`` begin with the headers; the sizes of the body's parts add up to ``size``. ``norm`` is the
+    vector's norm before the privacy budget's clipping, if any; it stays here. ``sum_bytes`` is the size of a secure
+    sum's other messages: one-time keys, deal, signature and shares.
     """
 
     method: str
     path: str
     round: int
     size: int
-    digest: str
+    digest: str | None
     parts: tuple[Part, ...]
     norm: float | None = None
+    sum_bytes: int = 0
 
 
 class PreviewBuilder:
@@ -100,11 +105,19 @@ class PreviewBuilder:
                 client = self._client(replica, task, examples, watcher)
                 sealed, _, cost = contribute(replica, client)
             self._enforcement.require_contribution(sealed, replica.experiment, replica.shapes, client.discretion)
-            sent, body = sealed, _body(sealed)
-            if replica.spec.privacy.central:
+            sent, body, spec = sealed, _body(sealed), replica.spec
+            if spec.secure.masked:
+                sent, body = _vector(replica, task, sealed)
+            elif spec.privacy.central:
                 sent = seal_committed(replica, task, sealed)
                 body = _committed_body(committed_layout(replica.experiment, replica.shapes, task))
-        return self._shown(sent, body, client, client.discretion.timed(cost.seconds))
+        seconds = 0.0 if spec.secure.masked else client.discretion.timed(cost.seconds)
+        shown = self._shown(sent, body, client, seconds)
+        if spec.secure.masked:
+            shown = shown._replace(sum_bytes=message_bytes(largest_group(replica.experiment)))
+        if spec.secure.masked or spec.privacy.central or self._enforcement.budget is not None:
+            shown = shown._replace(digest=None)
+        return shown
 
     def _task(self, replica: Replica) -> RoundTask:
         round_number = min(replica.round + 1, replica.spec.rounds)
@@ -157,6 +170,18 @@ def _body(sealed: SealedContribution) -> list[Part]:
         *metadata,
         *arrays,
     ]
+
+
+def _vector(replica: Replica, task: RoundTask, sealed: SealedContribution) -> tuple[SealedContribution, list[Part]]:
+    """Returns the vector for a sum of the largest group, without its masks, and the parts of the masked one."""
+    from ferret_core.aggregation.group_sum import summation
+
+    members = largest_group(replica.experiment)
+    sums = summation(replica, members)
+    layout = Layout(sums.segments(replica.shapes), members)
+    vector = sums.integers(replica.state, sealed.contribution, replica.shapes)
+    parts = [Part("array", "masked", f"uint{ring.bits}", ring.size, str(ring.count)) for ring in layout.rings]
+    return seal_vector(layout.pack(vector), replica.spec, task), parts
 
 
 def _committed_body(layout: Layout) -> list[Part]:

@@ -43,7 +43,6 @@ class ReplicaSync:
         experiment: str,
         folder: Path,
         on_record: Callable[[LedgerRecord], None],
-        watcher: Watcher = log_outages,
         require: Callable[[ExperimentSpec, str | None], None] = lambda spec, base_digest: None,
         base: Path | str | None = None,
     ) -> None:
@@ -51,7 +50,7 @@ class ReplicaSync:
         self._path = f"/experiments/{experiment}"
         self._folder = folder
         self._on_record = on_record
-        self.watcher = watcher
+        self.watcher: Watcher = log_outages
         self._require = require
         self._base = base
         self._replica: Replica | None = None
@@ -97,14 +96,16 @@ class ReplicaSync:
         from ferret_core.ledger.record import SignatureChecker
 
         run = self._known or self._run()
-        last, head = (0, "") if self._replica is None else (self._replica.round, self._replica.head)
-        keys = SignatureChecker()
+        replica = self._replica
+        last, head, signatures = (
+            (0, "", SignatureChecker()) if replica is None else (replica.round, replica.head, replica.signatures)
+        )
         for number, item in enumerate(run.ledger(last), start=last + 1):
             record = read_model(LedgerRecord, item.record)
             if record.round != number:
                 raise broken(record, f"it is in the place of round {number}")
             check_link(record, item.hash, head)
-            keys.check(record)
+            signatures.check(record)
             head = record.hash
             yield record
 

@@ -135,11 +135,14 @@ class RoundLoop:
     def _send(self, upload: Upload) -> RoundReport:
         """Sends the contribution if the site's terms allow it. Deletes it if they refuse it permanently."""
         try:
-            self._enforcement.require_sending(upload.size, private=upload.private)
+            self._enforcement.require_sending(upload.size, private=upload.private, counted=upload.counted)
         except FerretError as error:
-            if error.code in FINAL | {"terms.round_not_allowed"}:
+            if error.code in FINAL - {"terms.limit_reached"} | {"terms.round_not_allowed"}:
                 self._spool.clear()
             raise
+        if not upload.counted:
+            upload = upload._replace(counted=True)
+            self._spool.note(upload)
         with carrying(upload.round, upload.digest):
             return self._sending.send(upload)
 

@@ -27,7 +27,8 @@ class Upload(NamedTuple):
 
     ``seconds`` and ``loss`` describe the local update, ``size`` is in bytes. ``fence`` is None once the lease is
     lost: the upload waits until the same assignment is leased again. ``private``: it was made under a privacy budget.
-    ``part_bytes`` is the lease's. A masked vector has the ``context`` of its secure sum.
+    ``counted``: the site's limit of bytes already includes it. ``part_bytes`` is the lease's. A masked vector has the
+    ``context`` of its secure sum.
     """
 
     assignment: str
@@ -42,6 +43,7 @@ class Upload(NamedTuple):
     private: bool = False
     part_bytes: int | None = None
     context: str | None = None
+    counted: bool = False
 
     @classmethod
     def of(

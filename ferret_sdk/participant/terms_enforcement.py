@@ -47,6 +47,8 @@ LOOK_SECONDS = 1.0
 """Seconds between two checks of hours and memory within a step."""
 NOTED_EVERY = 60.0
 """Seconds of training that a killed process may leave uncounted."""
+REPORTED = frozenset({"contribution", "ledger", "memory", "noise", "secure", "server", "spec", "terms", "training"})
+"""Areas of errors that quote only the specification, the server and ``site.toml``, and no path of this machine."""
 LEAST_COPIES = 3
 """Minimum fp32 copies of the trained weights in first-order training: the model's, the previous ones, the gradients."""
 
@@ -61,7 +63,6 @@ class Enforcement:
         self.records = records
         self.usage = usage
         self._name = name
-        self._home = home
         self._clock = Stopwatch(usage)
         self._spec: ExperimentSpec | None = None
         self._base_digest: str | None = None
@@ -213,17 +214,18 @@ class Enforcement:
         self._require_memory(resident_memory() or 0)
 
     def reported(self, error: Exception, *, used_examples: bool) -> FerretError | None:
-        """Returns the failure as the server may receive it, without this machine's paths; None for nothing.
+        """Returns the failure as the server may receive it; None for nothing.
 
-        Once examples were used it has no text, only the code, or the type of an unforeseen error. Under a privacy
+        Its text is that of the error if that quotes only the specification, the terms or the server. Once examples were
+        used it has no text, only the code, or the type of an unforeseen error. Under a privacy
         budget, and where noise protects records, it then has one code for all, and a pause is not reported: the lease
         expires.
         """
         if not isinstance(error, FerretError):  # the message may quote the site's data
             failure = FerretError("internal", f"{type(error).__name__} at the participant")
         else:
-            secret = used_examples or error.code.startswith("privacy.")  # numbers and values of the site's records
-            text = error.problem.title if secret else error.detail.replace(str(self._home), "FERRET_HOME")
+            told = not used_examples and error.code.partition(".")[0] in REPORTED
+            text = error.detail if told else error.problem.title
             failure = FerretError(error.code, text)
         if not used_examples or (self.budget is None and not self._hides_records):
             return failure
@@ -231,8 +233,8 @@ class Enforcement:
             return None
         return FerretError("participant.failed", PROBLEMS["participant.failed"].title)
 
-    def require_sending(self, size: int, *, private: bool) -> None:
-        """Checks a contribution of ``size`` bytes before it is sent, and counts its bytes.
+    def require_sending(self, size: int, *, private: bool, counted: bool = False) -> None:
+        """Checks a contribution of ``size`` bytes before it is sent, and counts its bytes unless they are ``counted``.
 
         Raises ``terms.quiet_hours``, ``terms.refused``, ``terms.limit_reached``, and ``terms.round_not_allowed`` for
         one that was made before the site had a privacy budget.
@@ -245,8 +247,9 @@ class Enforcement:
             raise FerretError(
                 "terms.quiet_hours", "quiet hours of this site have begun: the contribution is sent later"
             )
-        self.require_size(size)
-        self.usage.sent(size)
+        self.require_size(size, counted=counted)
+        if not counted:
+            self.usage.sent(size)
 
     def follow(self, record: LedgerRecord) -> None:
         """Compares a committed round with the terms. Raises ``terms.refused`` if the server violated them."""
@@ -306,12 +309,13 @@ class Enforcement:
         if limit is not None and size > limit * GIGABYTE:
             raise _refused("memory", f"{size / GIGABYTE:.2f} GB", f"this site gives {limit:g} GB to training")
 
-    def require_size(self, size: int) -> None:
-        """Raises ``terms.refused`` or ``terms.limit_reached`` for a contribution of ``size`` bytes."""
+    def require_size(self, size: int, *, counted: bool = False) -> None:
+        """Raises ``terms.refused`` for a contribution of ``size`` bytes, and ``terms.limit_reached`` unless it is
+        ``counted`` already."""
         limits = self.terms.limits
         if limits.bytes_per_round is not None and size > limits.bytes_per_round:
             raise _refused("contribution", f"{size} bytes", f"this site sends at most {limits.bytes_per_round}")
-        if limits.bytes is not None and (after := self.usage.read().bytes + size) > limits.bytes:
+        if not counted and limits.bytes is not None and (after := self.usage.read().bytes + size) > limits.bytes:
             message = f"would be sent in all, this site sends at most {limits.bytes}"
             raise FerretError.of_field("terms.limit_reached", "bytes", after, message)
 

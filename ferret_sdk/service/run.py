@@ -238,9 +238,11 @@ class Run:
     def extend(self, rounds: int) -> Run:
         """Adds ``rounds`` to the number the experiment had at the last poll, so a repeated request adds them once.
 
-        A completed experiment runs again. Raises ``extension.refused``, ``experiment.conflict``.
+        A completed experiment runs again. A schedule of the local learning rate stretches over the new number of
+        rounds. Raises ``extension.refused``, ``experiment.conflict``.
         """
-        return self._move("extend", {"rounds": rounds, "expected_rounds": self.experiment.rounds})
+        seen = self.experiment
+        return self._move("extend", {"rounds": rounds, "expected_rounds": seen.round if seen.stopped else seen.rounds})
 
     def clone(
         self, changes: Mapping[str, Any] | None = None, key: str | None = None, *, project: str | None = None

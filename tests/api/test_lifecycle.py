@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ferret_core.rounds.early_stopping import BestRound, EarlyStop
 from ferret_db.engine import lifecycle
 from ferret_db.tables import Experiment
 from tests.api.conftest import ASSIGNMENT
@@ -50,6 +51,17 @@ def test_more_rounds_make_a_completed_experiment_run_again(either_site: Any) -> 
     assert (stale.status_code, stale.json()["code"]) == (409, "experiment.conflict")
     assert stale.json()["errors"][0]["field"] == "expected_rounds"
     assert either_site.move(experiment_id, "extend", json={"rounds": 1}).json()["spec"]["rounds"] == 4
+
+
+def test_an_experiment_that_stopped_early_is_extended_once_too(site: Any) -> None:
+    """It has three rounds and stopped after one: two more are three again."""
+    experiment_id = site.running(rounds=3)
+    site.committed(experiment_id)
+    with site.database.begin() as s:
+        lifecycle.complete(s, experiment_id, EarlyStop(1, BestRound("eval_loss", 0, 0.5), "no improvement"))
+    for rounds, total in ((2, 3), (2, 3)):
+        answer = site.move(experiment_id, "extend", json={"rounds": rounds, "expected_rounds": 1})
+        assert (answer.status_code, answer.json()["state"], answer.json()["rounds"]) == (200, "running", total)
 
 
 @pytest.mark.parametrize("body", [{}, {"rounds": 0}, {"rounds": -1}, {"rounds": 1, "really": True}])

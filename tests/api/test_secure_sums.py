@@ -13,7 +13,7 @@ from ferret_core.protocol.states import ParticipantKind, RoundState, SumStage
 from ferret_core.rounds import sampling
 from ferret_core.secure.member import Member
 from ferret_core.secure.packing import Segment, Vector
-from ferret_core.secure.prekeys import Prekey
+from ferret_core.secure.prekeys import Prekey, PrekeyStatement
 from ferret_core.secure.roster import Roster
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import rounds, secure_sums
@@ -303,6 +303,19 @@ def test_one_time_keys_are_signed_and_offered_once(site: Any) -> None:
     stranger = site.client(site.enrol(plain))
     assert refused(stranger.put("/api/v1/participant/prekeys", content=b"", headers=OCTETS), 410, "secure.closed")
     assert stranger.get(ASSIGNMENT).json().get("prekeys") is None
+
+
+def test_a_one_time_key_of_another_participant_is_refused(site: Any) -> None:
+    """Two sites with one key make an invalid roster, in which nobody else could take part."""
+    sums = Sums(site, 3)
+    one, two, _ = sums.clients
+    (theirs,) = one.member.prekeys(sums.experiment, one.identity)[:1]
+    own = two.member.prekeys(sums.experiment, two.identity)[0]
+    for mask, share in ((theirs.mask, own.share), (own.mask, theirs.share)):
+        statement = PrekeyStatement(sums.experiment, two.name, mask, share)
+        copied = Prekey(mask=mask, share=share, signature=sign(two.identity, statement))
+        answer = two.http.put("/api/v1/participant/prekeys", content=copied.encode(), headers=OCTETS)
+        refused(answer, 422, "secure.roster_invalid")
 
 
 def test_a_site_that_waits_for_approval_needs_no_keys(site: Any) -> None:

@@ -56,7 +56,7 @@ def received_bytes(context: Context, expected: ExpectedUpload, fence: int, diges
 def part_size_limit(context: Context, expected: ExpectedUpload, part: UploadPart, fence: int) -> int:
     """Returns the maximum size of the part, before its first byte is read.
 
-    Raises the errors of :func:`arrived`, and ``storage.full`` unless the remaining bytes fit on the disk."""
+    Raises the errors of :func:`received_bytes`, and ``storage.full`` unless the remaining bytes fit on the disk."""
     most = upload.upload_size_limit(context, expected, fence)
     if part.length > most or part.offset > part.length:
         detail = f"a contribution to this assignment has at most {most} bytes, this one has {part.length}, and the part"

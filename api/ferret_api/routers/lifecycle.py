@@ -42,7 +42,8 @@ class Extension(Command, json_schema_extra={"examples": [{"rounds": 10, "expecte
         default=None,
         ge=1,
         le=MAX_ROUNDS,
-        description="Number of rounds before the extension; with it, a repeated request adds rounds only once",
+        description="Number of rounds before the extension: `rounds`, or `round` of an experiment that stopped early. "
+        "With it a repeated request adds rounds only once",
     )
 
 
@@ -92,14 +93,15 @@ def cancel_experiment(experiment_id: ExperimentId, caller: Researcher) -> Experi
 def extend_experiment(experiment_id: ExperimentId, wanted: Extension, caller: Researcher) -> Experiment:
     """Adds rounds. A completed experiment runs again. Requires the role researcher.
 
-    `extension.refused` if the server learning rate is not constant, or the total would exceed the maximum of rounds."""
+    A schedule of the local learning rate stretches over the new number of rounds. `extension.refused` if the server
+    learning rate is not constant, or the total would exceed the maximum of rounds."""
     with caller.database.begin() as s:
         experiment = experiments.lock(s, experiment_id)
-        expected = wanted.expected_rounds
-        if expected is not None and experiment.rounds == expected + wanted.rounds:
+        expected, so_far = wanted.expected_rounds, lifecycle.rounds_to_the_end(experiment)
+        if expected is not None and so_far == expected + wanted.rounds and not experiment.stopped:
             return service.shown(s, experiment)
-        if expected is not None and experiment.rounds != expected:
-            message = f"{experiment_id} has {experiment.rounds} rounds now; reload it and try again"
+        if expected is not None and so_far != expected:
+            message = f"{experiment_id} has {so_far} rounds now; reload it and try again"
             raise FerretError.of_field("experiment.conflict", "expected_rounds", expected, message)
         extended = lifecycle.extend(s, experiment_id, wanted.rounds)
         audit.record(s, caller.id, "experiment.extended", experiment_id, name=extended.name, rounds=extended.rounds)

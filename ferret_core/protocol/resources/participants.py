@@ -45,7 +45,7 @@ class Participant(Resource):
     display_name: Line = Field(description="Display name, in any script")
     group: Line | None = Field(description="Group of the code that it joined with")
     public_key: PublicKey | None = Field(description="Ed25519 key of its signatures, in hexadecimal")
-    state: ParticipantState = Field(description="pending until an administrator approves or refuses it")
+    state: ParticipantState = Field(description="pending until a researcher approves or refuses it")
     created_at: datetime = Field(description="Time of enrolment")
     seen_at: datetime = Field(description="Time of its last request for work, to within two minutes")
     revoked_at: datetime | None = Field(description="Time since which its token is refused")

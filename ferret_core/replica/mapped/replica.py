@@ -52,7 +52,7 @@ class MappedReplica(Replica):
         self.pool = ProcessPool(spec, self._names, self.shapes, processes)
 
     def snapshot(self) -> ReplicaState:
-        """Keeps the current files for :meth:`restore`, without a copy. An earlier standing becomes invalid."""
+        """Keeps the current files for :meth:`restore`, without a copy. An earlier snapshot becomes invalid."""
         self._kept = self._here
         self._drop_others()
         weights = {name: weight.detach() for name, weight in trainable(self.model).items()}
@@ -124,7 +124,7 @@ class MappedReplica(Replica):
             prepare(before, after, self._arrays, frozenset(self._names.values()))
 
     def _drop_others(self) -> None:
-        """Removes all files except the model's, the standing's and the spare ones."""
+        """Removes all files except the model's, the snapshot's and the spare ones."""
         needed = {str(self._here), str(self._kept), SPARE}
         for path in self._own.path.iterdir():
             if path.is_dir() and path.name not in needed:

@@ -359,6 +359,15 @@ def test_what_was_used_least_recently_goes_from_this_machine_first(bucket: Any) 
     assert storage.view(*second)[0] == 2, "it is fetched again"
 
 
+def test_a_copy_that_another_process_drops_meanwhile_does_not_count(tmp_path: Path) -> None:
+    for name in ("aa", "bb"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    units = _cache._units(tmp_path)
+    gone = {"aa": "bb", "bb": "aa"}[next(units).path.name]
+    (tmp_path / "checkpoints" / gone).rmdir()
+    assert list(units) == []
+
+
 def test_copies_make_room_on_a_full_disk(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is larger than the disk, of which 5 MiB are for copies."""
     storage = open_storage(*bucket(cache_bytes=64 << 30))

@@ -73,6 +73,17 @@ def test_a_proxy_that_ends_silent_connections_gets_shorter_questions(server: Any
     assert sent(server, "prefer")[3:] == [f"wait={half}", f"wait={half + 1}"], "longer again, while it goes well"
 
 
+def test_an_outage_does_not_make_the_questions_shorter(
+    server: Any, asking: AssignmentPoll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assignment_poll.Outage, "wait", lambda outage, error: None)
+    monkeypatch.setattr(assignment_poll, "ATTEMPTS", 1)
+    server.script(idle, *[cut_off] * 6, unchanged)
+    for _ in range(2):
+        asking.ask()
+    assert sent(server, "prefer") == [f"wait={LONGEST_HOLD}"] * 8
+
+
 def test_a_pause_is_as_long_as_the_server_asks_and_bounded(
     server: Any, asking: AssignmentPoll, monkeypatch: pytest.MonkeyPatch
 ) -> None:

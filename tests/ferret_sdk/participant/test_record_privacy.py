@@ -268,6 +268,7 @@ def test_nobody_reads_a_contribution_to_central_noise_or_a_digest_of_it(
     preview = joined[0].preview(patients(10), fields={"unit": "patient"})
     body = [part for part in preview.parts if part.place != "header"]
     assert [part.name for part in body] == ["nonce", "coordinates"]
+    assert preview.digest is None, "the nonce makes another one each time"
     assert joined[0].record_privacy is None, "a preview costs nothing"
     for site in joined:
         sites.begin(site, patients(10), fields={"unit": "patient"})

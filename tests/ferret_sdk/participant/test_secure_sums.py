@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ from ferret_core.secure.member import STOCK
 from ferret_core.secure.prekeys import PREKEY_BYTES
 from ferret_core.secure.roster import Roster
 from ferret_core.secure.shamir import SHARE_BYTES
-from ferret_core.secure.shares import SIGNATURE_BYTES, deal_size
+from ferret_core.secure.shares import SIGNATURE_BYTES, deal_size, message_bytes
 from ferret_core.simulate import SimulationResult, simulate
 from ferret_core.storage import FileKind
 from ferret_db.engine.file_integrity import altered
@@ -198,11 +199,19 @@ def test_a_sum_that_a_dealer_spoilt_is_repeated_with_fresh_keys(
     monkeypatch.setattr(shamir, "split", split_wrongly)
     sites = Sites(api, service, masked_spec(rounds=1, participants={"simulated": 0, "edge": 3}), tmp_path)
     examples = [{"instruction": "copy", "input": text, "output": text} for text in ("ab", "ba", "cd", "dc")]
-    for number in range(1, 4):
-        sites.begin(sites.enrol(f"client-{number:03}"), examples)
+    joined = [sites.enrol(f"client-{number:03}") for number in range(1, 4)]
+    while sites.run.refresh().experiment.digest is None:
+        sleep(0.05)
+    preview = joined[0].preview(examples)
+    for site in joined:
+        sites.begin(site, examples)
     sites.join()
     assert not sites.errors
     assert {*sites.ended.values()} == {ExperimentState.COMPLETED}
+    body = [part for part in preview.parts if part.place != "header"]
+    assert {part.name for part in body} == {"masked"}, "no metadata, and no array that the server could read"
+    assert [preview.size, sum(part.size for part in body)] == [sites.reports["client-001"][-1].size] * 2
+    assert (preview.digest, preview.sum_bytes) == (None, message_bytes(3))
     run = sites.run.refresh()
     (abandoned,) = [event.data for event in run.past_events() if event.type == "round.abandoned"]
     assert (abandoned["code"], "client-002" in abandoned["detail"]) == ("secure.shares_invalid", True)

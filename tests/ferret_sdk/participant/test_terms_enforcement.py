@@ -238,6 +238,26 @@ def test_bytes_in_all_end_the_participation_after_the_rounds_they_last_for(api, 
     assert [report.round for report in reports] == [1, 2]
 
 
+def test_a_contribution_that_is_sent_again_counts_once(api, worker, join, toy_data, monkeypatch) -> None:
+    reports: list[RoundReport] = []
+    _, site = join()
+    site.run(toy_data[0], on_round=reports.append)
+    size = reports.pop().size
+    _, site = join(limits={"bytes": size + 100})
+    with monkeypatch.context() as patch:
+        patch.setattr(site._sending, "send", lambda upload: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            site.run(toy_data[0])
+    assert site.run(toy_data[0]) == "completed"
+
+
+def test_a_failure_names_no_file_of_this_machine(held) -> None:
+    inside = FerretError.of_field("model.invalid", "base", "/srv/patients/model", "holds no weights")
+    assert "/srv" not in held().reported(inside, used_examples=False).detail
+    refusal = FerretError.of_field("terms.refused", "algorithm.name", "fedavg", "this site allows ferret")
+    assert held().reported(refusal, used_examples=False).detail == refusal.detail
+
+
 def test_what_was_made_before_quiet_hours_is_sent_after_them(
     api, worker, join, toy_data, clock, monkeypatch, tmp_path
 ) -> None:

@@ -230,6 +230,14 @@ def test_an_extension_says_how_many_rounds_it_knows_of_so_that_it_counts_once(se
     assert [json.loads(request.body) for request in server.requests] == [{"rounds": 2, "expected_rounds": 3}] * 2
 
 
+def test_an_extension_after_an_early_stop_counts_from_there(server, experiment):
+    stopped = {"round": 1, "detail": "no improvement", "best": {"metric": "eval_loss", "round": 0, "value": 2.0}}
+    run = Run(Transport(server.url), Experiment.model_validate({**experiment, "round": 1, "stopped": stopped}))
+    server.script(lambda exchange: exchange.json({**experiment, "rounds": 3}))
+    run.extend(2)
+    assert json.loads(server.requests[0].body) == {"rounds": 2, "expected_rounds": 1}
+
+
 def test_a_clone_sends_the_changes_under_a_key(server, experiment):
     run = Run(Transport(server.url), Experiment.model_validate(experiment))
     clone = {**experiment, "id": "exp_00000000000c107e", "cloned_from": run.id}

@@ -21,9 +21,9 @@ export function cancelExperiment({ id }: Identified) {
   return answer(client.POST('/api/v1/experiments/{experiment_id}:cancel', at(id)))
 }
 
-/** Saying how many rounds there are before makes a request that is sent twice count once. */
-export function extendExperiment({ id, rounds: expected }: Experiment, rounds: number) {
-  const body = { rounds, expected_rounds: expected }
+/** With the number of rounds before, a request that is sent twice adds rounds only once. */
+export function extendExperiment({ id, round, rounds: all, stopped }: Experiment, rounds: number) {
+  const body = { rounds, expected_rounds: stopped ? round : all }
   return answer(client.POST('/api/v1/experiments/{experiment_id}:extend', { ...at(id), body }))
 }
 

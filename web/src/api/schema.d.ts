@@ -883,7 +883,8 @@ export interface paths {
          * Extend Experiment
          * @description Adds rounds. A completed experiment runs again. Requires the role researcher.
          *
-         *     `extension.refused` if the server learning rate is not constant, or the total would exceed the maximum of rounds.
+         *     A schedule of the local learning rate stretches over the new number of rounds. `extension.refused` if the server
+         *     learning rate is not constant, or the total would exceed the maximum of rounds.
          */
         post: operations["extend_experiment"];
         delete?: never;
@@ -3518,7 +3519,7 @@ export interface components {
         Extension: {
             /**
              * Expected Rounds
-             * @description Number of rounds before the extension; with it, a repeated request adds rounds only once
+             * @description Number of rounds before the extension: `rounds`, or `round` of an experiment that stopped early. With it a repeated request adds rounds only once
              */
             expected_rounds?: number | null;
             /**
@@ -4505,7 +4506,7 @@ export interface components {
              * @description Time of its last request for work, to within two minutes
              */
             seen_at: string;
-            /** @description pending until an administrator approves or refuses it */
+            /** @description pending until a researcher approves or refuses it */
             state: components["schemas"]["ParticipantState"];
         };
         /**
@@ -4629,7 +4630,7 @@ export interface components {
         ParticipantsSpec: {
             /**
              * Approval
-             * @description Real participants take part only after an administrator has approved them
+             * @description Real participants take part only after a researcher has approved them
              * @default false
              */
             approval: boolean;
