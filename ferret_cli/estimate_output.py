@@ -23,6 +23,7 @@ from ferret_core.protocol.formatting import size
 from ferret_core.protocol.spec import ExperimentSpec, ModelSpec
 
 TOKENS = 256
+NOT_ESTIMATED = "not estimated for this algorithm"
 
 
 def lines(plan: Estimate) -> Iterator[str]:
@@ -60,11 +61,11 @@ def lines(plan: Estimate) -> Iterator[str]:
         )
     if plan.cut_share is not None:
         yield f"examples cut          {plan.cut_share:.1%} are longer than the limit"
-    yield f"memory, participant   {_size(plan.memory_bytes)}, at least {_size(plan.least_memory_bytes)}, estimated"
+    yield f"memory, participant   {_training_memory(plan)}"
     yield f"memory, evaluation    {_size(plan.evaluate_memory_bytes)}, estimated"
     yield f"memory, aggregation   {_size(plan.aggregate_memory_bytes)}, estimated"
     yield f"disk, server          {_size(plan.disk_bytes)} at the end, with {plan.checkpoints} models"
-    yield f"training              {_seconds(plan.local_seconds)} each, in a round, estimated"
+    yield f"training              {_training_time(plan)}"
     if plan.projection_seconds is not None:
         yield f"projection            {_seconds(plan.projection_seconds)} each, in a round, estimated"
     yield f"evaluation            {_seconds(plan.evaluate_seconds)} at most, estimated"
@@ -138,7 +139,7 @@ def advice_lines(plan: Estimate) -> list[str]:
 
 
 def digest_of(model: ModelSpec) -> str:
-    """Loads the base model and returns its digest; raises ``setup.missing`` without the packages for training."""
+    """Loads the base model and returns its digest; raises ``dependency.missing`` without the packages for training."""
     require_training()
 
     from ferret_core.models.load import digest_of, load
@@ -161,11 +162,23 @@ def summary(spec: ExperimentSpec) -> list[str]:
     return [head, *advice_lines(plan)]
 
 
+def _training_memory(plan: Estimate) -> str:
+    if plan.memory_bytes is None or plan.least_memory_bytes is None:
+        return NOT_ESTIMATED
+    return f"{size(plan.memory_bytes)}, at least {size(plan.least_memory_bytes)}, estimated"
+
+
+def _training_time(plan: Estimate) -> str:
+    if plan.memory_bytes is None:
+        return NOT_ESTIMATED
+    if plan.local_seconds is None:
+        return "depends on the number of examples: give --examples"
+    return f"{_seconds(plan.local_seconds)} each, in a round, estimated"
+
+
 def _size(count: int | None) -> str:
     return "known once the model is loaded" if count is None else size(count)
 
 
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return "depends on the number of examples: give --examples"
+def _seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 600 else f"{value / 3600:.1f} h"

@@ -31,7 +31,7 @@ class Extensible(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """Returns the command of this name, None if unknown; raises ``setup.missing`` if it is Ferret's but missing."""
+    """Returns the command of this name, None if unknown; raises ``dependency.missing`` for one of Ferret's."""
     if entry := _installed().get(name):
         command = typer.main.get_command(entry.load())
         command.name = name

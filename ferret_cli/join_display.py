@@ -240,7 +240,7 @@ def watching(json: bool) -> Generator[tuple[Watcher, Say, Paused]]:
     with console.status("") as status, _warnings():
         yield (
             lambda progress: status.update(shown(words(progress))),
-            lambda text: console.print(shown_lines(text), soft_wrap=True, highlight=False, markup=False),
+            lambda text: console.print(shown_lines(text), soft_wrap=True, highlight=False, markup=False, emoji=False),
             paused,
         )
 

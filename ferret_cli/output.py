@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def say(*parts: Any) -> None:
     """Prints a message on stderr."""
     safe = (shown_lines(part) if isinstance(part, str) else part for part in parts)
-    stderr().print(*safe, soft_wrap=True, highlight=False, markup=False)
+    stderr().print(*safe, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def show_line(text: str, *, as_json: bool = False) -> None:

@@ -20,9 +20,9 @@ def missing(modules: Iterable[str]) -> list[str]:
 
 
 def require_modules(modules: Iterable[str], install: str) -> None:
-    """Raises ``setup.missing`` with the command to install unless all ``modules`` are installed."""
+    """Raises ``dependency.missing`` with the command to install unless all ``modules`` are installed."""
     if absent := missing(modules):
-        raise FerretError("dependency.missing", f"{', '.join(absent)} is not installed; install it with: {install}")
+        raise FerretError("dependency.missing", f"not installed: {', '.join(absent)}; install with: {install}")
 
 
 def require_server() -> None:

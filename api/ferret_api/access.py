@@ -229,8 +229,8 @@ def _scope_of(request: Request) -> Scope:
 
 def _require(least: Role, caller: Caller, needed: Scope) -> None:
     if not caller.role.covers(least):
-        detail = f"{caller.name} is a {caller.role}, and this is for a {least}: ask an administrator of the server"
-        raise FerretError("auth.forbidden", detail)
+        detail = f"{caller.name} has the role {caller.role}, and this needs the role {least}"
+        raise FerretError("auth.forbidden", f"{detail}: ask an administrator of the server")
     if not needed.within(caller.scopes):
         raise FerretError("auth.forbidden", f"this token has no scope {needed}: use one that has")
 

@@ -126,7 +126,7 @@ def require_equal(file: Path, found: Mapping[str, object], said: Mapping[str, ob
     """Raises ``backup.invalid`` if the members differ from the manifest."""
     wrong = sorted(name for name in {*found, *said} if found.get(name) != said.get(name))
     if wrong:
-        raise invalid(file, f"{wrong[0]} and {len(wrong) - 1} more do not match the manifest")
+        raise invalid(file, f"{len(wrong)} of its files do not match the manifest, the first is {wrong[0]}")
 
 
 def invalid(file: Path, reason: str) -> FerretError:

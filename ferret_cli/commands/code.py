@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ferret_cli import options
 from ferret_cli.output import emit, say, show_list
 from ferret_cli.resolve_experiment import connect, experiment_at, member_or_group
+
+if TYPE_CHECKING:
+    from ferret_core.protocol.resources.participants import Enrolment
 
 app = typer.Typer(help="One-time codes: each lets one site join an experiment.", no_args_is_help=True)
 
@@ -34,17 +37,24 @@ def create(
     """Create one-time codes. Each lets one participant join an experiment."""
     service = connect(url, insecure_http)
     run = service.experiment(id)
-    codes = [run.create_code(int(hours * 3600), group, approval=approve) for _ in range(count)]
-    valid = "valid" if count == 1 else f"{count} codes, each valid"
-    until = f"{codes[-1].expires_at:%Y-%m-%d %H:%M}"
-    command = codes[-1].command
-    say(f"{valid} for one participant until {until} UTC, who runs this and enters the code:\n  {command}")
-    if not json:
-        print(*(code.code for code in codes), sep="\n")
-    elif count == 1:
-        emit(codes[0])
-    else:
-        emit({"items": [code.model_dump(mode="json") for code in codes]})
+    made: list[Enrolment] = []
+    try:
+        for _ in range(count):
+            code = run.create_code(int(hours * 3600), group, approval=approve)
+            if not made:
+                until = f"{code.expires_at:%Y-%m-%d %H:%M}"
+                say(
+                    f"each code is valid for one participant until {until} UTC, who runs this and enters the code:\n"
+                    f"  {code.command}"
+                )
+            made.append(code)
+            if not json:
+                print(code.code, flush=True)
+    finally:  # codes that were made before an interrupt are valid
+        if json and count > 1:
+            emit({"items": [code.model_dump(mode="json") for code in made]})
+    if json and count == 1:
+        emit(made[0])
 
 
 @app.command("list", epilog="Example: ferret code list latest")
@@ -81,7 +91,7 @@ def revoke(
     run = experiment_at(url, insecure_http, id)
     if code is None:
         count = run.revoke_codes(group)
-        say(f"{count} codes of {group} are revoked and can no longer be used to join")
+        say(f"codes of {group} revoked: {count}; nobody can join with them any more")
         if json:
             emit({"revoked": count})
         return

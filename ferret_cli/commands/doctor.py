@@ -23,5 +23,5 @@ def doctor(port: options.Port = options.DEFAULT_PORT, json: options.Json = False
     else:
         table(["", "what", "found", "fix it with"], [(c.mark, c.name, c.detail, c.fix or "") for c in found])
     if any(check.ok is False for check in found):
-        say("something that Ferret needs is missing")
+        say("something needs to be fixed")
         raise typer.Exit(1)

@@ -156,9 +156,10 @@ def extend(
 ) -> None:
     """Add rounds to an experiment; a completed one runs again."""
     run = experiment_at(url, insecure_http, id)
-    if run.experiment.stopped:
-        say(f"{run.id} had {run.experiment.stopped.detail}; its patience is reset")
+    stopped = run.experiment.stopped
     run.extend(rounds)
+    if stopped:
+        say(f"{run.id} had {stopped.detail}; its patience is reset")
     say(f"{run.id} is {run.state.value} after {run.experiment.round} of {run.experiment.rounds} rounds")
     if json:
         emit(run.experiment)

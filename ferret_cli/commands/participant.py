@@ -86,7 +86,7 @@ def revoke(
     run = experiment_at(url, insecure_http, id)
     if name is None:
         count = run.revoke_group(group, reason)
-        say(f"{count} participants of {group} are revoked; {run.id} goes on without them")
+        say(f"participants of {group} revoked: {count}; {run.id} goes on without them")
         if json:
             emit({"revoked": count})
         return

@@ -38,6 +38,7 @@ def tune(
         ),
     ] = None,
     insecure_http: options.InsecureHttp = False,
+    project: options.Project = None,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; default: all.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -60,14 +61,14 @@ def tune(
     plan = read(file, assignments or (), unset or (), absolute_paths=here)
     seeds = confirmation_seeds(plan, confirm)
     folder = out or Path(_NOT_IN_NAMES.sub("-", plan.name).strip("-.") + "-study")
-    search(plan, writable(folder, "--out"), _runner(service, threads), seeds, json=json)
+    search(plan, writable(folder, "--out"), _runner(service, project, threads), seeds, json=json)
 
 
-def _runner(service: Service | None, threads: int | None) -> Runner:
+def _runner(service: Service | None, project: str | None, threads: int | None) -> Runner:
     from ferret_cli.tune.runner import run_here, runner_at
 
     if service is not None:
-        return runner_at(service)
+        return runner_at(service, project)
 
     import torch
 

@@ -45,7 +45,7 @@ def create(
     made = service.people.create(name, role, None if no_password else secret_input.password(password_file))
     for project in seen:
         service.projects.add_member(project, made)
-    say(f"{made.name} is a {made.role}; a token for programs: ferret token create NAME --user {made.name}")
+    say(f"{made.name} has the role {made.role}; a token for programs: ferret token create NAME --user {made.name}")
     if made.role != Role.ADMIN and not seen:
         say(f"{made.name} sees no experiment yet: ferret project add-member default {made.name}")
     if json:
@@ -81,7 +81,7 @@ def edit(
     json: options.Json = False,
 ) -> None:
     """Change a user's role."""
-    _change(name, f"is a {role} now", url, insecure_http, json, role=role.value)
+    _change(name, f"has the role {role} now", url, insecure_http, json, role=role.value)
 
 
 @app.command("set-password", epilog="Example: ferret user set-password ada")

@@ -25,7 +25,7 @@ class Check(NamedTuple):
 
     @property
     def mark(self) -> str:
-        return {True: "ok", False: "missing", None: "–"}[self.ok]
+        return {True: "ok", False: "failed", None: "–"}[self.ok]
 
 
 def checks() -> list[Check]:

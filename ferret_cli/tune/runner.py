@@ -60,13 +60,15 @@ def run_here(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
         raise unforeseen(error) from error
 
 
-def runner_at(service: Service) -> Runner:
-    """Returns a :class:`Runner` on ``service``. A run interrupted with the command has continued there, and is
-    found again. A run that failed or was cancelled before its result was recorded is started again.
+def runner_at(service: Service, project: str | None) -> Runner:
+    """Returns a :class:`Runner` on ``service``, with experiments of ``project``.
+
+    A run interrupted with the command has continued there, and is found again. A run that failed or was cancelled
+    before its result was recorded is started again.
     """
 
     def run(spec: ExperimentSpec, key: str, on_round: OnRound) -> None:
-        submitted = _submit(service, spec, key)
+        submitted = _submit(service, spec, key, project)
         say(f"{submitted.id}: {service.url}/experiments/{submitted.id}")
         for line in round_lines(submitted, submitted.events()):
             try:
@@ -79,9 +81,9 @@ def runner_at(service: Service) -> Runner:
     return run
 
 
-def _submit(service: Service, spec: ExperimentSpec, key: str) -> Run:
+def _submit(service: Service, spec: ExperimentSpec, key: str, project: str | None) -> Run:
     for attempt in count(1):
-        run = service.submit(spec, f"{key}-{attempt}").refresh()
+        run = service.submit(spec, f"{key}-{attempt}", project=project).refresh()
         if run.state not in (ExperimentState.FAILED, ExperimentState.CANCELLED):
             return run
     raise AssertionError("there is no end to attempts")

@@ -224,8 +224,8 @@ class Enforcement:
         if not isinstance(error, FerretError):  # the message may quote the site's data
             failure = FerretError("internal", f"{type(error).__name__} at the participant")
         else:
-            told = not used_examples and error.code.partition(".")[0] in REPORTED
-            text = error.detail if told else error.problem.title
+            quoted = not used_examples and error.code.partition(".")[0] in REPORTED
+            text = error.detail if quoted else error.problem.title
             failure = FerretError(error.code, text)
         if not used_examples or (self.budget is None and not self._hides_records):
             return failure

@@ -77,7 +77,7 @@ def test_hosts_and_people_are_for_administrators_only(page: Page, served: Served
     for name in ("System", "People"):
         expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
     page.goto(f"{served.url}/system")
-    expect(page.get_by_role("alert")).to_contain_text("is a researcher, and this is for a admin")
+    expect(page.get_by_role("alert")).to_contain_text("has the role researcher, and this needs the role admin")
     expect(page.get_by_test_id("worker-row")).to_have_count(0)
     page.goto(f"{served.url}/people")
     expect(page.get_by_role("heading", name="For administrators")).to_be_visible()

@@ -17,7 +17,7 @@ def test_a_user_is_made_changed_shut_out_and_let_in_again(live: Any, cli: Cli, p
     sign_in = {"name": "ada", "password": PASSWORD}
     assert live.admin.post("/api/v1/session", json=sign_in).status_code == 204
     assert cli("user", "create", "ada", "--no-password").returncode == 5
-    assert "is a viewer now" in cli("user", "edit", "ada", "--role", "viewer").stderr
+    assert "has the role viewer now" in cli("user", "edit", "ada", "--role", "viewer").stderr
     assert "is disabled" in cli("user", "disable", "ada").stderr
     assert live.admin.post("/api/v1/session", json=sign_in).status_code == 401
     (listed,) = [user for user in json.loads(cli("user", "list", "--json").stdout)["items"] if user["name"] == "ada"]

@@ -296,7 +296,7 @@ def test_a_service_runs_again_what_failed_before_it_was_recorded(
     data = tmp_path / "late.jsonl"
     spec = toy_spec(rounds=1, dataset={"name": "jsonl", "train": str(data), "test": str(toy_data[1])})
     told: list[Any] = []
-    run = runner_at(served.service)
+    run = runner_at(served.service, None)
     with refused("dataset.invalid"):
         run(spec, "late", told.append)
     data.write_text(toy_data[0].read_text())

@@ -5,7 +5,7 @@ import type { BrowserSession, Callback, CurrentUser, Role, Scope, Token } from '
 
 /** The permissions of each role, in rising order: each may do everything that the previous one may, and more. */
 export const MAY = {
-  viewer: 'reads all experiments and changes nothing',
+  viewer: 'reads the experiments of its projects and changes nothing',
   researcher: 'submits and changes experiments, and lets participants in',
   admin: 'has full access, including users and the audit log',
 } as const satisfies Record<Role, string>

@@ -93,6 +93,7 @@ export function useRename({ id, name }: { id: string; name: string }) {
     maxLength: 120,
     onBegin: () => {
       read.current = readForEdit(id)
+      read.current.catch(() => undefined) // saving reports it
     },
     onSave: (text: string) => edit('Rename', { name: text }, read.current ?? readForEdit(id), { name }),
   }

@@ -81,7 +81,7 @@ test('an experiment with secure sums shows who reads what, and the coordinates t
   await visit({ spec, privacy: { readers, useful_coordinates: 7468.4, audit: '1,000 canaries' } })
   const shown = screen.getByTestId('privacy').textContent
   expect(shown).toContain('The serversums of at least 3')
-  expect(shown).toContain('ε of all examples with the same patient_idnothing of 8 is spent')
+  expect(shown).toContain('ε of all examples with the same patient_idan unknown part of 8 is spent')
   expect(shown).toContain('K* = 7,468, K = 44,000')
   expect(shown).toContain('Last audit1,000 canaries')
 })

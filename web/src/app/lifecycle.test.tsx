@@ -195,12 +195,15 @@ test('cancelling needs a confirmation', async () => {
   expect(asked[0]).toMatchObject({ method: 'POST', path: '/experiments/exp_1:cancel' })
 })
 
-test('a refused extension shows the reason in the dialog', async () => {
-  await visit({ state: 'completed' })
+test.each([
+  [12, {}],
+  [3, { stopped: { round: 3, detail: 'no improvement' } as Experiment['stopped'] }],
+])('a refused extension from round %d shows the reason in the dialog', async (expected_rounds, changes) => {
+  await visit({ state: 'completed', ...changes })
   press('Extend')
   confirm()
   expect(await within(dialog()).findByText('clone it with more rounds')).toBeTruthy()
-  expect(asked[0]).toMatchObject({ path: '/experiments/exp_1:extend', body: { rounds: 12, expected_rounds: 12 } })
+  expect(asked[0]).toMatchObject({ path: '/experiments/exp_1:extend', body: { rounds: 12, expected_rounds } })
 })
 
 test('a clone is written in the form', async () => {

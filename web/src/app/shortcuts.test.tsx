@@ -51,6 +51,15 @@ test('/ focuses the search, where it is text again', async () => {
   expect(fireEvent.keyDown(search, { key: '/' })).toBe(true)
 })
 
+test('Escape without a message is left to the browser, which closes menus', async () => {
+  await visit('/')
+  expect(fireEvent.keyDown(document.body, { key: 'Escape' })).toBe(true)
+  act(() => {
+    toastFailure('Pause', { code: 'internal', title: 'No', detail: '', errors: [] })
+  })
+  expect(fireEvent.keyDown(document.body, { key: 'Escape' })).toBe(false)
+})
+
 test('/ leads to the search from pages that have none', async () => {
   const router = await visit('/nowhere')
   type('/')

@@ -23,7 +23,7 @@ const DOES_IN_LIST = {
 
 /** Shortcuts of the focused chart, tabs or heat-map. */
 const DOES_IN_FOCUS = {
-  'ArrowLeft|ArrowRight': 'In a chart, the tabs or the heat-map: go to the next or previous round, tab or cell',
+  'ArrowLeft|ArrowRight': 'In a chart, the tabs or the heat-map: go to the previous or next round, tab or cell',
   'ArrowUp|ArrowDown': 'In the heat-map: go to the participant above or below',
   'PageUp|PageDown': 'In the heat-map: go ten participants up or down',
   'Home|End': 'In a chart, the tabs or the heat-map: go to the first or the last',

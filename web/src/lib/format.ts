@@ -27,6 +27,11 @@ export function formatCount(count: number): string {
   return Math.round(count).toLocaleString('en')
 }
 
+/** "1 round", "1,200 rounds": a count with its noun. */
+export function formatCounted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
 /** Four significant digits, trailing zeros kept so that columns line up: 1.7 → "1.700". */
 export function formatLoss(value: number): string {
   return Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)

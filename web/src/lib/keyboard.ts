@@ -30,7 +30,7 @@ const PAUSE_MILLISECONDS = 1500
 
 /**
  * Runs shortcuts wherever the focus is, except where somebody types. Each is named by the keys to press one after the
- * other, as the browser names them: "g e".
+ * other, as the browser names them: "g e". The browser does nothing with such a key unless its shortcut returns false.
  */
 export function useShortcuts(shortcuts: Readonly<Record<string, () => unknown>>): void {
   const latest = useRef(shortcuts)
@@ -50,8 +50,8 @@ export function useShortcuts(shortcuts: Readonly<Record<string, () => unknown>>)
         begun = ''
       }, PAUSE_MILLISECONDS)
       if (pressed.completed === undefined) return
-      event.preventDefault() // "/" must not land in the field that it leads to
-      latest.current[pressed.completed]?.()
+      const done = latest.current[pressed.completed]?.()
+      if (done !== false) event.preventDefault() // "/" must not land in the field that it leads to
     }
     document.addEventListener('keydown', onKey)
     return () => {

@@ -49,7 +49,7 @@ async function enter(current: string, password: string, again = password) {
 test('the page shows the user and the permissions of the role', async () => {
   open()
   expect(await screen.findByRole('heading', { name: 'ada' })).toBeTruthy()
-  expect(screen.getByText(/viewer: reads all experiments/)).toBeTruthy()
+  expect(screen.getByText(/viewer: reads the experiments of its projects/)).toBeTruthy()
   expect(screen.getByText('You see the experiments of hearts')).toBeTruthy()
 })
 

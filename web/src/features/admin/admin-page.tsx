@@ -1,3 +1,5 @@
+import { ProblemNotice } from '@/lib/ui/notice'
+import { toProblem } from '@/api/problem'
 import './admin.css'
 
 import { useQuery } from '@tanstack/react-query'
@@ -19,9 +21,9 @@ interface Props {
 
 /** Users, projects and the audit log, for administrators. */
 export function AdminPage({ view, onView }: Props) {
-  const { data: me } = useQuery(meQuery)
+  const { data: me, error } = useQuery(meQuery)
   useTitle('People')
-  if (me === undefined) return <main className="page" />
+  if (me === undefined) return <main className="page">{error && <ProblemNotice problem={toProblem(error)} />}</main>
   if (!covers(me.role, 'admin')) return <NotForYou role={me.role} />
   const change = (changes: Partial<AdminUrlState>) => {
     onView((before) => ({ ...before, ...changes }))

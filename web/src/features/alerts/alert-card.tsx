@@ -45,7 +45,7 @@ export function AlertCard({ alert, changes, now }: Props) {
         {changes && <Buttons alert={alert} />}
       </header>
       {deliveries.length === 0 ? (
-        <p className="muted">No message was sent yet. A test shows whether messages arrive.</p>
+        <p className="muted">No message has been sent yet. A test shows whether messages arrive.</p>
       ) : (
         <DeliveryTable deliveries={deliveries} now={now} />
       )}

@@ -1,3 +1,4 @@
+import { isAway } from '@/api/problem'
 import './compare.css'
 
 import { Link } from '@tanstack/react-router'
@@ -131,7 +132,7 @@ function MissingNotice({ missing, onRemove }: { missing: readonly Missing[]; onR
             <code>{id}</code>{' '}
             {problem.status === 404 || problem.status === 403
               ? 'does not exist, or belongs to a project that you are not in.'
-              : `${problem.title}. This page keeps trying.`}
+              : `${problem.title}${isAway(problem) ? '. This page keeps trying.' : '.'}`}
             <button
               type="button"
               className="button small"

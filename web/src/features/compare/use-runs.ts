@@ -1,7 +1,7 @@
 import { type QueryClient, useQueries, useQueryClient, type UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef } from 'react'
 
-import { type ApiProblem, toProblem } from '@/api/problem'
+import { type ApiProblem, isAway, toProblem } from '@/api/problem'
 import { experimentQuery, metricsQuery, partKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
 import { useZoomed } from '@/api/use-zoomed'
@@ -29,8 +29,8 @@ export function useRuns(chosen: readonly Chosen[], axis: CompareAxis, zoom: Rang
   const shown = useQueries({
     queries: chosen.map(({ id }) => ({
       ...experimentQuery(id),
-      refetchInterval: ({ state: { data } }: { state: { data: Experiment | undefined } }) =>
-        data !== undefined && !isFinished(data.state) && pause,
+      refetchInterval: ({ state: { data, error } }: { state: { data: Experiment | undefined; error: unknown } }) =>
+        (data === undefined ? isAway(error) : !isFinished(data.state)) && pause,
     })),
     combine: dataAndErrors,
   })

@@ -66,7 +66,9 @@ export function Editor({ catalog, name, original, beginning, afresh, projects, v
   const errors = placed(wrong, places)
   const filled = planned?.filled ?? {}
 
+  const busy = submit.isPending || editing.changing
   const send = async () => {
+    if (busy) return // Ctrl + Enter asks no button
     setAttempted(true)
     await submit.mutateAsync().catch(() => undefined)
     requestAnimationFrame(() => summary.current?.focus())
@@ -93,16 +95,12 @@ export function Editor({ catalog, name, original, beginning, afresh, projects, v
             onClick={() => {
               setAttempted(false)
               editing.replace(afresh.spec)
+              editing.assume({ project: afresh.project, examples: afresh.examples })
             }}
           >
             Start over
           </button>
-          <button
-            type="submit"
-            className="button primary"
-            disabled={submit.isPending || editing.changing}
-            title="Ctrl + Enter"
-          >
+          <button type="submit" className="button primary" disabled={busy} title="Ctrl + Enter">
             Submit
           </button>
         </div>

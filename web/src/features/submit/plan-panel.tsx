@@ -37,7 +37,7 @@ export function PlanPanel({ planned, waiting, missing, shape, examples, onShape,
         </select>
       </label>
       {plan && <Facts plan={plan} />}
-      {plan?.local_seconds === null && (
+      {plan && needsExamples(plan, examples) && (
         <label className="spec-inline small">
           <span>Examples per participant</span>
           <input
@@ -67,6 +67,16 @@ export function PlanPanel({ planned, waiting, missing, shape, examples, onShape,
       )}
     </section>
   )
+}
+
+/** Without an estimate of the memory there is none of the time: examples would not help. */
+function needsExamples({ local_seconds: seconds, memory_bytes: memory }: Estimate, examples: number | undefined) {
+  return memory !== null && (seconds === null || examples !== undefined)
+}
+
+function trainingTime({ local_seconds: seconds, memory_bytes: memory }: Estimate): string {
+  if (seconds !== null) return `about ${formatSeconds(seconds)}`
+  return memory === null ? 'not estimated for this algorithm' : 'depends on the examples'
 }
 
 function Facts({ plan }: { plan: Estimate }) {
@@ -113,7 +123,7 @@ function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
     ...privacy(plan.privacy),
     [
       'Memory, participant',
-      plan.memory_bytes === null ? 'unknown' : `about ${formatBytes(plan.memory_bytes)}`,
+      plan.memory_bytes === null ? 'not estimated for this algorithm' : `about ${formatBytes(plan.memory_bytes)}`,
       plan.least_memory_bytes === null
         ? undefined
         : `With little memory, slower: ${formatBytes(plan.least_memory_bytes)}`,
@@ -123,11 +133,7 @@ function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
       bytes(plan.disk_bytes),
       `At the end, with ${plan.checkpoints} models and the updates and contributions of all rounds`,
     ],
-    [
-      'Training per round',
-      plan.local_seconds === null ? 'depends on the examples' : `about ${formatSeconds(plan.local_seconds)}`,
-      'On a machine as fast as the server',
-    ],
+    ['Training per round', trainingTime(plan), 'On a machine as fast as the server'],
     ...projection(plan.projection_seconds),
     ['Aggregation per round', `about ${formatSeconds(plan.aggregate_seconds)}`],
   ]

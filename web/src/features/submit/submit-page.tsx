@@ -24,8 +24,8 @@ interface Props {
 /** A specification as a form: a new one, or a changed copy of `view.from`. */
 export function SubmitPage({ view, onView }: Props) {
   useTitle(view.from === undefined ? 'New experiment' : 'Clone')
-  const me = useQuery(meQuery).data
-  if (me === undefined) return null
+  const { data: me, error } = useQuery(meQuery)
+  if (me === undefined) return error && <ProblemNotice problem={toProblem(error)} />
   return (
     <main className="page">
       {onlyReads(me) ? <OnlyReads /> : <Loaded view={view} onView={onView} projects={me.projects} />}

@@ -1,4 +1,4 @@
-import { type ReactNode, type SubmitEvent, useId, useRef } from 'react'
+import { type ReactNode, type SubmitEvent, useId, useRef, useState } from 'react'
 import { createPortal } from 'react-dom'
 
 import { type Problem, ProblemNotice } from './notice'
@@ -17,7 +17,7 @@ interface Props {
   pending: boolean
   problem: Problem | undefined
   onOpen?: () => void
-  /** Takes the action; the dialog closes when it resolves to true. */
+  /** Takes the action; the dialog closes and forgets its inputs when it resolves to true. */
   onSubmit: (form: FormData) => Promise<boolean>
 }
 
@@ -37,9 +37,14 @@ export function ActionDialog({
 }: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
+  const [attempted, setAttempted] = useState(false)
   const submit = async (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    if (await onSubmit(new FormData(event.currentTarget))) dialog.current?.close()
+    const form = event.currentTarget
+    setAttempted(true)
+    if (!(await onSubmit(new FormData(form)))) return
+    dialog.current?.close()
+    form.reset()
   }
 
   return (
@@ -48,6 +53,7 @@ export function ActionDialog({
         type="button"
         className={primary ? 'button primary' : 'button'}
         onClick={() => {
+          setAttempted(false)
           onOpen?.()
           dialog.current?.showModal()
         }}
@@ -60,7 +66,7 @@ export function ActionDialog({
           <form onSubmit={(event) => void submit(event)}>
             <h2 id={heading}>{title}</h2>
             {children}
-            {problem && <ProblemNotice problem={problem} />}
+            {problem && attempted && <ProblemNotice problem={problem} />}
             <div className="dialog-actions">
               <button type="button" className="button" autoFocus={danger} onClick={() => dialog.current?.close()}>
                 {dismiss}

@@ -92,7 +92,7 @@ const NEXT_STEPS: Record<string, string> = {
   'round.diverged':
     'Lower algorithm.local.learning_rate or server.learning_rate, or turn on gradient clipping. Then clone the experiment.',
   'server.not_ready': 'Run “ferret doctor” on the server: it shows what is missing.',
-  'server.unreachable': 'Check that “ferret serve” is still running. This page keeps trying.',
+  'server.unreachable': 'Check that “ferret serve” is still running, then try again.',
   'spec.invalid': 'Correct the fields named above and submit the experiment again.',
   'storage.corrupt': 'Run “ferret experiment verify ID” on the server to find the damaged file.',
   'storage.full': 'Free some room on the server’s disk, then submit the experiment again.',
@@ -105,21 +105,25 @@ const NEXT_STEPS: Record<string, string> = {
   'training.non_finite': 'Lower the local learning rate or turn on gradient clipping, then submit again.',
 }
 
-function nextStep(code: string): string {
-  return NEXT_STEPS[code] ?? 'The server’s log has details under this request’s id.'
+function nextStep({ code, requestId }: NextStepProps['problem']): string | undefined {
+  if (code === 'internal' && requestId) return 'The server’s log has details under this request’s id.'
+  return NEXT_STEPS[code]
 }
 
 interface NextStepProps {
   problem: { code: string; requestId?: string | undefined }
 }
 
-/** The next step for a problem, and the request id that an administrator needs. */
+/** The next step for a problem, if one is known, and the request id that an administrator needs. */
 export function NextStep({ problem }: NextStepProps) {
+  const step = nextStep(problem)
   return (
     <>
-      <p>
-        <strong>What to do next:</strong> {nextStep(problem.code)}
-      </p>
+      {step && (
+        <p>
+          <strong>What to do next:</strong> {step}
+        </p>
+      )}
       <p className="muted small">
         <code>{problem.code}</code>
         {problem.requestId && (

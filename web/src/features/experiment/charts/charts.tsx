@@ -1,3 +1,5 @@
+import { ProblemNotice } from '@/lib/ui/notice'
+import { toProblem } from '@/api/problem'
 import { useQuery } from '@tanstack/react-query'
 import { useId, useMemo } from 'react'
 
@@ -48,6 +50,7 @@ export function Charts({ title, kinds, experiment, view, onView, more = false }:
 
   if (more && panels.length === 0) return null
   if (metrics.isPending) return <p className="muted">Loading…</p>
+  if (panels.length === 0 && metrics.error) return <ProblemNotice problem={toProblem(metrics.error)} />
   if (panels.length === 0) return <NothingMeasured experiment={experiment} />
   return (
     <section aria-labelledby={heading}>

@@ -1,15 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 
+import { toProblem } from '@/api/problem'
 import { artifactsQuery } from '@/api/queries'
 import type { Artifact } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { Command, ShortDigest } from '@/lib/ui/copy-button'
+import { ProblemNotice } from '@/lib/ui/notice'
 
 import { checkpoints, exportCommand, isBest, LOAD_SNIPPET } from './checkpoint'
 
 /** The newest checkpoint and how to use it; those before it behind their rounds. */
 export function CheckpointSection({ id }: { id: string }) {
-  const { data, isPending } = useQuery(artifactsQuery(id))
+  const { data, error, isSuccess } = useQuery(artifactsQuery(id))
   const [newest, ...older] = checkpoints(data ?? [])
   return (
     <section aria-labelledby="checkpoint">
@@ -22,8 +24,9 @@ export function CheckpointSection({ id }: { id: string }) {
           </span>
         )}
       </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
       {newest === undefined ? (
-        !isPending && (
+        isSuccess && (
           <p className="muted">
             There is no checkpoint yet. checkpoint.every in the specification sets when one is written.
           </p>

@@ -56,7 +56,7 @@ function CostSection({ id }: { id: string }) {
 
 /** The duration of each phase of a round. */
 function PhasesSection({ id }: { id: string }) {
-  const { data: rounds = [] } = useQuery(roundsQuery(id))
+  const { data: rounds = [], error, isSuccess } = useQuery(roundsQuery(id))
   const phases = phasesOf(rounds)
   return (
     <section aria-labelledby="phases" data-testid="phases">
@@ -64,8 +64,9 @@ function PhasesSection({ id }: { id: string }) {
         <h2 id="phases">Time per phase of a round</h2>
         {phases.length > 0 && <span className="muted small">Medians</span>}
       </header>
+      {error && <ProblemNotice problem={toProblem(error)} />}
       {phases.length === 0 ? (
-        <p className="muted">No round has closed yet.</p>
+        isSuccess && <p className="muted">No round has closed yet.</p>
       ) : (
         <dl className="facts boxed">
           {phases.map(({ term, usual, longest }) => (
@@ -101,7 +102,8 @@ function WorkersSection({ id }: { id: string }) {
 function Workers({ id }: { id: string }) {
   const { data: system, error } = useQuery(systemQuery)
   if (error) return <ProblemNotice problem={toProblem(error)} />
-  const workers = system?.workers.filter(({ alive, experiment }) => alive && experiment === id) ?? []
+  if (system === undefined) return null
+  const workers = system.workers.filter(({ alive, experiment }) => alive && experiment === id)
   if (workers.length === 0)
     return <p className="muted">There are no workers now. Edge participants train on their own machines.</p>
   return (

@@ -1,6 +1,6 @@
 import type { EventType } from '@/api/events'
 import type { Event } from '@/api/types'
-import { capitalised, formatBytes, formatCount, shortDigest } from '@/lib/format'
+import { capitalised, formatBytes, formatCounted, shortDigest } from '@/lib/format'
 import { formatMetric, type MetricName, METRICS } from '@/lib/metrics'
 
 export const EVENT_KINDS = ['experiment', 'round', 'contribution', 'participant', 'evaluation', 'checkpoint'] as const
@@ -28,7 +28,7 @@ const TEXTS: Record<EventType, (event: Event) => string> = {
   'experiment.running': (event) => `Base model loaded: ${shortDigest(word(event, 'base_digest'))}`,
   'experiment.paused': () => 'Paused: no work is handed out',
   'experiment.resumed': () => 'Resumed',
-  'experiment.extended': (event) => `Now ${count(event, 'rounds')} rounds in total${patience(event)}`,
+  'experiment.extended': (event) => `Now ${counted(event, 'rounds')} in total${patience(event)}`,
   'experiment.completed': ending,
   'experiment.failed': failure,
   'experiment.cancelled': () => 'Cancelled by a user',
@@ -36,11 +36,11 @@ const TEXTS: Record<EventType, (event: Event) => string> = {
   'participant.approved': (event) => `${word(event, 'participant')} was approved`,
   'participant.refused': (event) => `${word(event, 'participant')} was refused`,
   'participant.revoked': (event) => `${word(event, 'participant')} was revoked`,
-  'round.opened': (event) => `Opened for ${count(event, 'participants')} participants${attempt(event)}`,
-  'round.dealt': (event) => `${count(event, 'dealers')} participants exchanged keys for a secure sum`,
-  'round.frozen': (event) => `Closed with ${count(event, 'accepted')} contributions`,
-  'round.agreed': (event) => `${count(event, 'signatures')} participants signed the list of the sum`,
-  'round.released': (event) => `${count(event, 'members')} participants removed the masks of the sum`,
+  'round.opened': (event) => `Opened for ${counted(event, 'participants')}${attempt(event)}`,
+  'round.dealt': (event) => `${counted(event, 'dealers', 'participant')} exchanged keys for a secure sum`,
+  'round.frozen': (event) => `Closed with ${counted(event, 'accepted', 'contribution')}`,
+  'round.agreed': (event) => `${counted(event, 'signatures', 'participant')} signed the list of the sum`,
+  'round.released': (event) => `${counted(event, 'members', 'participant')} removed the masks of the sum`,
   'round.committed': (event) => [`Model ${shortDigest(word(event, 'digest'))}`, ...metrics(event)].join(' · '),
   'round.evaluated': (event) => metrics(event).join(' · '),
   'round.abandoned': failure,
@@ -62,9 +62,10 @@ function word({ data }: Event, name: string): string {
   return typeof value === 'string' ? value : '?'
 }
 
-function count({ data }: Event, name: string): string {
+/** "1 file", "12 files": the number `name` of the event, with its noun. */
+function counted({ data }: Event, name: string, noun = name.replace(/s$/, '')): string {
   const value = data[name]
-  return typeof value === 'number' ? formatCount(value) : '?'
+  return typeof value === 'number' ? formatCounted(value, noun) : `? ${noun}s`
 }
 
 function ending({ data: { stopped } }: Event): string {
@@ -87,7 +88,7 @@ function failure(event: Event): string {
 
 function checkpoint(event: Event): string {
   const { bytes } = event.data
-  return `${count(event, 'files')} files${typeof bytes === 'number' ? `, ${formatBytes(bytes)}` : ''}`
+  return `${counted(event, 'files')}${typeof bytes === 'number' ? `, ${formatBytes(bytes)}` : ''}`
 }
 
 const TOLD: MetricName[] = ['train_loss', 'eval_loss', 'rouge_l', 'exact_match']

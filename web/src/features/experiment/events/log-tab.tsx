@@ -28,6 +28,7 @@ export function LogTab({ experiment, kinds, onKinds }: Props) {
     data: events = [],
     error,
     isPending,
+    isSuccess,
   } = useQuery(eventsQuery(experiment.id, after, !isFinished(experiment.state)))
   const shown = shownEvents(events, kinds, text)
   return (
@@ -51,7 +52,7 @@ export function LogTab({ experiment, kinds, onKinds }: Props) {
         />
       </div>
       {error && <ProblemNotice problem={toProblem(error)} />}
-      {shown.length > 0 ? <EventTable events={shown} /> : !isPending && <p className="muted">No event matches.</p>}
+      {shown.length > 0 ? <EventTable events={shown} /> : isSuccess && <p className="muted">No event matches.</p>}
       {after > 0 && (
         <button
           type="button"

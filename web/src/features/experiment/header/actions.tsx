@@ -1,6 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 
 import { meQuery, onlyReads } from '@/api/account'
 import {
@@ -12,10 +11,10 @@ import {
   resumeExperiment,
   unarchiveExperiment,
 } from '@/api/actions'
-import { type ApiProblem, toProblem } from '@/api/problem'
+import { LISTS_KEY } from '@/api/experiment-list'
 import { experimentKey } from '@/api/queries'
 import { type Experiment, isFinished } from '@/api/types'
-import { useLifecycleAction } from '@/api/use-action'
+import { useAction, useLifecycleAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 import { MoreMenu } from '@/lib/ui/more-menu'
@@ -162,14 +161,9 @@ function CancelButton({ experiment }: CancelButtonProps) {
 function DeleteButton({ experiment }: CancelButtonProps) {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
-  const [problem, setProblem] = useState<ApiProblem>()
+  const { run, pending, problem } = useAction(() => deleteExperiment(experiment), { changes: LISTS_KEY })
   const remove = async () => {
-    try {
-      await deleteExperiment(experiment)
-    } catch (error) {
-      setProblem(toProblem(error))
-      return false
-    }
+    if (!(await run())) return false
     await navigate({ to: '/' })
     queryClient.removeQueries({ queryKey: experimentKey(experiment.id) })
     return true
@@ -180,7 +174,7 @@ function DeleteButton({ experiment }: CancelButtonProps) {
       title={`Delete “${experiment.name}”?`}
       dismiss="Keep it"
       danger
-      pending={false}
+      pending={pending}
       problem={problem}
       onSubmit={remove}
     >

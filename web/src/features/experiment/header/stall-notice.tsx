@@ -12,13 +12,16 @@ import { useNow } from '@/lib/ui/relative-time'
 export function StallNotice({ experiment }: { experiment: Experiment }) {
   const { state, stalled } = experiment
   const now = useNow(10_000)
+  const reads = onlyReads(useQuery(meQuery).data)
   if (state === 'paused') {
     return (
       <Notice title="Paused" testId="paused">
         <p>No work is handed out, and the open round keeps its remaining time. Accepted contributions are kept.</p>
-        <p>
-          <strong>What to do next:</strong> press Resume to continue where it stopped.
-        </p>
+        {reads === false && (
+          <p>
+            <strong>What to do next:</strong> press Resume to continue where it stopped.
+          </p>
+        )}
       </Notice>
     )
   }

@@ -58,10 +58,15 @@ export function Remarks({ experiment }: { experiment: Experiment }) {
 function TagsAndNotesButton({ experiment }: { experiment: Experiment }) {
   const { id, name } = experiment
   const read = useRef<Promise<ReadExperiment>>(undefined)
+  const seen = useRef(experiment)
   const [begun, setBegun] = useState(experiment)
   const { run, pending, problem } = useLifecycleAction(id, async (change: ExperimentChange) => {
-    const { experiment: now, etag } = await (read.current ?? readForEdit(id))
-    requireSame(now, { tags: begun.tags, notes: begun.notes, priority: begun.priority })
+    const reading = read.current ?? readForEdit(id)
+    read.current = undefined // the next attempt reads again
+    const { experiment: now, etag } = await reading
+    const { tags, notes, priority } = seen.current
+    seen.current = now // a repeated change replaces what somebody else has written
+    requireSame(now, { tags, notes, priority })
     return editExperiment(id, change, etag)
   })
   const submit = (form: FormData) => {
@@ -82,6 +87,8 @@ function TagsAndNotesButton({ experiment }: { experiment: Experiment }) {
       problem={problem}
       onOpen={() => {
         read.current = readForEdit(id)
+        read.current.catch(() => undefined) // saving reports it
+        seen.current = experiment
         setBegun(experiment)
       }}
       onSubmit={submit}

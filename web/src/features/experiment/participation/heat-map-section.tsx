@@ -1,7 +1,7 @@
 import { useMemo, useState, useSyncExternalStore } from 'react'
 
 import type { ChangeExperimentUrl, ExperimentUrlState } from '@/features/experiment/url-state'
-import { formatCount } from '@/lib/format'
+import { formatCounted } from '@/lib/format'
 import { HeatMap } from '@/lib/heat-map/heat-map'
 import { MOST_ZOOM, type Place } from '@/lib/heat-map/layout'
 import { type Domain, shades } from '@/lib/heat-map/scale'
@@ -26,7 +26,8 @@ import { type Matrix, STATE_LABELS, STATES } from './participation-matrix'
 interface Props {
   id: string
   matrix: Matrix
-  pending: boolean
+  /** True once the matrix has loaded. */
+  loaded: boolean
   view: ExperimentUrlState
   onView: ChangeExperimentUrl
   onOpen: (participant: string | undefined, round: number | undefined) => void
@@ -35,7 +36,7 @@ interface Props {
 }
 
 /** All participants over the rounds. */
-export function HeatMapSection({ id, matrix, pending, view, onView, onOpen, earlier }: Props) {
+export function HeatMapSection({ id, matrix, loaded, view, onView, onOpen, earlier }: Props) {
   const { names, rounds } = matrix
   const empty = names.length === 0
   return (
@@ -45,7 +46,7 @@ export function HeatMapSection({ id, matrix, pending, view, onView, onOpen, earl
         {!empty && <Toolbar view={view} onView={onView} earlier={earlier} />}
       </header>
       {empty ? (
-        <p className="muted">{pending ? 'Loading…' : 'No participant has been selected for a round yet.'}</p>
+        loaded && <p className="muted">No participant has been selected for a round yet.</p>
       ) : (
         <Filled id={id} matrix={matrix} view={view} onOpen={onOpen} />
       )}
@@ -108,7 +109,7 @@ function Filled({ id, matrix, view, onOpen }: Pick<Props, 'id' | 'matrix' | 'vie
   const { cells, domain } = useMemo(() => coloured(matrix, metric, dark), [matrix, metric, dark])
   const columnNames = useMemo(() => rounds.map(String), [rounds])
   const shown = cursor && cursor.row < names.length && cursor.column < rounds.length ? cursor : undefined
-  const size = `${counted(names.length, 'participant')} × ${counted(rounds.length, 'round')}`
+  const size = `${formatCounted(names.length, 'participant')} × ${formatCounted(rounds.length, 'round')}`
   return (
     <>
       <Readout matrix={matrix} cursor={shown} otherwise={size} />
@@ -132,10 +133,6 @@ function Filled({ id, matrix, view, onOpen }: Pick<Props, 'id' | 'matrix' | 'vie
       <CellTable id={id} matrix={matrix} />
     </>
   )
-}
-
-function counted(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** The cell under the cursor, or else the size of the matrix. */

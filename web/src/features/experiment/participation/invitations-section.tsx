@@ -10,6 +10,7 @@ import { MoreButton } from '@/lib/ui/more-button'
 import { ProblemNotice } from '@/lib/ui/notice'
 import { RelativeTime, useNow } from '@/lib/ui/relative-time'
 import { StateChip } from '@/lib/ui/state-chip'
+import { formatCounted } from '@/lib/format'
 import { TableHead } from '@/lib/ui/table-head'
 
 import { InviteButton, NewCode } from './invite-button'
@@ -33,7 +34,7 @@ export function InvitationsSection({ experiment: { id, state } }: { experiment: 
       {made && <NewCode code={made} />}
       {codes?.length === 0 && (
         <p className="muted">
-          Nobody was invited yet. <code>ferret code create {id}</code> creates a code too.
+          Nobody has been invited yet. <code>ferret code create {id}</code> creates a code too.
         </p>
       )}
       {codes && codes.length > 0 && (
@@ -76,7 +77,9 @@ function InvitationRow({ experiment, code, now }: { experiment: string; code: En
           </span>
         )}
         {refused > 0 && (
-          <span className="row-warning">presented {refused} more times since: somebody else has the code too</span>
+          <span className="row-warning">
+            presented {formatCounted(refused, 'more time')} since: somebody else has the code too
+          </span>
         )}
       </td>
       <td>{approval ? 'required' : 'not required'}</td>

@@ -70,6 +70,7 @@ function Listed() {
   const { data = [] } = useQuery(participantsQuery('exp_1', false))
   return (
     <ParticipantsSection
+      loaded
       {...{ experiment: EXPERIMENT, matrix: NO_ROUND, participants: data, view: {}, onView: nothing, onOpen: nothing }}
     />
   )

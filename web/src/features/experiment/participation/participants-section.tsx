@@ -26,6 +26,8 @@ interface Props {
   experiment: Experiment
   matrix: Matrix
   participants: readonly Participant[]
+  /** True once the matrix and the participants have loaded. */
+  loaded: boolean
   view: ExperimentUrlState
   onView: ChangeExperimentUrl
   onOpen: (name: string) => void
@@ -35,7 +37,7 @@ interface Props {
 const LOOK_MILLISECONDS = 10_000
 
 /** All participants with their state, simulated ones included. */
-export function ParticipantsSection({ experiment, matrix, participants, view, onView, onOpen }: Props) {
+export function ParticipantsSection({ experiment, matrix, participants, loaded, view, onView, onOpen }: Props) {
   const now = useNow(LOOK_MILLISECONDS)
   const [text, setText] = useState('')
   const mayDecide = onlyReads(useQuery(meQuery).data) === false
@@ -70,9 +72,11 @@ export function ParticipantsSection({ experiment, matrix, participants, view, on
         />
       </div>
       {shown.length === 0 ? (
-        <p className="muted">
-          {everyone.length === 0 ? 'Nobody has joined yet, and no round has opened.' : 'No participant matches.'}
-        </p>
+        loaded && (
+          <p className="muted">
+            {everyone.length === 0 ? 'Nobody has joined yet, and no round has opened.' : 'No participant matches.'}
+          </p>
+        )
       ) : (
         <VirtualTable
           label="Participants"
@@ -117,7 +121,7 @@ function isShown(summary: ParticipantSummary, who: Filter | undefined, text: str
 
 function asked({ participants, spec }: Experiment): string {
   const { simulated } = spec.participants
-  if (simulated === 0) return `${formatCount(participants)} edge participants are required`
+  if (simulated === 0) return `edge participants required: ${formatCount(participants)}`
   return `${formatCount(simulated)} of ${formatCount(participants)} are simulated by the server`
 }
 

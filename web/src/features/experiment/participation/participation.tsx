@@ -49,7 +49,7 @@ export default function Participation({ experiment, view, onView }: Props) {
       <HeatMapSection
         id={id}
         matrix={matrix}
-        pending={query.isPending}
+        loaded={query.isSuccess}
         view={view}
         onView={onView}
         onOpen={open}
@@ -65,6 +65,7 @@ export default function Participation({ experiment, view, onView }: Props) {
         experiment={experiment}
         matrix={matrix}
         participants={joined.data ?? []}
+        loaded={query.isSuccess && joined.isSuccess}
         view={view}
         onView={onView}
         onOpen={(name) => {
@@ -92,7 +93,8 @@ const COLUMNS = ['Round', 'Participant', 'Refused', 'Reason', 'Latest detail', '
 
 /** Uploads that were refused, if there were any: none of them moved the model. */
 function RejectionsSection({ experiment: { id, state } }: { experiment: Experiment }) {
-  const { data: rejections = [] } = useQuery(rejectionsQuery(id, !isFinished(state)))
+  const { data: rejections = [], error } = useQuery(rejectionsQuery(id, !isFinished(state)))
+  if (error) return <ProblemNotice problem={toProblem(error)} />
   if (rejections.length === 0) return null
   const total = rejections.reduce((sum, { count }) => sum + count, 0)
   return (

@@ -25,10 +25,11 @@ interface Props {
 
 /** Sends questions to the model of any checkpoint and to the base model. */
 export default function Playground({ experiment: { id }, view, onView }: Props) {
-  const { data, isPending } = useQuery(artifactsQuery(id))
+  const { data, error, isPending } = useQuery(artifactsQuery(id))
   const found = checkpoints(data ?? [])
   const chosen = view.model ?? firstChoice(found)
   if (chosen === undefined) {
+    if (error) return <ProblemNotice problem={toProblem(error)} />
     return isPending ? null : (
       <p className="muted">There is no checkpoint yet. You can ask the first one once it is written.</p>
     )
@@ -54,6 +55,7 @@ function Asking({ id, view, onView, models, chosen }: AskingProps) {
 
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
+    if (running || question.trim() === '') return // Ctrl + Enter asks no button
     setNames({ tuned: name, base: 'Base model' })
     const { temperature = 0, tokens = TOKENS, seed = 0 } = view
     const body = { question, input, round: chosen, compare: true, temperature, max_new_tokens: tokens, seed }

@@ -2,12 +2,12 @@ import './privacy.css'
 
 import { useQuery } from '@tanstack/react-query'
 
-import { metricsQuery, roundsQuery } from '@/api/queries'
+import { roundsQuery } from '@/api/queries'
 import type { Experiment } from '@/api/types'
 import { formatCount } from '@/lib/format'
 import { DefinitionItem } from '@/lib/ui/definition-item'
 
-import { epsilon, protectedRecords, sumText } from './privacy-text'
+import { protectedRecords, spentEpsilon, sumText } from './privacy-text'
 
 /** The readers of contributions, the secure sums, and the protection of records as far as it is spent. */
 export function PrivacySection({ experiment }: { experiment: Experiment }) {
@@ -59,16 +59,15 @@ interface RecordProps {
   audit: string | null
 }
 
-function RecordItems({ experiment: { id, spec }, useful, audit }: RecordProps) {
-  const { data: metrics } = useQuery(metricsQuery(id))
+function RecordItems({ experiment, useful, audit }: RecordProps) {
+  const { spec } = experiment
   const { unit, delta, epsilon: limit } = spec.privacy
-  const spent = epsilon(metrics?.series ?? [])
   const K = spec.algorithm.K
   return (
     <>
       <DefinitionItem term={`ε of ${protectedRecords(unit)}`}>
         <span title={`δ = ${delta}; every attempt at a round counts`}>
-          {spent === undefined ? 'nothing' : spent.toPrecision(3)} of {limit} is spent
+          {spentEpsilon(experiment)} of {limit} is spent
         </span>
       </DefinitionItem>
       <DefinitionItem term="Useful coordinates">

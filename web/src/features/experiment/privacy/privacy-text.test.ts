@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import type { Round } from '@/api/types'
 
-import { epsilon, protectedRecords, sumText } from './privacy-text'
+import { protectedRecords, spentEpsilon, sumText } from './privacy-text'
 
 const GROUP: Round['groups'][number] = { name: 'group-1', members: 5, survivors: 5, dropped: [], refused: null }
 
@@ -22,12 +22,9 @@ test('noise protects an example or all examples of a person', () => {
   expect(protectedRecords('field:patient_id')).toBe('all examples with the same patient_id')
 })
 
-test('ε is the last round’s, and absent where nothing is protected', () => {
-  const point = { time: '', bytes_up: 0 }
-  const points = [
-    { ...point, round: 1, value: 4.1 },
-    { ...point, round: 2, value: 5.2 },
-  ]
-  expect(epsilon([{ name: 'epsilon', points }])).toBe(5.2)
-  expect(epsilon([])).toBeUndefined()
+test('the spent ε is the last round’s; without an account it is unknown from the first round on', () => {
+  const epsilon = { first: 4.1, last: 5.2, best: null }
+  expect(spentEpsilon({ round: 2, metrics: { epsilon } })).toBe('5.20')
+  expect(spentEpsilon({ round: 0, metrics: {} })).toBe('nothing')
+  expect(spentEpsilon({ round: 1, metrics: {} })).toBe('an unknown part')
 })

@@ -1,4 +1,4 @@
-import type { MetricSeries, Round } from '@/api/types'
+import type { Experiment, Round } from '@/api/types'
 
 /** "4 of 5, without hospital-e" for each secure sum of the round; with several, each after its name. */
 export function sumText({ groups }: Pick<Round, 'groups'>): string {
@@ -16,7 +16,8 @@ export function protectedRecords(unit: string): string {
   return unit === 'example' ? 'each example' : `all examples with the same ${unit.replace('field:', '')}`
 }
 
-/** ε that the most exposed records have spent so far; undefined before the first round. */
-export function epsilon(series: MetricSeries[]): number | undefined {
-  return series.find((metric) => metric.name === 'epsilon')?.points.at(-1)?.value ?? undefined
+/** ε that the most exposed records have spent; unknown where the server cannot compute it. */
+export function spentEpsilon({ round, metrics }: Pick<Experiment, 'round' | 'metrics'>): string {
+  const spent = metrics.epsilon?.last
+  return spent?.toPrecision(3) ?? (round === 0 ? 'nothing' : 'an unknown part')
 }

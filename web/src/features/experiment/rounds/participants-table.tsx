@@ -28,9 +28,9 @@ const NUMBERS = COLUMNS.slice(3, -1)
 
 export function ParticipantsTable({ id, round }: { id: string; round: number }) {
   const query = useInfiniteQuery(contributionsQuery(id, round))
-  if (query.error) return <ProblemNotice problem={toProblem(query.error)} />
   return (
     <>
+      {query.error && <ProblemNotice problem={toProblem(query.error)} />}
       <div className="table-scroll tall" tabIndex={0} role="group" aria-label={`Participants of round ${round}`}>
         <table>
           <TableHead columns={COLUMNS} numbers={NUMBERS} />

@@ -22,7 +22,7 @@ interface Props {
 
 /** All rounds, and the participants of the chosen one, which is the newest by default. */
 export function RoundsSection({ id, chosen }: Props) {
-  const { data: rounds = [], error, isPending } = useQuery(roundsQuery(id))
+  const { data: rounds = [], error, isSuccess } = useQuery(roundsQuery(id))
   const selected = rounds.findLast((round) => round.number === chosen) ?? rounds.at(-1)
 
   return (
@@ -32,7 +32,7 @@ export function RoundsSection({ id, chosen }: Props) {
         {rounds.length > 1 && <span className="muted small">Select a round to see its participants</span>}
       </header>
       {error && <ProblemNotice problem={toProblem(error)} />}
-      {rounds.length === 0 && !isPending && <p className="muted">No round has opened yet.</p>}
+      {rounds.length === 0 && isSuccess && <p className="muted">No round has opened yet.</p>}
       {selected && (
         <>
           <RoundsTable id={id} rounds={rounds} selected={selected} />

@@ -1,1 +1,0 @@
-export{i as AccountPage}from"./operate-3JV6hE1U.js";

@@ -1,1 +1,0 @@
-export{n as ComparePage}from"./work-CJfh6e-D.js";

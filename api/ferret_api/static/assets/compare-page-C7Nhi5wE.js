@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-DV1bv2z5.js";

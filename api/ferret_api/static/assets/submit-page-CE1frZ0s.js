@@ -1,1 +1,0 @@
-export{t as SubmitPage}from"./work-CJfh6e-D.js";

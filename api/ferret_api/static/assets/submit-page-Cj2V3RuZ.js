@@ -1,0 +1,1 @@
+export{t as SubmitPage}from"./work-DV1bv2z5.js";

@@ -1,1 +1,0 @@
-export{t as SystemPage}from"./operate-3JV6hE1U.js";
