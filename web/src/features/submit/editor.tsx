@@ -68,7 +68,7 @@ export function Editor({ catalog, name, original, beginning, afresh, projects, v
 
   const busy = submit.isPending || editing.changing
   const send = async () => {
-    if (busy) return // Ctrl + Enter asks no button
+    if (busy) return // Ctrl + Enter ignores a disabled button
     setAttempted(true)
     await submit.mutateAsync().catch(() => undefined)
     requestAnimationFrame(() => summary.current?.focus())

@@ -69,7 +69,7 @@ export function PlanPanel({ planned, waiting, missing, shape, examples, onShape,
   )
 }
 
-/** Without an estimate of the memory there is none of the time: examples would not help. */
+/** Memory and time are estimated together or not at all; then examples would not help. */
 function needsExamples({ local_seconds: seconds, memory_bytes: memory }: Estimate, examples: number | undefined) {
   return memory !== null && (seconds === null || examples !== undefined)
 }

@@ -55,7 +55,7 @@ function Asking({ id, view, onView, models, chosen }: AskingProps) {
 
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    if (running || question.trim() === '') return // Ctrl + Enter asks no button
+    if (running || question.trim() === '') return // Ctrl + Enter ignores a disabled button
     setNames({ tuned: name, base: 'Base model' })
     const { temperature = 0, tokens = TOKENS, seed = 0 } = view
     const body = { question, input, round: chosen, compare: true, temperature, max_new_tokens: tokens, seed }
