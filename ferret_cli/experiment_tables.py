@@ -103,8 +103,8 @@ def privacy_rows(experiment: Experiment) -> Iterator[Row]:
         promised = experiment.spec["privacy"]
         unit = protected_records(promised["unit"])
         spent = experiment.metrics.get("epsilon")
-        reached = 0.0 if spent is None else spent.last
-        yield "protected", f"{unit}: ε = {reached:.3g} of {promised['epsilon']:g} is spent, δ = {promised['delta']:g}"
+        reached = f"ε = {spent.last:.3g}" if spent else "an unknown part" if experiment.round else "nothing"
+        yield "protected", f"{unit}: {reached} of {promised['epsilon']:g} is spent, δ = {promised['delta']:g}"
         sent = experiment.spec["algorithm"].get("K")
         yield "useful coordinates", f"K* = {found.useful_coordinates:,.0f}, K = {sent:,}"
         yield "last audit", found.audit or ""

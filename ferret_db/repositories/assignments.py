@@ -49,6 +49,12 @@ def get(s: Session, assignment_id: str, *, lock: bool = False) -> Assignment:
     return found
 
 
+def require_own(s: Session, assignment_id: str, participant_id: str) -> None:
+    """Raises ``assignment.not_found`` for an assignment of another participant."""
+    if get(s, assignment_id).participant_id != participant_id:
+        raise unknown(assignment_id)
+
+
 def unknown(assignment_id: str) -> FerretError:
     """Returns ``assignment.not_found``."""
     message = "unknown; ask for the next assignment"

@@ -11,6 +11,7 @@ from ferret_core.catalog import ResolvedExperiment
 from ferret_core.client.hooks import Site
 from ferret_core.client.state import ClientState, StateFolder
 from ferret_core.ledger.record import LedgerRecord
+from ferret_core.privacy.accounting import require_accounting
 from ferret_core.protocol.display_name import checked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.participants import Enrolled
@@ -28,7 +29,7 @@ from ferret_sdk.participant.local_training import LocalTraining
 from ferret_sdk.participant.lock import sole
 from ferret_sdk.participant.membership import Membership, note_end
 from ferret_sdk.participant.paths import ParticipantPaths
-from ferret_sdk.participant.privacy_budget import Budget, require_accounting
+from ferret_sdk.participant.privacy_budget import Budget
 from ferret_sdk.participant.receipts import Receipts
 from ferret_sdk.participant.record_account import RecordAccount, RecordTotals
 from ferret_sdk.participant.replica_sync import ReplicaSync

@@ -15,11 +15,11 @@ much as a contribution. A contribution that is sent again has the same bytes and
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import Field
 
+from ferret_core.privacy.accounting import require_accounting
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel
 from ferret_core.system.atomic_files import write_durably
@@ -75,7 +75,7 @@ class Budget:
 
     def epsilon(self, spending: PrivacySpending) -> float:
         """Returns ε of the spending, at the terms' δ."""
-        return epsilon_of(spending.mu, self.privacy.delta)
+        return gaussian_epsilon(spending.mu, self.privacy.delta)
 
     def left(self) -> int:
         """Returns the number of contributions that still fit into the budget."""
@@ -118,19 +118,12 @@ class Budget:
             raise FerretError.of_field("terms.limit_reached", "epsilon", round(after, 4), message)
 
     def _within(self, squared: float) -> bool:
-        return epsilon_of(math.sqrt(squared), self.privacy.delta) <= self.privacy.epsilon
+        return gaussian_epsilon(math.sqrt(squared), self.privacy.delta) <= self.privacy.epsilon
 
 
-def epsilon_of(mu: float, delta: float) -> float:
+def gaussian_epsilon(mu: float, delta: float) -> float:
     """Returns ε at ``delta`` of a ``mu``-GDP mechanism. Raises ``dependency.missing`` without dp-accounting."""
     require_accounting()
     import dp_accounting
 
     return float(dp_accounting.get_epsilon_gaussian(1 / mu, delta)) if mu else 0.0
-
-
-def require_accounting() -> None:
-    """Raises ``dependency.missing`` without the package that computes ε."""
-    if find_spec("dp_accounting") is None:
-        detail = "a privacy budget needs dp-accounting: pip install 'ferret-participant[train,privacy]'"
-        raise FerretError("dependency.missing", detail)

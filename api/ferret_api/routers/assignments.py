@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import AfterValidator, Field
-from sqlalchemy.orm import Session
 
-from ferret_api.access import Identity, Participant, ParticipantBearer, ParticipantLater, participant_token
+from ferret_api.access import Participant, ParticipantBearer, ParticipantLater, participant_token
 from ferret_api.context import WholeContext
 from ferret_api.http.errors import problems
 from ferret_api.participants import resumable_upload, streaming_body, upload
@@ -130,7 +129,7 @@ def heartbeat(
 
     After `lease.lost` the participant must stop: its result would be refused."""
     with context.database.begin() as s:
-        _require_own(s, participant, assignment_id)
+        assignments.require_own(s, assignment_id, participant.id)
         until = leases.heartbeat(s, assignment_id, beat.fence, context.settings.lease_seconds)
         return LeaseExtension(lease_until=until)
 
@@ -328,10 +327,5 @@ def report_failure(
 ) -> None:
     """Reports that the participant gives up the assignment, with the reason. Requires a participant's token."""
     with context.database.begin() as s:
-        _require_own(s, participant, assignment_id)
+        assignments.require_own(s, assignment_id, participant.id)
         leases.reject(s, assignment_id, failure.fence, FerretError(failure.code, failure.detail))
-
-
-def _require_own(s: Session, participant: Identity, assignment_id: str) -> None:
-    if assignments.get(s, assignment_id).participant_id != participant.id:
-        raise assignments.unknown(assignment_id)

@@ -119,7 +119,7 @@ def put_shares(
 def get_shares(assignment_id: AssignmentId, participant: Participant, context: WholeContext) -> Response:
     """Returns the shares that the others dealt to this member of a secure sum. Requires a participant's token."""
     with context.database.read() as s:
-        _require_own(s, participant, assignment_id)
+        assignments.require_own(s, assignment_id, participant.id)
         return Response(engine.delivery(s, assignment_id), media_type=OCTETS)
 
 
@@ -228,14 +228,9 @@ def _receiving(context: Context, participant: Identity, assignment_id: str) -> G
     """Begins a transaction for a message to the participant's assignment, and records wrong messages."""
     try:
         with context.database.begin() as s:
-            _require_own(s, participant, assignment_id)
+            assignments.require_own(s, assignment_id, participant.id)
             yield s
     except FerretError as error:
         if error.code in WRONG:
             record_rejection(context, assignment_id, error)
         raise
-
-
-def _require_own(s: Session, participant: Identity, assignment_id: str) -> None:
-    if assignments.get(s, assignment_id).participant_id != participant.id:
-        raise assignments.unknown(assignment_id)

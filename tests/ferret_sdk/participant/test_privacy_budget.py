@@ -19,7 +19,7 @@ from ferret_core.training.privacy import Gaussian, ReleasePolicy
 from ferret_sdk import Participant
 from ferret_sdk.http.transport import Answer, Transport
 from ferret_sdk.participant import local_training
-from ferret_sdk.participant.privacy_budget import Budget, PrivacySpending, ReleaseCount, epsilon_of
+from ferret_sdk.participant.privacy_budget import Budget, PrivacySpending, ReleaseCount, gaussian_epsilon
 from ferret_sdk.participant.site_terms import Privacy, Terms
 from ferret_sdk.participant.spool import Spool
 from ferret_sdk.service.progress import RoundReport
@@ -53,7 +53,7 @@ def test_epsilon_is_that_of_another_accountant(released: list[tuple[float, int]]
     for multiplier, count in released:
         accountant.compose(dp_accounting.GaussianDpEvent(multiplier / 2), count)
     spending = PrivacySpending(released=tuple(ReleaseCount(noise_multiplier=z, count=n) for z, n in released))
-    assert epsilon_of(spending.mu, 1e-5) == pytest.approx(accountant.get_epsilon(1e-5), rel=1e-4)
+    assert gaussian_epsilon(spending.mu, 1e-5) == pytest.approx(accountant.get_epsilon(1e-5), rel=1e-4)
 
 
 def test_the_sensitivity_is_twice_the_clipping_norm_and_reached() -> None:
@@ -69,7 +69,7 @@ def test_the_documented_table_is_right() -> None:
     assert len(rows) == 4
     for multiplier, *shown in rows:
         for count, epsilon in zip((1, 10, 50), shown, strict=True):
-            assert f"{epsilon_of(2 * math.sqrt(count) / int(multiplier), 1e-6):.2f}" == epsilon
+            assert f"{gaussian_epsilon(2 * math.sqrt(count) / int(multiplier), 1e-6):.2f}" == epsilon
 
 
 def test_contributions_are_counted_to_the_last_that_fits_and_over_restarts(tmp_path: Path) -> None:

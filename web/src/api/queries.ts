@@ -171,7 +171,7 @@ export function artifactsQuery(id: string) {
   })
 }
 
-/** The events after a number, in order. Events that are already loaded are not requested again. */
+/** The events after a number, in order. Repeated requests add new ones to those loaded. */
 export function eventsQuery(id: string, after: number, live: boolean) {
   const queryKey = [...partKey(id, 'events'), after]
   return queryOptions({

@@ -6,7 +6,7 @@ import { dismissNewestToast } from '@/lib/ui/toasts'
 
 /** Every shortcut, as the list shows it: keys to press one after the other, as browsers name them. */
 const DOES = {
-  '/': 'Search the experiments',
+  '/': 'Go to the search field of this page, or of the experiments',
   'g e': 'Go to the list of experiments',
   n: 'Write a new experiment',
   '?': 'Show these shortcuts',
@@ -101,10 +101,12 @@ function Keys({ keys }: { keys: string }) {
   ))
 }
 
-/** Returns false if the page has no search field. */
+/** Returns false if the page shows no search field. */
 function focusSearch(): boolean {
-  const field = document.querySelector<HTMLInputElement>('main input[type="search"]')
+  const field = [...document.querySelectorAll<HTMLInputElement>('main input[type="search"]')].find(
+    (found) => found.closest('details:not([open])') === null,
+  )
   field?.focus()
   field?.select()
-  return field !== null
+  return field !== undefined
 }

@@ -35,15 +35,15 @@ function isMetric(name: string): name is MetricName {
   return Object.hasOwn(METRICS, name)
 }
 
-/** The metrics that researchers compare first. */
-const FIRST = ['eval_loss', 'rouge_l', 'rouge_l_paper', 'exact_match', 'train_loss']
+/** The metrics of a model's quality, which researchers compare first. */
+export const QUALITY = ['eval_loss', 'rouge_l', 'rouge_l_paper', 'exact_match', 'train_loss']
 
 /** Names of all series that some run has, quality first, then as the catalog has them, labels last. */
 export function metricNames(runs: readonly { series: readonly MetricSeries[] }[]): string[] {
   const names = new Set(
     runs.flatMap(({ series }) => series.filter(({ points }) => points.length > 0)).map(({ name }) => name),
   )
-  const order = [...new Set([...FIRST, ...Object.keys(METRICS)])]
+  const order = [...new Set([...QUALITY, ...Object.keys(METRICS)])]
   const known = order.filter((name) => names.delete(name))
   return [...known, ...[...names].sort()]
 }

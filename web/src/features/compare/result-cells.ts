@@ -2,7 +2,7 @@ import { isThinned, type Point } from '@/lib/charts/chart-data'
 import { median } from '@/lib/median'
 
 import { type Entry, type Run, type Stat, stat } from './compared-runs'
-import { type Better, type Metric, metricOf } from './metric'
+import { type Better, type Metric, metricOf, QUALITY } from './metric'
 
 export type Way = 'up' | 'down'
 
@@ -51,7 +51,6 @@ export interface ResultRow {
   values: (Stat | undefined)[]
 }
 
-const QUALITY = ['eval_loss', 'rouge_l', 'rouge_l_paper', 'exact_match', 'train_loss']
 const BYTES: [string, string, (run: Run) => number | undefined][] = [
   ['Sent each, per round', 'bytes_up', (run) => bytesEach(run, 'up')],
   ['Received each, per round', 'bytes_down', (run) => bytesEach(run, 'down')],

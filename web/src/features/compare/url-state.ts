@@ -1,6 +1,6 @@
 import { type Smoothing, SMOOTHINGS, type XAxis } from '@/lib/charts/chart-data'
 import { parseZoom } from '@/lib/charts/zoom'
-import { oneOf, type Search } from '@/lib/search-params'
+import { oneOf, type Search, word } from '@/lib/search-params'
 
 /** Experiments that ran at different times have no time of day in common. */
 export type CompareAxis = Exclude<XAxis, 'clock'>
@@ -52,10 +52,6 @@ export function parseCompareUrl(search: Search): CompareUrlState {
     way: oneOf(['down'], search.way),
     scale: oneOf(['linear'], search.scale),
   }
-}
-
-function word(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /** `a, b` and `ids=a&ids=b` mean `a,b`. */

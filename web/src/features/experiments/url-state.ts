@@ -1,6 +1,6 @@
 import type { Sort, Wanted } from '@/api/experiment-list'
 import { EXPERIMENT_STATES, type ExperimentState } from '@/api/types'
-import { oneOf, type Search, someOf } from '@/lib/search-params'
+import { oneOf, type Search, someOf, word } from '@/lib/search-params'
 
 import { chosenColumns, SORTS } from './columns'
 
@@ -20,28 +20,24 @@ const BOUND = /^\w+[<>]=?-?[\d.]+(e[+-]?\d+)?$/i
 
 export function parseExperimentListUrl(search: Search): ExperimentListUrlState {
   const state = someOf(EXPERIMENT_STATES, search.state)
-  const tag = [search.tag].flat().filter((word) => text(word) !== undefined)
+  const tag = [search.tag].flat().filter((tag) => word(tag) !== undefined)
   const where = [search.where].flat().filter((bound) => typeof bound === 'string' && BOUND.test(bound)) as string[]
   // Every key is named, even if undefined: the router keeps keys of the address that are missing here.
   return {
     state: state.length > 0 ? state : undefined,
-    name: text(search.name),
-    project: text(search.project),
+    name: word(search.name),
+    project: word(search.project),
     tag: tag.length > 0 ? (tag as string[]) : undefined,
     archived: oneOf(['only'], search.archived),
     stalled: oneOf(['only'], search.stalled),
-    algorithm: text(search.algorithm),
-    dataset: text(search.dataset),
+    algorithm: word(search.algorithm),
+    dataset: word(search.dataset),
     where: where.length > 0 ? where : undefined,
     sort: oneOf(SORTS, search.sort),
-    columns: chosenColumns(text(search.columns))?.join(','),
+    columns: chosenColumns(word(search.columns))?.join(','),
     group: oneOf(['seed'], search.group),
-    open: text(search.open),
+    open: word(search.open),
   }
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /** The part of the state that the server's list needs. */

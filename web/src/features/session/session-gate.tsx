@@ -1,13 +1,14 @@
 import './sign-in.css'
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, type SubmitEvent, useId } from 'react'
+import { type ReactNode, type SubmitEvent, useEffect, useId } from 'react'
 
 import { beginAtProvider, signIn, signInQuery } from '@/api/account'
 import { type ApiProblem, toProblem } from '@/api/problem'
 import { infoQuery } from '@/api/queries'
 import { noteReturn } from '@/lib/sign-in-address'
 import { ProblemNotice } from '@/lib/ui/notice'
+import { toastFailure } from '@/lib/ui/toasts'
 import { useTitle } from '@/lib/use-title'
 
 interface Props {
@@ -19,6 +20,9 @@ interface Props {
 /** Shows the dashboard with a session, and the sign-in form without. */
 export function SessionGate({ refused, children }: Props) {
   const info = useQuery(infoQuery)
+  useEffect(() => {
+    if (refused && info.isSuccess) toastFailure('Sign in with this address', refused)
+  }, [refused, info.isSuccess])
   if (info.isPending) return null
   if (info.error === null) return children
 

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 
 import { toProblem } from '@/api/problem'
@@ -29,7 +29,10 @@ export function LogTab({ experiment, kinds, onKinds }: Props) {
     error,
     isPending,
     isSuccess,
-  } = useQuery(eventsQuery(experiment.id, after, !isFinished(experiment.state)))
+  } = useQuery({
+    ...eventsQuery(experiment.id, after, !isFinished(experiment.state)),
+    placeholderData: keepPreviousData,
+  })
   const shown = shownEvents(events, kinds, text)
   return (
     <section aria-labelledby="events" data-testid="events">

@@ -1,6 +1,6 @@
 import './participation.css'
 
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 
 import { meQuery, onlyReads } from '@/api/account'
@@ -35,7 +35,7 @@ export default function Participation({ experiment, view, onView }: Props) {
   const step = windowOf(experiment.participants)
   // Where it begins stays while rounds are added at the end.
   const [after, setAfter] = useState(() => firstRound(experiment.round, step))
-  const query = useQuery(participationQuery(id, after, live))
+  const query = useQuery({ ...participationQuery(id, after, live), placeholderData: keepPreviousData })
   const joined = useQuery(participantsQuery(id, live))
   const matrix = useMemo(() => matrixOf(query.data ?? NOBODY), [query.data])
   const open = (participant: string | undefined, round = view.round) => {

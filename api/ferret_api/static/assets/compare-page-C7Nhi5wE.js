@@ -1,1 +1,0 @@
-export{n as ComparePage}from"./work-DV1bv2z5.js";

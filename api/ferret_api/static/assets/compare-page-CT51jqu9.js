@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-D39hVkH4.js";

@@ -1,1 +1,0 @@
-export{t as default}from"./tabs-DjsLHxCB.js";

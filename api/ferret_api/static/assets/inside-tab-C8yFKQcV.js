@@ -1,0 +1,1 @@
+export{t as default}from"./tabs-DBmRM4c3.js";

@@ -1,1 +1,0 @@
-export{t as SubmitPage}from"./work-DV1bv2z5.js";

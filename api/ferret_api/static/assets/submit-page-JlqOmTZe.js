@@ -1,0 +1,1 @@
+export{t as SubmitPage}from"./work-D39hVkH4.js";
