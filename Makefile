@@ -126,5 +126,5 @@ web: setup $(NODE_MODULES) ## build the dashboard into api/ferret_api/static (ne
 	cd web && npm run build
 
 .PHONY: clean
-clean: ## remove what the other commands made
-	rm -rf $(VENV) web/node_modules .pytest_cache .ruff_cache .hypothesis .ferret site
+clean: ## remove what the other commands built; the service's data in .ferret stay
+	rm -rf $(VENV) web/node_modules .pytest_cache .ruff_cache .hypothesis site dist .gpu-wheels

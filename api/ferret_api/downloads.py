@@ -81,27 +81,58 @@ def _record(context: Context, action: AuditAction, what: tuple[str, str, int | N
         context.downloads.written(taken)
 
 
-def require_enough_participants(s: Session, reader: Reader, experiment: Experiment, round: int, least: int) -> None:
-    """Raises ``round.too_small`` unless the reader may download the round's update and checkpoint.
+def require_enough_participants(
+    s: Session, reader: Reader, experiment: Experiment, round: int, least: int, *, change: bool = False
+) -> None:
+    """Raises ``round.too_small`` unless the reader may have the model after ``round``, or with ``change`` what the
+    round changed: :func:`require_large`. The experiment's participants may have all of it, since they need every update
+    to follow the model.
+    """
+    if not reader.is_participant:
+        require_large(s, experiment, round, least, change=change)
 
-    In an experiment with real participants, the round's record must hold the contributions of at least ``least`` of
-    them: an update of fewer could reveal single contributions. Simulated clients and refused contributions do not
-    count. The experiment's participants may download every round, since they need all updates to follow the model.
+
+def require_large(s: Session, experiment: Experiment, round: int, least: int, *, change: bool = False) -> None:
+    """Raises ``round.too_small`` if the model after ``round`` could reveal single contributions.
+
+    In an experiment with real participants, a model is released only if at least ``least`` of them contributed since
+    the last released one. What the round changed is released only if they all contributed to this round: the change of
+    a smaller one could else be computed from its neighbours. Simulated clients and refused contributions do not count.
     Round 0 is the base model, which holds no contributions.
     """
-    if reader.is_participant or not experiment.edge_participants or round == 0:
+    if not experiment.edge_participants or round == 0:
         return
-    count = _real(experiment, ledger.get(s, experiment.id, round).record)
-    if count < least:
-        raise FerretError(
-            "round.too_small",
-            f"round {round} holds the contributions of {count} real participants, and FERRET_MIN_PARTICIPANTS = "
-            f"{least}: choose a round with more, or ask the operator whether the participants agree to fewer",
-        )
+    simulated = frozenset(client_names(experiments.spec_of(experiment).participants.simulated))
+    begin, together = round, set[str]()
+    for number, names in _since_the_last_large(s, experiment.id, round, least, simulated):
+        if not together:
+            begin = number
+        together |= names
+        if number < round and len(together) >= least:
+            together = set()
+    if len(together) >= least and not (change and begin < round):
+        return
+    rounds = f"round {round} holds" if begin == round else f"rounds {begin} to {round} together hold"
+    raise FerretError(
+        "round.too_small",
+        f"{rounds} the contributions of {len(together)} real participants, and FERRET_MIN_PARTICIPANTS = {least}: "
+        "choose a round with more, or ask the operator whether the participants agree to fewer",
+    )
 
 
-def _real(experiment: Experiment, record: dict[str, Any]) -> int:
-    simulated = client_names(experiments.spec_of(experiment).participants.simulated)
+def _since_the_last_large(
+    s: Session, experiment_id: str, round: int, least: int, simulated: frozenset[str]
+) -> list[tuple[int, set[str]]]:
+    """Returns the real participants of ``round`` and of the small rounds directly before it, in order."""
+    found = [(round, _real(ledger.get(s, experiment_id, round).record, simulated))]
+    for entry in ledger.before(s, experiment_id, round):
+        names = _real(entry.record, simulated)
+        if len(names) >= least:
+            break
+        found.append((entry.round, names))
+    return found[::-1]
+
+
+def _real(record: dict[str, Any], simulated: frozenset[str]) -> set[str]:
     contributed = {name for name, *_ in record["contributions"]}
-    refused = {name for name, *_ in record["refused"]}
-    return len(contributed - refused - {*simulated})
+    return contributed - {name for name, *_ in record["refused"]} - simulated

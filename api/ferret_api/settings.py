@@ -86,7 +86,9 @@ class ApiSettings(ServiceSettings):
         description="The admin token; by default generated at the first start and stored in admin.token under home",
     )
     max_request_bytes: int = Field(
-        default=1 << 20, ge=1024, description="Maximum size of a JSON request body, in bytes"
+        default=1 << 20,
+        ge=1024,
+        description="Maximum size of a specification, in bytes; most other JSON bodies are limited to 8 kB",
     )
     max_upload_bytes: int = Field(
         default=64 << 30,

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -150,6 +150,10 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
     from ferret_db import integrity, migrate
     from ferret_runtime.settings import ServiceSettings
 
+    def tell(text: str) -> None:
+        with suppress(OSError):  # the terminal may be gone
+            say(text)
+
     plan.require_certificate()
     _listen_for_signals()
     with locked(plan.home), ports.listening(plan.host, plan.port) as listener:
@@ -157,7 +161,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
         restrict_home(plan.home)
         integrity.require(settings)
         migrate.upgrade(settings.database_url)
-        supervisor = Supervisor(say, silent=silent_after(settings.lease_seconds))
+        supervisor = Supervisor(tell, silent=silent_after(settings.lease_seconds))
         try:
             for child in _children(plan, listener, settings):
                 supervisor.start(child)
@@ -166,7 +170,7 @@ def running(plan: Plan, say: Callable[[str], None]) -> Generator[Stack]:
             with announced(plan.home, plan.url, certificate):
                 yield Stack(plan, admin_token(plan.home), supervisor)
         finally:
-            say("stopping")
+            tell("stopping")
             supervisor.stop()
 
 

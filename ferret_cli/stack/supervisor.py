@@ -80,7 +80,7 @@ class Supervisor:
                 if now >= watched.restart_at:
                     watched.child.start()
                     watched.started, watched.alive_at, watched.restart_at = now, None, None
-            elif watched.child.crashed:
+            elif watched.child.crashed or (watched.kill_at is not None and watched.child.exit_code is not None):
                 self._plan(watched, now)
             elif watched.kill_at is not None:
                 if now >= watched.kill_at:
@@ -117,14 +117,15 @@ class Supervisor:
 
     def stop(self) -> None:
         """Stops all children, the top layer first: SIGTERM, then SIGKILL after 10 seconds or at the next Ctrl-C."""
-        before = [signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)]
+        ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = [signal.signal(number, self._on_signal) for number in ending]
         try:
             for _, layer in groupby(reversed(self._watched), lambda watched: watched.child.layer):
                 self._end([watched.child for watched in layer])
             for watched in self._watched:
                 _reset(watched.child)
         finally:
-            for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+            for number, handler in zip(ending, before, strict=True):
                 signal.signal(number, handler)
 
     def _end(self, children: list[Child]) -> None:

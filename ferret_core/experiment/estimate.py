@@ -59,6 +59,8 @@ TERM_SECONDS = 3e-10
 BLOCK_SECONDS = 3e-4
 """Seconds per block and contribution of decoding, reconstruction and statistics, from models
 of 3 and 135 M parameters, without a committed run."""
+EMBEDDINGS = ("lm_head.weight", "model.embed_tokens.weight")
+"""Tied ones are in a model's files under either name, once."""
 HEADER = 600
 """Bytes of a contribution's header: ids, digests, seed and metrics; up to 1,024 where names are long."""
 DOWN = 900
@@ -384,7 +386,7 @@ def operations(outline: Architecture, lengths: TokenLengths) -> float:
     """
     found = outline.sizes
     head = found.vocabulary * found.hidden
-    body = count(outline.shapes) - head * (1 if "model.embed_tokens.weight" not in outline.shapes else 2)
+    body = count(outline.shapes) - head * sum(name in outline.shapes for name in EMBEDDINGS)
     attention = 4 * found.layers * found.hidden * lengths.mean**2
     return 2 * (body * lengths.mean + head * lengths.answer) + attention
 

@@ -47,6 +47,6 @@ def sample(spec: ExperimentSpec) -> ClientData | None:
     if loaded is None:
         return None
     examples = catalog.dataset(spec.dataset).train()
-    chosen = [examples[index] for index in range(0, len(examples), max(1, len(examples) // SAMPLE))]
+    chosen = [examples[index] for index in range(0, len(examples), max(1, -(-len(examples) // SAMPLE)))]
     most = longest(spec.prompt, loaded.tokenizer, context_of(loaded.model))
     return shard_of(chosen, loaded.tokenizer, most, spec.prompt.template)

@@ -3,7 +3,7 @@
 In a group of n members, with the public clip C, the grid has 2h + 1 points from −C to C, h = ⌊(2³² − 1) / 2n⌋, so that
 the sum of n integers fits 32 bits. A participant's integers are, for each weight,
 
-    h + ⌊h · min(max(Δ, −C), C) / C + u⌋,   u uniform in [0, 1), from a public seed
+    h + ⌈h · min(max(Δ, −C), C) / C − u⌉,   u uniform in [0, 1), from a public seed
 
 the share of its weights beyond C as ⌈2²² · share⌉, and its training loss. With Σ their sum over m participants, the
 mean is

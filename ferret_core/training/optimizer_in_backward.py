@@ -32,6 +32,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ferret_core.protocol.errors import FerretError
+
 LOW_BITS = 16
 """Low bits of an fp32 number that bf16 does not have."""
 Moved = Callable[[nn.Parameter, Tensor], None]
@@ -52,6 +54,10 @@ class StochasticRounding:
         bits: torch.Generator,
         moved: Moved | None = None,
     ) -> None:
+        """Raises ``model.invalid`` for weights that a library keeps in another type inside a bf16 model."""
+        if parameter.dtype != torch.bfloat16:
+            message = f"it keeps weights in {parameter.dtype}, which pure_bfloat16 does not train: choose bfloat16"
+            raise FerretError.of_field("model.invalid", "algorithm.local.precision", "pure_bfloat16", message)
         self._parameter = parameter
         self._build = build
         self._bits = bits

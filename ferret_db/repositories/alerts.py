@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select, update
 from sqlalchemy import delete as deleted
 from sqlalchemy.orm import Session
 
@@ -184,10 +184,12 @@ def settle(
     due_at = None if error is None or again_seconds is None else now + timedelta(seconds=again_seconds)
     # If this one took too long, another attempt may have begun meanwhile, which is the one that counts.
     same = AlertDelivery.id == delivery.id, AlertDelivery.attempts == delivery.attempts
+    # A message that was given up during the attempt, as for a disabled alert, stays so.
+    kept = case((AlertDelivery.due_at.is_not(None), due_at), else_=None)
     s.execute(
         update(AlertDelivery)
         .where(*same)
-        .values(status=status, error=error, due_at=due_at, delivered_at=now if error is None else None)
+        .values(status=status, error=error, due_at=kept, delivered_at=now if error is None else None)
     )
     if error is None:
         return

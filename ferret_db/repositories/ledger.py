@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -23,6 +23,12 @@ def get(s: Session, experiment_id: str, round: int) -> LedgerEntry:
     if found is None:
         raise FerretError.of_field("round.not_found", "round", round, f"is not a committed round of {experiment_id}")
     return found
+
+
+def before(s: Session, experiment_id: str, round: int) -> Iterator[LedgerEntry]:
+    """Yields the entries of earlier rounds, the newest first."""
+    query = select(LedgerEntry).where(LedgerEntry.experiment_id == experiment_id, LedgerEntry.round < round)
+    yield from s.scalars(query.order_by(LedgerEntry.round.desc()).execution_options(yield_per=20))
 
 
 def after(s: Session, experiment_id: str, round: int, limit: int) -> list[LedgerEntry]:

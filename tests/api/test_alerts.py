@@ -206,6 +206,19 @@ def test_a_late_result_of_an_attempt_that_was_taken_over_does_not_count(quiet: S
     assert deliveries(quiet)[0]["error"] is None
 
 
+def test_an_alert_disabled_during_an_attempt_is_not_tried_again(quiet: Site, receiver: Receiver) -> None:
+    alert = add(quiet, receiver.url)
+    cancelled(quiet)
+    with quiet.database.begin() as s:
+        (claimed,) = alerts.claim(s, 10, 60)
+        alerts.switch(s, alert["id"], enabled=False)
+    with quiet.database.begin() as s:
+        alerts.settle(s, claimed.delivery, status=None, error="no answer", again_seconds=0)
+    hurry(quiet)
+    with quiet.database.begin() as s:
+        assert alerts.claim(s, 10, 60) == []
+
+
 @pytest.mark.parametrize("path", ["/hang", "/slow"])
 def test_who_does_not_answer_holds_up_nobody(
     open_to_loopback: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, path: str

@@ -189,6 +189,10 @@ def test_a_token_makes_none_that_may_do_more(site: Any) -> None:
     only_write = person.with_token([Scope.WRITE])
     answer = only_write.post(f"{URL}/tokens", json={"name": "more", "scopes": ["read", "write"]})
     assert (answer.status_code, answer.json()["code"]) == (403, "auth.forbidden")
+    admin = a_user(site, Role.ADMIN)
+    own = f"{URL}/users/{admin.client.get(f'{URL}/me').json()['id']}/tokens"
+    answer = admin.with_token([Scope.WRITE]).post(own, json={"name": "more", "scopes": ["read", "write"]})
+    assert (answer.status_code, answer.json()["code"]) == (403, "auth.forbidden")
     less = person.client.post(f"{URL}/tokens", json={"name": "keda", "scopes": ["metrics"]}).json()
     assert (less["scopes"], site.client(less["token"]).get("/metrics").status_code) == (["metrics"], 200)
 

@@ -85,3 +85,11 @@ def test_the_first_of_many_unknown_fields_are_told_with_what_they_may_stand_for(
 def test_the_size_of_json_is_a_setting(make_settings: Any) -> None:
     with open_site(make_settings(max_request_bytes=4096, max_upload_bytes=1 << 20)) as site:
         small(site.admin.post("/api/v1/experiments", content=b" " * 5000, headers=JSON), "request.too_large")
+
+
+@pytest.mark.parametrize("operation", ["experiments", "experiments:plan", "experiments:revise"])
+def test_what_takes_a_specification_takes_a_long_one(make_settings: Any, operation: str) -> None:
+    with open_site(make_settings()) as site:
+        document = b'{"spec": {}, "rest": "' + b"x" * 50_000 + b'"}'
+        answer = site.admin.post(f"/api/v1/{operation}", content=document, headers=JSON)
+        assert answer.status_code != 413

@@ -97,6 +97,36 @@ def test_rounds_are_counted_one_by_one_and_the_base_model_is_for_all(guarded: An
     assert tuned.answers(guarded.admin, 2) == REFUSED
 
 
+def test_a_small_round_cannot_be_computed_from_its_neighbours(guarded: Any) -> None:
+    """Models 1 and 3 with the change of round 3 would give what round 2, of one site, changed."""
+    tuned = Tuned(guarded)
+    for number, names in enumerate((SITES, SITES[:1], SITES, SITES), start=1):
+        tuned.round(*names, number=number)
+    model, change = ((200, ""), (403, "round.too_small"))
+    assert tuned.answers(guarded.admin, 1) == GIVEN
+    assert tuned.answers(guarded.admin, 2) == REFUSED
+    assert tuned.answers(guarded.admin, 3) == [model, change]
+    assert tuned.answers(guarded.admin, 4) == GIVEN
+    assert "rounds 2 to 3 together" in guarded.admin.get(tuned.files(3)[-1]).json()["detail"]
+
+
+def test_small_rounds_count_together_once_enough_sites_took_part(guarded: Any) -> None:
+    tuned = Tuned(guarded)
+    for number, names in enumerate((["site-a"], ["site-b"], ["site-c"]), start=1):
+        tuned.round(*names, number=number)
+    assert [tuned.answers(guarded.admin, number)[0][0] for number in (1, 2, 3)] == [403, 403, 200]
+    assert tuned.answers(guarded.admin, 3)[1] == (403, "round.too_small")
+
+
+def test_the_model_of_a_small_round_answers_no_question(guarded: Any) -> None:
+    """Without a number the newest released model is asked; here no worker is there to answer."""
+    tuned = Tuned(guarded)
+    tuned.round(*SITES)
+    tuned.round("site-a", number=2)
+    answers = [guarded.admin.post(f"{tuned.path}/playground", json={"question": "?"} | of) for of in ({"round": 2}, {})]
+    assert [answer.json()["code"] for answer in answers] == ["round.too_small", "broker.missing"]
+
+
 def test_simulated_clients_count_as_nobody(guarded: Any) -> None:
     tuned = Tuned(guarded, simulated=4, sites=1)
     tuned.round("site-a", simulated=4)

@@ -33,8 +33,9 @@ def train(context: WorkerState, assignment_id: str) -> None:
     try:
         with LeaseKeeper(context.database, assignment, seconds, lambda: context.stopping) as keeper:
             part = _contribute(context, assignment, keeper)
-        failpoint("train.trained")
-        _report(context, assignment, part)
+            failpoint("train.trained")
+            offer = _stored(context, assignment, part)
+        context.database.transact(lambda s: acceptance.accept(s, offer))
         failpoint("train.reported")
     except FerretError as error:
         _end(context, assignment, error)
@@ -68,11 +69,11 @@ def _contribute(context: WorkerState, assignment: Assignment, keeper: LeaseKeepe
     return train_in_group(context, announcer.team, announcer.announce(task), task, check)
 
 
-def _report(context: WorkerState, assignment: Assignment, part: LocalRound) -> None:
+def _stored(context: WorkerState, assignment: Assignment, part: LocalRound) -> ContributionOffer:
+    """Stores the contribution and the client's memory, which may take as long as training, while the lease is kept."""
     sealed, memory, cost = part
     context.storage.put_pieces(sealed.pieces, FileKind.CONTRIBUTION, sealed.digest)
     failpoint("train.stored")
     kept = ClientState(StateBlobs(context.storage)).stage(sealed.digest, memory)
     failpoint("train.remembered")
-    offer = ContributionOffer(assignment.id, assignment.fence, sealed, cost, memory_digest=kept)
-    context.database.transact(lambda s: acceptance.accept(s, offer))
+    return ContributionOffer(assignment.id, assignment.fence, sealed, cost, memory_digest=kept)

@@ -38,6 +38,8 @@ class BodyLimit:
         self.limits = self.uploads | {
             SUBMIT: document,
             "clone_experiment": document,
+            "plan_draft": document,
+            "revise_draft": document,
             "edit_experiment": min(EDIT_BYTES, document),
             "ask_model": min(QUESTION_BYTES, document),
             "report_failure": min(FAILURE_BYTES, document),

@@ -63,7 +63,7 @@ def download_artifact(
     """Returns the bytes of one file. A single `Range` resumes a download.
 
     Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
-    contributed to the checkpoint's round."""
+    contributed to the checkpoint's round and those before it that were too small."""
     with reader.database.read() as s:
         experiment = experiments.get(s, experiment_id)
         artifact = artifacts.get(s, experiment_id, artifact_id)

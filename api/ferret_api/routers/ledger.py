@@ -57,11 +57,12 @@ def get_update(
     """Returns the update that a committed round applied. A single `Range` resumes a download.
 
     Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
-    contributed to the round."""
+    contributed to the round, or to the one before."""
     with reader.database.read() as s:
         experiment = experiments.get(s, experiment_id)
         entry = ledger.get(s, experiment_id, round)
-        downloads.require_enough_participants(s, reader, experiment, round, context.settings.min_participants)
+        least = context.settings.min_participants
+        downloads.require_enough_participants(s, reader, experiment, round, least, change=True)
     if request.method != "HEAD":
         downloads.record_update(context, reader, experiment_id, round)
     location = blob_location(FileKind.UPDATE, entry.update_digest)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from pydantic import Field, field_validator
+from sqlalchemy.orm import Session
 
 from ferret_api import downloads
 from ferret_api.access import Asker, AskingResearcher
@@ -30,6 +32,7 @@ from ferret_core.protocol.playground import (
 )
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments
+from ferret_db.tables import Experiment
 
 
 class PlaygroundRequest(
@@ -80,7 +83,7 @@ class ExampleRequest(Command, json_schema_extra={"examples": [{"seed": 7}]}):
 
 router = APIRouter(prefix=f"{PREFIX}/experiments/{{experiment_id}}/playground", tags=["playground"])
 
-_REFUSALS = ("experiment.not_found", "playground.busy", "playground.unavailable", "broker.missing")
+_REFUSALS = ("experiment.not_found", "round.too_small", "playground.busy", "playground.unavailable", "broker.missing")
 
 
 def _question(
@@ -90,25 +93,36 @@ def _question(
     if ask.max_new_tokens > most:
         message = f"at most {most}, which FERRET_PLAYGROUND_TOKENS allows"
         raise FerretError.of_field("request.invalid", "max_new_tokens", ask.max_new_tokens, message)
-    rounds = _rounds(caller.database, experiment_id, ask)
+    rounds = _rounds(caller.database, experiment_id, ask, context.settings.min_participants)
     context.limits.admit_question(caller.id)
     shared = ask.model_dump(include={"question", "input", "temperature", "max_new_tokens", "seed"})
     return PlaygroundQuestion(experiment=experiment_id, rounds=rounds, **shared)
 
 
-def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest) -> dict[ModelSide, int]:
+def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest, least: int) -> dict[ModelSide, int]:
+    """Returns the rounds to question: a released one, by default the newest."""
     with database.read() as s:
-        experiments.get(s, experiment_id)
+        experiment = experiments.get(s, experiment_id)
         written = artifacts.rounds_of(s, experiment_id)
-    if not written:
-        raise FerretError("artifact.not_found", f"{experiment_id} has no checkpoint yet: wait for its first round")
-    number = written[-1] if ask.round is None else ask.round
-    if number not in written:
-        reason = f"has no checkpoint: choose from {', '.join(map(str, written[-20:]))}"
-        raise FerretError.of_field("artifact.not_found", "round", number, reason)
+        if not written:
+            raise FerretError("artifact.not_found", f"{experiment_id} has no checkpoint yet: wait for its first round")
+        number = _newest(s, experiment, written, least) if ask.round is None else ask.round
+        if number not in written:
+            reason = f"has no checkpoint: choose from {', '.join(map(str, written[-20:]))}"
+            raise FerretError.of_field("artifact.not_found", "round", number, reason)
+        downloads.require_large(s, experiment, number, least)
     if number == 0:
         return {"base": 0}
     return {"tuned": number, "base": 0} if ask.compare and 0 in written else {"tuned": number}
+
+
+def _newest(s: Session, experiment: Experiment, written: Sequence[int], least: int) -> int:
+    """Returns the newest round with a released checkpoint; without any the newest, which is refused."""
+    for number in reversed(written):
+        with suppress(FerretError):
+            downloads.require_large(s, experiment, number, least)
+            return number
+    return written[-1]
 
 
 async def _asked(

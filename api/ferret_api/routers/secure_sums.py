@@ -220,7 +220,7 @@ def get_masked_vector(
 def _require_large(s: Session, reader: Reader, experiment_id: str, number: int, least: int) -> None:
     experiment = experiments.get(s, experiment_id)
     ledger.get(s, experiment_id, number)
-    downloads.require_enough_participants(s, reader, experiment, number, least)
+    downloads.require_enough_participants(s, reader, experiment, number, least, change=True)
 
 
 @contextmanager

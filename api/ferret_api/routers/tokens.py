@@ -59,11 +59,6 @@ def create_token(wanted: NewToken, caller: Viewer, context: ContextDep) -> Creat
 
     Its scopes cannot exceed the scopes of the request's credential; otherwise `auth.forbidden`. A token created with
     another token expires no later than that token, and is revoked with it. Requires the role viewer."""
-    if missing := {scope for scope in wanted.scopes if not scope.within(caller.scopes)}:
-        detail = (
-            f"the token of this request lacks the scope {', '.join(sorted(missing))}, so it cannot give it to another"
-        )
-        raise FerretError("auth.forbidden", detail)
     return _create(context, caller, caller.id, wanted)
 
 
@@ -97,8 +92,9 @@ def list_user_tokens(user_id: UserId, context: ContextDep) -> TokenList:
 def create_user_token(user_id: UserId, wanted: NewToken, caller: Admin, context: ContextDep) -> CreatedToken:
     """Creates a token for a user, such as a first token or that of a program. Requires the role admin.
 
-    The response holds the token, which is shown only this once. If the request uses a token, the new one expires no
-    later than it, and is revoked with it."""
+    Its scopes cannot exceed the scopes of the request's credential; otherwise `auth.forbidden`. The response holds the
+    token, which is shown only this once. If the request uses a token, the new one expires no later than it, and is
+    revoked with it."""
     return _create(context, caller, user_id, wanted)
 
 
@@ -120,6 +116,11 @@ def _list(context: Context, user_id: str) -> TokenList:
 
 
 def _create(context: Context, caller: Caller, user_id: str, wanted: NewToken) -> CreatedToken:
+    if missing := {scope for scope in wanted.scopes if not scope.within(caller.scopes)}:
+        detail = (
+            f"the token of this request lacks the scope {', '.join(sorted(missing))}, so it cannot give it to another"
+        )
+        raise FerretError("auth.forbidden", detail)
     with context.database.begin() as s:
         users.get(s, user_id)
         row, text = user_tokens.create(

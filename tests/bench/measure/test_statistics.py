@@ -30,3 +30,11 @@ def test_by_hand() -> None:
 def test_students_t_falls_towards_the_normals() -> None:
     assert sorted(STUDENT, reverse=True) == list(STUDENT)
     assert STUDENT[-1] > 1.96
+
+
+def test_students_t_goes_on_where_the_table_ends() -> None:
+    """For 21 and 39 degrees of freedom it is 2.0796 and 2.0227."""
+    for seeds, t in ((22, 2.0796), (40, 2.0227)):
+        found = interval([float(number) for number in range(seeds)])
+        assert found is not None
+        assert found.half == pytest.approx(t * np.std(range(seeds), ddof=1) / math.sqrt(seeds), rel=5e-4)

@@ -6,7 +6,16 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation.projection_noise import ADVISED, MOST
-from ferret_core.experiment.estimate import HEADER, Estimate, Speed, TokenLengths, document, estimate
+from ferret_core.experiment.estimate import (
+    EMBEDDINGS,
+    HEADER,
+    Estimate,
+    Speed,
+    TokenLengths,
+    document,
+    estimate,
+    operations,
+)
 from ferret_core.models import architecture
 from ferret_core.privacy.mechanism import RecordMechanism, calibrated
 from ferret_core.protocol.spec import ExperimentSpec
@@ -77,6 +86,15 @@ def test_what_would_destroy_a_large_model_is_told_with_the_ways_out(toy_spec: Sp
 def test_a_step_too_short_to_learn_is_told(toy_spec: SpecFactory) -> None:
     told = planned(toy_spec(algorithm={"name": "ferret", "local": {"learning_rate": 1e-4}}))
     assert any("moves next to nothing" in advice for advice in told.advice)
+
+
+@pytest.mark.parametrize("tied", [["lm_head.weight"], ["model.embed_tokens.weight"]])
+def test_tied_embeddings_are_computed_with_once(tied: list[str]) -> None:
+    """A model's files hold them under either name; the rest of the model is as large as with two."""
+    both = architecture.of_llama("llama-1b")
+    one = both._replace(shapes={n: s for n, s in both.shapes.items() if n not in EMBEDDINGS or n in tied})
+    lengths = TokenLengths(64, 32, 64)
+    assert operations(one, lengths) == operations(both, lengths) > 0
 
 
 def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy_spec: SpecFactory) -> None:

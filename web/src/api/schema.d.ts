@@ -229,7 +229,7 @@ export interface paths {
          * @description Returns the bytes of one file. A single `Range` resumes a download.
          *
          *     Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
-         *     contributed to the checkpoint's round.
+         *     contributed to the checkpoint's round and those before it that were too small.
          */
         get: operations["download_artifact"];
         put?: never;
@@ -792,7 +792,7 @@ export interface paths {
          * @description Returns the update that a committed round applied. A single `Range` resumes a download.
          *
          *     Open to users and to the experiment's participants. Users get `round.too_small` if too few real participants
-         *     contributed to the round.
+         *     contributed to the round, or to the one before.
          */
         get: operations["get_update"];
         put?: never;
@@ -1808,8 +1808,9 @@ export interface paths {
          * Create User Token
          * @description Creates a token for a user, such as a first token or that of a program. Requires the role admin.
          *
-         *     The response holds the token, which is shown only this once. If the request uses a token, the new one expires no
-         *     later than it, and is revoked with it.
+         *     Its scopes cannot exceed the scopes of the request's credential; otherwise `auth.forbidden`. The response holds the
+         *     token, which is shown only this once. If the request uses a token, the new one expires no later than it, and is
+         *     revoked with it.
          */
         post: operations["create_user_token"];
         delete?: never;
@@ -9638,7 +9639,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token does not allow that.
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {
@@ -9763,7 +9765,8 @@ export interface operations {
                 };
             };
             /**
-             * @description `auth.forbidden`: This token does not allow that.
+             * @description `round.too_small`: Too few participants contributed to the round for a download.
+             *     `auth.forbidden`: This token does not allow that.
              *     `auth.cross_site`: The request comes from another site.
              */
             403: {

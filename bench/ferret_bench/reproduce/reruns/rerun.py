@@ -107,6 +107,9 @@ def tune(
     kind: Kind, name: str, out: Path, asked: Asked, over: Over, *, seeds: int, shapes: Sequence[str], json: bool
 ) -> None:
     """Runs every candidate for every row on the validation split, in this process, and writes the chosen settings."""
+    if len(asked.models) + len(shapes) > 1:
+        models = [*asked.models, *shapes]
+        raise FerretError.of_field("request.invalid", "--model", models, "their losses do not compare: give one")
     study = studies.study(kind, name)
     folder = writable(out, "--out")
     known = settings.read(over.file, over.assignments, study, absolute_paths=True)

@@ -1,11 +1,13 @@
 """The same search for every row: each candidate of its kind on the validation split, with seeds apart from the test's.
 
 A row's best settings on a dataset become a settings file, with which the study itself is then run. No run of the search
-sees a test example, and no row gets more candidates than another.
+sees a test example, and no row gets more candidates than another. A row that ``rows.toml`` ties to one optimizer gets
+only that optimizer's.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -83,9 +85,11 @@ def trials(study: Study, searched: Search, store: Store) -> list[Trial]:
 
 
 def chosen(found: Iterable[Trial]) -> list[Trial]:
-    """Returns each row's best on each dataset, in order of appearance; the first of equals."""
+    """Returns each row's best on each dataset, in order of appearance; the first of equals, none that failed."""
     best: dict[tuple[str, str], Trial] = {}
     for trial in found:
+        if math.isinf(trial.loss):
+            continue
         place = trial.row.name, trial.column.dataset
         if place not in best or trial.loss < best[place].loss:
             best[place] = trial

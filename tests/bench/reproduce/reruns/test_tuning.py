@@ -52,6 +52,7 @@ def test_what_is_chosen_has_the_lowest_mean_and_a_failed_candidate_never_is(sear
     assert [trial.loss for trial in trials if trial.row.name == "fedavg"][:3] == [3.5, 3.0, math.inf]
     best = tuning.chosen(trials)
     assert [(trial.row.name, trial.number) for trial in best] == [("ferret", 1), ("fedavg", 1), ("fedkseed", 1)]
+    assert tuning.chosen([trial._replace(loss=math.inf) for trial in trials]) == []
     file = tmp_path / "chosen.toml"
     file.write_text(tuning.settings_file(best))
     tables = tomllib.loads(file.read_text())
