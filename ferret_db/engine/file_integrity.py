@@ -13,7 +13,7 @@ from ferret_core.protocol.states import RoundState
 from ferret_core.protocol.task_names import TaskName
 from ferret_core.protocol.wire import Contribution as Sent
 from ferret_core.storage import FileKind, Storage, blob_location
-from ferret_db.repositories import contributions, experiments, ledger, outbox, rounds
+from ferret_db.repositories import contributions, experiments, ledger, outbox, rounds, task_runs
 from ferret_db.repositories.stored_files import StoredFileRef
 from ferret_db.tables import Contribution
 
@@ -25,7 +25,13 @@ REPAIR_SECONDS = 60.0
 
 
 def call_for_repair(s: Session, experiment_id: str) -> None:
-    """Has a worker check the experiment's files and rebuild damaged ones, unless this was requested a minute ago."""
+    """Has a worker check the experiment's files and rebuild damaged ones, unless this was requested a minute ago.
+
+    A repair that was given up starts over: its cause may be gone.
+    """
+    run = task_runs.get(s, TaskName.REPAIR, experiment_id)
+    if run is not None and run.given_up_at is not None:
+        task_runs.drop(s, run)
     if not outbox.waits(s, TaskName.REPAIR, experiment_id, REPAIR_SECONDS):
         outbox.add(s, TaskName.REPAIR, experiment_id)
 

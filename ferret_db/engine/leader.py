@@ -53,15 +53,17 @@ class Leader:
         if last.epoch != self._epoch:
             self._epoch, self._changed = last.epoch, now
         seconds = now - self._changed
-        return (last.leader in {self._who, None} or seconds >= self._patience) and self._tick(last, seconds)
+        return (last.leader in {self._who, None} or seconds >= self._patience) and self._tick(last)
 
     def leave(self) -> None:
         """Resigns when this process ends."""
         with self._database.begin(flush=False) as s:
             service_clock.leave(s, self._who)
 
-    def _tick(self, last: ServiceClock, seconds: float) -> bool:
+    def _tick(self, last: ServiceClock) -> bool:
         with self._database.begin(flush=False) as s:
+            now = self._monotonic()  # beginning may have waited for the write lock
+            seconds = now - self._changed
             ticked = service_clock.tick(s, last, self._who, seconds)
             if ticked is None:
                 return False
@@ -69,5 +71,5 @@ class Leader:
             if last.leader == self._who and abs(jump) > JUMP_SECONDS:
                 logger.warning("the database's clock jumped by %.0f s; deadlines and leases stay as long", jump)
                 service_clock.forgive(s, self._lease_seconds)
-        self._epoch, self._changed = ticked.epoch, self._monotonic()
+        self._epoch, self._changed = ticked.epoch, now
         return True

@@ -13,6 +13,7 @@ from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundS
 from ferret_core.protocol.task_names import Queue, TaskName
 from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds, task_attempts
+from ferret_db.engine.file_integrity import call_for_repair
 from ferret_db.engine.reconcile import reconcile
 from ferret_db.engine.task_attempts import TaskSubject
 from ferret_db.repositories import events, task_runs, workers
@@ -365,3 +366,13 @@ def test_reconcilers_at_once_call_once_for_what_was_lost(crew: Crew, lab: Any) -
 
     lab.race(sweep)
     assert crew.sent == [("ferret.aggregate", round_.id)]
+
+
+def test_a_repair_that_was_given_up_starts_over_when_it_is_asked_for_again(database: Database, crew: Crew) -> None:
+    """Somebody may have put the lost model back, as the error says."""
+    experiment: Experiment = crew.lab.start()
+    crew.die_at(TaskName.REPAIR, experiment.id)
+    assert crew.begin(TaskName.REPAIR, experiment.id) is None
+    with database.begin() as s:
+        call_for_repair(s, experiment.id)
+    assert crew.begin(TaskName.REPAIR, experiment.id)
