@@ -124,7 +124,7 @@ def test_the_model_of_a_small_round_answers_no_question(guarded: Any) -> None:
     tuned.round(*SITES)
     tuned.round("site-a", number=2)
     answers = [guarded.admin.post(f"{tuned.path}/playground", json={"question": "?"} | of) for of in ({"round": 2}, {})]
-    assert [answer.json()["code"] for answer in answers] == ["round.too_small", "broker.missing"]
+    assert [answer.json()["code"] for answer in answers] == ["round.too_small", "playground.unavailable"]
 
 
 def test_simulated_clients_count_as_nobody(guarded: Any) -> None:

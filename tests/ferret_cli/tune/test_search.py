@@ -325,5 +325,5 @@ main()
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 1
     assert json.loads(done.stdout)["code"] == "dependency.missing"
-    assert "optuna is not installed" in done.stderr
+    assert "not installed: optuna" in done.stderr
     assert "[train,tune]" in done.stderr

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
+from ferret_core.privacy import accounting
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.wire import Contribution
 from ferret_core.training.privacy import Gaussian, ReleasePolicy
@@ -208,8 +209,6 @@ def test_a_failure_has_one_code_costs_a_contribution_and_ends_the_participation(
 
 
 def test_without_the_package_that_computes_it_no_code_is_spent(api, service, toy_spec, tmp_path, monkeypatch) -> None:
-    from ferret_sdk.participant import privacy_budget
-
-    monkeypatch.setattr(privacy_budget, "find_spec", lambda name: None)
+    monkeypatch.setattr(accounting, "find_spec", lambda name: None)
     with refused("dependency.missing", "[train,privacy]"):
         Participant.enrol(api.url, "a-code", "site-a", tmp_path, terms=Terms.model_validate({"privacy": PRIVACY}))
