@@ -91,7 +91,7 @@ def revoke(
     run = experiment_at(url, insecure_http, id)
     if code is None:
         count = run.revoke_codes(group)
-        say(f"codes of {group} revoked: {count}; nobody can join with them any more")
+        say(f"codes of {group} revoked: {count}; they can no longer be used to join")
         if json:
             emit({"revoked": count})
         return

@@ -119,12 +119,19 @@ def test_small_rounds_count_together_once_enough_sites_took_part(guarded: Any) -
 
 
 def test_the_model_of_a_small_round_answers_no_question(guarded: Any) -> None:
-    """Without a number the newest released model is asked; here no worker is there to answer."""
+    """That of a large round would answer, if a worker were there."""
     tuned = Tuned(guarded)
     tuned.round(*SITES)
     tuned.round("site-a", number=2)
-    answers = [guarded.admin.post(f"{tuned.path}/playground", json={"question": "?"} | of) for of in ({"round": 2}, {})]
-    assert [answer.json()["code"] for answer in answers] == ["round.too_small", "playground.unavailable"]
+    answers = [
+        guarded.admin.post(f"{tuned.path}/playground", json={"question": "?"} | of)
+        for of in ({"round": 2}, {}, {"round": 1})
+    ]
+    assert [answer.json()["code"] for answer in answers] == [
+        "round.too_small",
+        "round.too_small",
+        "playground.unavailable",
+    ]
 
 
 def test_simulated_clients_count_as_nobody(guarded: Any) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from pydantic import Field, field_validator
-from sqlalchemy.orm import Session
 
 from ferret_api import downloads
 from ferret_api.access import Asker, AskingResearcher
@@ -32,7 +30,6 @@ from ferret_core.protocol.playground import (
 )
 from ferret_db.database import Database
 from ferret_db.repositories import artifacts, experiments
-from ferret_db.tables import Experiment
 
 
 class PlaygroundRequest(
@@ -100,13 +97,13 @@ def _question(
 
 
 def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest, least: int) -> dict[ModelSide, int]:
-    """Returns the rounds to question: a released one, by default the newest."""
+    """Returns the rounds to question, by default the newest. Raises ``round.too_small`` unless it is released."""
     with database.read() as s:
         experiment = experiments.get(s, experiment_id)
         written = artifacts.rounds_of(s, experiment_id)
         if not written:
             raise FerretError("artifact.not_found", f"{experiment_id} has no checkpoint yet: wait for its first round")
-        number = _newest(s, experiment, written, least) if ask.round is None else ask.round
+        number = written[-1] if ask.round is None else ask.round
         if number not in written:
             reason = f"has no checkpoint: choose from {', '.join(map(str, written[-20:]))}"
             raise FerretError.of_field("artifact.not_found", "round", number, reason)
@@ -114,15 +111,6 @@ def _rounds(database: Database, experiment_id: str, ask: PlaygroundRequest, leas
     if number == 0:
         return {"base": 0}
     return {"tuned": number, "base": 0} if ask.compare and 0 in written else {"tuned": number}
-
-
-def _newest(s: Session, experiment: Experiment, written: Sequence[int], least: int) -> int:
-    """Returns the newest round with a released checkpoint; without any the newest, which is refused."""
-    for number in reversed(written):
-        with suppress(FerretError):
-            downloads.require_large(s, experiment, number, least)
-            return number
-    return written[-1]
 
 
 async def _asked(

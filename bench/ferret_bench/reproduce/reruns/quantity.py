@@ -63,7 +63,7 @@ def rounds_to_converge(losses: Sequence[float]) -> float:
 
 
 def bytes_up(done: RoundRecord) -> float | None:
-    return done.bytes_up / done.accepted if done.accepted else None
+    return done.bytes_up / done.participants if done.participants else None
 
 
 def bytes_down(done: RoundRecord) -> float | None:

@@ -10,6 +10,7 @@ from ferret_bench.reproduce.reruns.quantity import (
     LOCAL,
     OVERALL,
     PARAMETERS,
+    bytes_up,
     scientific,
 )
 from ferret_bench.reproduce.reruns.records import RoundRecord
@@ -53,3 +54,7 @@ def test_costs_are_those_of_rounds_that_are_warm(toy_grid):
 @pytest.mark.parametrize(("value", "text"), [(7_800, "7.8×10³"), (6.0e9, "6.0×10⁹"), (2.6e10, "2.6×10¹⁰"), (12, "12")])
 def test_counts_are_written_as_in_the_paper(value, text):
     assert scientific(value) == text
+
+
+def test_what_a_participant_sends_counts_rejected_contributions_too():
+    assert bytes_up(RoundRecord(number=1, bytes_up=300, participants=3, accepted=2)) == 100
