@@ -18,6 +18,7 @@ from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
 from ferret_core.training.optimizer_in_backward import StochasticRounding, rounded
+from tests.refusals import refused
 
 IN_BACKWARD = {"optimizer": "normalized", "batch_size": 2, "accumulation": 1, "optimizer_in_backward": True}
 PURE = {**IN_BACKWARD, "precision": "pure_bfloat16"}
@@ -67,6 +68,14 @@ def test_a_model_in_bf16_learns_as_one_in_fp32(tiny_model: LlamaForCausalLM, sha
     expected = train(whole, shard.batches(2, 5), LocalConfig.model_validate({**options, "precision": "float32"}))
     assert {weight.dtype for weight in pure.parameters()} == {torch.bfloat16}
     assert found.train_loss == pytest.approx(expected.train_loss, rel=0.01)
+
+
+def test_weights_that_a_library_keeps_in_fp32_are_refused(tiny_model: LlamaForCausalLM, shard: ClientData) -> None:
+    """A router, say: its step would be lost, and its weight with it."""
+    model = tiny_model.to(torch.bfloat16)
+    model.model.norm.float()
+    with refused("model.invalid", "torch.float32"):
+        train(model, shard.batches(2, 5), LocalConfig.model_validate(PURE), seed=3)
 
 
 def test_the_seed_decides_how_steps_are_rounded(tiny_model: LlamaForCausalLM, trained: Callable[..., torch.Tensor]):

@@ -4,6 +4,7 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, expect, test, vi } from 'vitest'
 
 import { ApiProblem } from '@/api/problem'
+import { shownToasts } from '@/lib/ui/toasts'
 
 import { SessionGate } from './session-gate'
 
@@ -93,6 +94,13 @@ test('a link that was used names the command for a new one', async () => {
   const alert = await screen.findByRole('alert')
   expect(alert.textContent).toContain('This link was used')
   expect(alert.textContent).toContain('ferret dashboard')
+})
+
+test('next to a session a refused link is reported, and the dashboard of the session opens', async () => {
+  vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ name: 'ferret' })))
+  open(new ApiProblem({ code: 'auth.invalid', title: 'The token is not valid', detail: 'Copy it again.' }, 401))
+  expect(await screen.findByText('the dashboard')).toBeTruthy()
+  expect(shownToasts().map(({ problem }) => problem.code)).toEqual(['auth.invalid'])
 })
 
 test('a provider has a button, and its error is shown', async () => {
