@@ -140,7 +140,8 @@ def evaluate(
         asked = spread(chosen, spec.generate_examples)
         room = min(most, context - spec.max_new_tokens)
         prompts = encode_prompts(asked, tokenizer, room, prompt.template)
-        answers = generate(model, tokenizer, prompts, spec.max_new_tokens, spec.batch_size, on_batch)
+        size, template = spec.batch_size, prompt.template
+        answers = generate(model, tokenizer, prompts, spec.max_new_tokens, size, on_batch, template=template)
         metrics |= _scores(answers, asked, spec.by_label)
     return metrics
 

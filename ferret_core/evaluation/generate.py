@@ -1,26 +1,26 @@
-"""Greedy generation in batches: the most probable token at each step, until end-of-text."""
+"""Greedy generation in batches: the most probable token at each step, until one that ends an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.nn import functional
 
-from ferret_core.datasets.tokenization.tokenize import end_of_text, pad_id
+from ferret_core.datasets.tokenization.tokenize import pad_id, response_end
+from ferret_core.models.load import virtual_tokens
 from ferret_core.models.parameters import inference
+from ferret_core.protocol.spec import Template
 from ferret_core.training.loss import device_of
 from ferret_core.training.micro_batches import MicroBatches
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-from torch.nn import functional
-
-from ferret_core.models.load import virtual_tokens
+    from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 
 def transformers_model(model: Any) -> Any:
@@ -45,6 +45,13 @@ def generation_inputs(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> dict
     return {"input_ids": ids, "attention_mask": mask, "inputs_embeds": embeddings}
 
 
+def ends_of_answer(model: Any, tokenizer: PreTrainedTokenizerBase, template: Template) -> list[int]:
+    """Returns the ids that end an answer: the one after responses in training, and those of the model's authors."""
+    authors = transformers_model(model).generation_config.eos_token_id
+    found = [response_end(tokenizer, template), *(authors if isinstance(authors, list) else [authors])]
+    return sorted({end for end in found if end is not None})
+
+
 def generate(
     model: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
@@ -52,14 +59,24 @@ def generate(
     max_new_tokens: int,
     batch_size: int,
     on_batch: Callable[[], None] = lambda: None,
+    *,
+    template: Template = "paper",
 ) -> list[str]:
     """Returns one answer for each of ``prompts`` (token ids, none empty), in their order, without surrounding blanks.
 
     Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's context.
-    ``model`` is a transformers model that can generate, or one with PEFT's adapters. ``on_batch`` is called before each
-    batch; an exception in it ends the generation. A batch that runs out of memory is halved, and so are later ones;
-    raises ``memory.exhausted`` if not even one prompt fits.
+    ``model`` is a transformers model that can generate, or one with PEFT's adapters; ``template`` is that of the
+    prompts. ``on_batch`` is called before each batch; an exception in it ends the generation. A batch that runs out of
+    memory is halved, and so are later ones; raises ``memory.exhausted`` if not even one prompt fits.
     """
+    from transformers import GenerationConfig
+
+    settings = GenerationConfig(
+        do_sample=False,
+        max_new_tokens=max_new_tokens,
+        pad_token_id=pad_id(tokenizer),
+        eos_token_id=ends_of_answer(model, tokenizer, template) or None,
+    )
     fitting = MicroBatches(batch_size)
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
     answers = [""] * len(prompts)
@@ -68,36 +85,33 @@ def generate(
             on_batch()
             chosen = order[start : start + batch_size]
             batch = [prompts[index] for index in chosen]
-            continued = fitting.fit(partial(_continue_in_parts, model, tokenizer, batch, max_new_tokens))
+            continued = fitting.fit(partial(_continue_in_parts, model, settings, batch))
             for index, ids in zip(chosen, continued, strict=True):
                 answers[index] = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     return answers
 
 
 def _continue_in_parts(
-    model: Any, tokenizer: PreTrainedTokenizerBase, prompts: Sequence[list[int]], max_new_tokens: int, size: int
+    model: Any, settings: GenerationConfig, prompts: Sequence[list[int]], size: int
 ) -> list[list[int]]:
     parts = (prompts[start : start + size] for start in range(0, len(prompts), size))
-    return [ids for part in parts for ids in _continue(model, tokenizer, part, max_new_tokens)]
+    return [ids for part in parts for ids in _continue(model, settings, part)]
 
 
-def _continue(
-    model: Any, tokenizer: PreTrainedTokenizerBase, prompts: Sequence[list[int]], max_new_tokens: int
-) -> list[list[int]]:
-    """Returns the new ids of each prompt, without end-of-text. Padding is on the left, so that all end together."""
-    from transformers import GenerationConfig
-
+def _continue(model: Any, settings: GenerationConfig, prompts: Sequence[list[int]]) -> list[list[int]]:
+    """Returns the new ids of each prompt, without the end of the answer. Padding is on the left, so that all end
+    together.
+    """
     width = max(len(prompt) for prompt in prompts)
     padding = [width - len(prompt) for prompt in prompts]
-    pad, end = pad_id(tokenizer), end_of_text(tokenizer)
+    pad, ends = settings.pad_token_id, settings.eos_token_id or []
     ids = torch.tensor([[pad] * gap + prompt for gap, prompt in zip(padding, prompts, strict=True)])
     mask = torch.tensor([[0] * gap + [1] * (width - gap) for gap in padding])
-    settings = GenerationConfig(do_sample=False, max_new_tokens=max_new_tokens, pad_token_id=pad, eos_token_id=end)
     device = device_of(model)
     given = generation_inputs(model, ids.to(device), mask.to(device))
     output: torch.Tensor = transformers_model(model).generate(**given, generation_config=settings)
     answers = output[:, given["input_ids"].shape[1] :].tolist()
-    return [answer[: answer.index(end)] if end in answer else answer for answer in answers]
+    return [list(takewhile(lambda token: token not in ends, answer)) for answer in answers]
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.chat import chat_ids, rendered_ids
 from ferret_core.datasets.tokenization.chat_template import fitting, messages_of
 from ferret_core.datasets.tokenization.prompt_jinja import wording_of
-from ferret_core.datasets.tokenization.tokenize import end_of_text, pad_id, resolve_template
-from ferret_core.evaluation.generate import generation_inputs, plain_settings, transformers_model
+from ferret_core.datasets.tokenization.tokenize import pad_id, resolve_template
+from ferret_core.evaluation.generate import ends_of_answer, generation_inputs, plain_settings, transformers_model
 from ferret_core.models.load import LoadedModel, context_of, load
 from ferret_core.models.parameters import inference
 from ferret_core.protocol.errors import FerretError
@@ -126,16 +126,16 @@ def answer(
     if room < 1:
         message = f"takes {len(prompt)} tokens, the model's context is {context_of(model)}: shorten it"
         raise FerretError.of_field("request.invalid", "question", len(prompt), message)
-    most, end = min(max_tokens, room), end_of_text(tokenizer)
+    most, ends = min(max_tokens, room), ends_of_answer(model, tokenizer, "auto")
     device = device_of(model)
     ids, heard = torch.tensor([prompt], device=device), StopWatcher(tokenizer, on_text, on_token)
     given = generation_inputs(model, ids, torch.ones_like(ids))
     generating = transformers_model(model)
     with inference(model), plain_settings(generating), torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(sampling.seed)
-        settings = _settings(sampling, max_new_tokens=most, pad_token_id=pad_id(tokenizer), eos_token_id=end)
+        settings = _settings(sampling, max_new_tokens=most, pad_token_id=pad_id(tokenizer), eos_token_id=ends or None)
         generating.generate(**given, generation_config=settings, streamer=heard)
-    ended = "model" if heard.ids[-1:] == [end] else "length" if most == max_tokens else "context"
+    ended = "model" if heard.ids and heard.ids[-1] in ends else "length" if most == max_tokens else "context"
     return GeneratedAnswer(heard.text, len(heard.ids), ended)
 
 

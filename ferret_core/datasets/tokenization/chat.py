@@ -14,7 +14,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.template_process import SECONDS, TOO_LONG
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 Messages = list[dict[str, str]]
 Roles = tuple[str, ...]
-"""The roles of a conversation before its last answer."""
+"""The roles of a conversation, as a rule before its last answer."""
 QUESTION: Roles = ("user",)
+ANSWERED: Roles = ("user", "assistant")
 MARGIN = " \n"
 """Blanks around a mark: they show if the template trims a message."""
 WRITTEN = {MARGIN: "", "": ".strip()"}
@@ -42,13 +43,34 @@ class _Unusable(Exception):
     """The reason why a chat template cannot be used."""
 
 
-_known: dict[tuple[str, str, Roles], str | _Unusable] = {}
+class _Literal(NamedTuple):
+    """A chat template of fixed texts and messages, and the text after the last message."""
+
+    jinja: str
+    end: str
+
+
+_known: dict[tuple[str, str, Roles], _Literal | _Unusable] = {}
 """Literal templates by chat template, special tokens and roles."""
 
 
 def require_chat(tokenizer: PreTrainedTokenizerBase) -> None:
     """Raises ``spec.invalid`` if the model has no chat template, or one that does not accept a single question."""
-    _literal_templates(tokenizer, [QUESTION])
+    _literal_templates(tokenizer, [QUESTION, ANSWERED])
+
+
+def answer_end(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """Returns the special token that the chat template writes after an answer, or None if there is none.
+
+    It can differ from the tokenizer's end-of-text token: Gemma's answers end with ``<end_of_turn>``. Raises
+    ``spec.invalid`` as :func:`chat_ids`.
+    """
+    template = _literal_templates(tokenizer, [ANSWERED])[ANSWERED]
+    if isinstance(template, _Unusable):
+        return None
+    ids = tokenizer(template.end.lstrip(), add_special_tokens=False).input_ids[:1]
+    special = tokenizer.added_tokens_decoder
+    return ids[0] if ids and ids[0] in special and special[ids[0]].special else None
 
 
 def chat_ids(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
@@ -67,7 +89,7 @@ def chat_ids(examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase) ->
             what = f"example {number} is a conversation of {', '.join(asked)}"
             message = f"{what}, which the model's chat template does not take ({template}): change or remove it"
             raise FerretError("dataset.invalid", message)
-        found.append(rendered_ids(messages, tokenizer, template))
+        found.append(rendered_ids(messages, tokenizer, template.jinja))
     return found
 
 
@@ -85,7 +107,9 @@ def rendered_ids(messages: Messages, tokenizer: PreTrainedTokenizerBase, templat
     return cast("list[int]", rendered["input_ids"])
 
 
-def _literal_templates(tokenizer: PreTrainedTokenizerBase, wanted: Sequence[Roles]) -> dict[Roles, str | _Unusable]:
+def _literal_templates(
+    tokenizer: PreTrainedTokenizerBase, wanted: Sequence[Roles]
+) -> dict[Roles, _Literal | _Unusable]:
     """Returns by roles the template of literal text and messages, or the reason against one.
 
     Raises ``spec.invalid`` as :func:`chat_ids`.
@@ -119,7 +143,7 @@ def _in_parts(wanted: Iterable[Roles]) -> Iterator[list[Roles]]:
         yield part
 
 
-def _literals(template: str, special_tokens: str, wanted: Sequence[Roles]) -> list[str | _Unusable]:
+def _literals(template: str, special_tokens: str, wanted: Sequence[Roles]) -> list[_Literal | _Unusable]:
     marked = [[f"Mark{secrets.token_hex(16)}" for _ in roles] for roles in wanted]
     wide = [[f"{MARGIN}{mark}{MARGIN}" for mark in marks] for marks in marked]
     messages = [*map(_messages, wanted, marked), *map(_messages, wanted, wide)]
@@ -131,7 +155,7 @@ def _messages(roles: Roles, contents: Sequence[str]) -> Messages:
     return [{"role": role, "content": content} for role, content in zip(roles, contents, strict=True)]
 
 
-def _literal(plain: str | None, wide: str | None, marks: Sequence[str]) -> str | _Unusable:
+def _literal(plain: str | None, wide: str | None, marks: Sequence[str]) -> _Literal | _Unusable:
     """Returns the template with the texts around the ``marks``."""
     if plain is None or wide is None:
         return _Unusable("it fails")
@@ -147,7 +171,7 @@ def _literal(plain: str | None, wide: str | None, marks: Sequence[str]) -> str |
         parts += [f"{{{{ messages[{number}]['content']{WRITTEN[blanks]} }}}}", _text(text)]
     else:
         if spaced[-1] == f"{blanks}{fixed[-1]}":
-            return "".join(parts)
+            return _Literal("".join(parts), fixed[-1])
     return _Unusable("its text around a message depends on the message")
 
 

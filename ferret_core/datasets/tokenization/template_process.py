@@ -34,13 +34,12 @@ def main() -> None:
     rendered = partial(
         chat_template_utils.render_jinja_template,
         chat_template=asked["template"],
-        add_generation_prompt=True,
         **asked["special_tokens"],
     )
     texts: list[str | None] = []
     for conversation in asked["conversations"]:
         try:
-            texts += rendered([conversation])[0]
+            texts += rendered([conversation], add_generation_prompt=conversation[-1]["role"] != "assistant")[0]
         except Exception:
             texts.append(None)
     if sum(len(text) for text in texts if text is not None) > LONGEST:

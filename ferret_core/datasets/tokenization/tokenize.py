@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from ferret_core.datasets.base import Example
-from ferret_core.datasets.tokenization.chat import chat_ids, require_chat
+from ferret_core.datasets.tokenization.chat import answer_end, chat_ids, require_chat
 from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.datasets.tokenization.prompt import prompt_of
 from ferret_core.datasets.tokenization.prompt_jinja import wording_of
@@ -40,14 +40,14 @@ def resolve_template(template: Template, tokenizer: PreTrainedTokenizerBase) -> 
 def shard_of(
     examples: Sequence[Example], tokenizer: PreTrainedTokenizerBase, max_tokens: int, template: Template = "paper"
 ) -> ClientData:
-    """Tokenises ``examples`` to at most ``max_tokens`` (at least 2) each, with end-of-text after responses.
+    """Tokenises ``examples`` to at most ``max_tokens`` (at least 2) each, with :func:`response_end` after responses.
 
     It counts the examples with a cut prompt or response. Raises ``partition.invalid`` without examples,
     ``dataset.invalid`` for an output without any token.
     """
     rendered = resolve_template(template, tokenizer)
     begin = _begin(tokenizer, rendered)
-    end_id = end_of_text(tokenizer)
+    end_id = response_end(tokenizer, rendered)
     end = [] if end_id is None else [end_id]
     prompts = _prompts(examples, tokenizer, rendered, begin)
     responses = _ids([example.output for example in examples], tokenizer)
@@ -95,11 +95,20 @@ def longest(prompt: PromptSpec, tokenizer: PreTrainedTokenizerBase, context: int
 def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
     """Returns the id to pad with; padding is always masked, so its value never matters."""
     own = cast("int | None", tokenizer.pad_token_id)
-    return own if own is not None else end_of_text(tokenizer) or 0
+    return own if own is not None else _end_of_text(tokenizer) or 0
 
 
-def end_of_text(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """Returns the id that ends a response, or None."""
+def response_end(tokenizer: PreTrainedTokenizerBase, template: Template) -> int | None:
+    """Returns the id that ends a response: a chat template's end of an answer, if it has one, else end-of-text.
+
+    Returns None if the tokenizer has no such token either.
+    """
+    chat = resolve_template(template, tokenizer) == "chat"
+    end = answer_end(tokenizer) if chat else None
+    return _end_of_text(tokenizer) if end is None else end
+
+
+def _end_of_text(tokenizer: PreTrainedTokenizerBase) -> int | None:
     return cast("int | None", tokenizer.eos_token_id)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from ferret_core.algorithms import fedit, fedprompt
 from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.datasets.tokenization.tokenize import encode_prompts, shard_of
-from ferret_core.evaluation.generate import generate
+from ferret_core.evaluation.generate import ends_of_answer, generate
 from ferret_core.models.parameters import trainable
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.local import train
@@ -52,6 +53,20 @@ def test_a_small_device_gives_the_same_answers(
 ) -> None:
     expected = generate(wild_model, tiny_tokenizer, PROMPTS, 6, 5)
     assert generate(small(wild_model, room), tiny_tokenizer, PROMPTS, 6, 5) == expected
+
+
+@pytest.mark.heavy
+def test_an_answer_ends_where_training_and_the_authors_end_one(
+    wild_model: LlamaForCausalLM, tiny_tokenizer: PreTrainedTokenizerFast
+) -> None:
+    prompt = [0, 60, 61, 62, 63, 64, 65]
+    (whole,) = generate(wild_model, tiny_tokenizer, [prompt], 6, 1)
+    ids = tiny_tokenizer(whole, add_special_tokens=False).input_ids
+    tokenizer = copy.deepcopy(tiny_tokenizer)
+    tokenizer.chat_template = "{% for message in messages %}{{ message.content }}<pad>{% endfor %}"
+    wild_model.generation_config.eos_token_id = [1, ids[3]]
+    assert ends_of_answer(wild_model, tokenizer, "auto") == sorted([1, tokenizer.pad_token_id, ids[3]])
+    assert generate(wild_model, tokenizer, [prompt], 6, 1) == [tokenizer.decode(ids[:3])]
 
 
 def test_a_trained_answer_ends_at_the_end(

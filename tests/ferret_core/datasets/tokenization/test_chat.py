@@ -46,6 +46,28 @@ def test_the_prompt_is_the_users_message_behind_the_template(chatting: PreTraine
     assert encode_prompts([plain], chatting, 1000, "chat") == [own["input_ids"]]
 
 
+GEMMA = "{% for message in messages %}{{ '[' + message.role + ']' + message.content }}<end_of_turn>\n{% endfor %}"
+LLAMA2 = "{% for message in messages %}{{ message.content }} {{ eos_token }}{% endfor %}"
+GLM = (
+    "{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<end_of_turn>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "end"), [(GEMMA, "<end_of_turn>"), (LLAMA2, "</s>"), (TEMPLATE, "</s>"), (GLM, "</s>")]
+)
+def test_a_response_ends_with_the_templates_own_token(
+    chatting: PreTrainedTokenizerFast, template: str, end: str
+) -> None:
+    chatting.add_tokens(["<end_of_turn>"], special_tokens=True)
+    chatting.chat_template = template
+    ((_, response),) = shard_of([EXAMPLE], chatting, 1000, "chat").examples
+    assert chatting.decode(response) == f"red fish{end}"
+    ((_, worded),) = shard_of([EXAMPLE], chatting, 1000, "paper").examples
+    assert chatting.decode(worded) == "red fish</s>"
+
+
 def test_auto_is_the_models_own_template(
     tiny_tokenizer: PreTrainedTokenizerFast, chatting: PreTrainedTokenizerFast
 ) -> None:
