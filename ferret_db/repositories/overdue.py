@@ -60,7 +60,9 @@ def leases(s: Session) -> Sequence[OpenRound]:
 
 
 def calls(s: Session, patience: Patience) -> list[Call]:
-    """Returns missing calls: coordination between rounds, aggregation of frozen rounds, evaluations that are due."""
+    """Returns missing calls: coordination between rounds, aggregation of frozen rounds, evaluations that are due, and
+    repairs that failed.
+    """
     lost_since = clock.now(s) - timedelta(seconds=patience.lost)
     every = cast(Any, Experiment.spec)[("evaluation", "every")].as_integer()
     under_way = Round.experiment_id == Experiment.id, Round.state.in_([RoundState.OPEN, RoundState.FROZEN])
@@ -88,6 +90,7 @@ def calls(s: Session, patience: Patience) -> list[Call]:
             of_round.where(*unevaluated, or_(Round.number % every == 0, Round.number == Experiment.rounds)),
             patience.lost,
         ),
+        (TaskName.REPAIR, of_experiment.where(Experiment.id.in_(task_runs.failed(TaskName.REPAIR))), patience.lost),
     ]
     return [
         Call(task, argument, experiment_id)

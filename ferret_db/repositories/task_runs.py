@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, select, update
+from sqlalchemy import ColumnElement, Select, delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from ferret_core.protocol.task_names import TaskName
@@ -87,6 +87,11 @@ def failing(s: Session, experiment_id: str) -> Sequence[TaskRun]:
         TaskRun.experiment_id == experiment_id, TaskRun.error.is_not(None), TaskRun.given_up_at.is_(None)
     )
     return s.scalars(query.order_by(TaskRun.created_at, TaskRun.argument)).all()
+
+
+def failed(task: TaskName) -> Select[str]:
+    """Returns the query for the arguments of the task's runs that ended without success and were not given up."""
+    return select(TaskRun.argument).where(TaskRun.task == task, TaskRun.worker.is_(None), TaskRun.given_up_at.is_(None))
 
 
 def _change(s: Session, run: TaskRun, *criteria: ColumnElement[bool], **values: Any) -> bool:

@@ -376,3 +376,13 @@ def test_a_repair_that_was_given_up_starts_over_when_it_is_asked_for_again(datab
     with database.begin() as s:
         call_for_repair(s, experiment.id)
     assert crew.begin(TaskName.REPAIR, experiment.id)
+
+
+def test_a_repair_that_failed_is_tried_again(crew: Crew) -> None:
+    experiment: Experiment = crew.lab.start()
+    who = crew.worker()
+    crew.begin(TaskName.REPAIR, experiment.id, who)
+    assert (TaskName.REPAIR, experiment.id) not in crew.sweep()
+    crew.end(task_attempts.failed, TaskName.REPAIR, experiment.id, who, FULL, strike=False)
+    assert (TaskName.REPAIR, experiment.id) in crew.sweep()
+    assert (TaskName.REPAIR, experiment.id) not in crew.sweep(), "it was called for a moment ago"
