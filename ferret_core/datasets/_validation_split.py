@@ -13,7 +13,7 @@ training data and, if the validation split is evaluated, from that too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ferret_core.datasets.base import Example, FederatedDataset, HoldsOutLabels
 from ferret_core.protocol.digest import digest_json
@@ -32,12 +32,23 @@ def without_validation(source: FederatedDataset, share: float) -> tuple[list[Exa
     if isinstance(source, HoldsOutLabels):
         ordered = source.first_held_out({example.label for example in examples})
         aside = set(ordered[: _part(share, len(ordered), "labels")])
-        chosen = [example.label in aside for example in examples]
-    else:
-        ranks = [rank(example) for example in examples]
-        distinct = sorted(set(ranks))
-        last = distinct[_part(share, len(distinct), "examples") - 1]
-        chosen = [own <= last for own in ranks]
+        return _divide(examples, [example.label in aside for example in examples])
+    return divide_by_rank(examples, lambda texts: _part(share, texts, "examples"))
+
+
+def divide_by_rank(examples: Sequence[Example], part: Callable[[int], int]) -> tuple[list[Example], list[Example]]:
+    """Returns the other examples, and those of the texts with the smallest ranks, both in their order.
+
+    ``part`` returns the number of texts to hold out, at least 1, from the number of different texts.
+    """
+    ranks = [rank(example) for example in examples]
+    distinct = sorted(set(ranks))
+    last = distinct[part(len(distinct)) - 1]
+    return _divide(examples, [own <= last for own in ranks])
+
+
+def _divide(examples: Sequence[Example], chosen: Sequence[bool]) -> tuple[list[Example], list[Example]]:
+    """Returns the examples that are not ``chosen``, and the chosen ones."""
     train = [example for example, held_out in zip(examples, chosen, strict=True) if not held_out]
     return train, [example for example, held_out in zip(examples, chosen, strict=True) if held_out]
 

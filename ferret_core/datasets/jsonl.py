@@ -4,23 +4,23 @@ Files may be gzipped (``.gz``). A relative path is used unchanged. Field names a
 be rewritten; ``input`` and ``label`` may be missing from single lines. If ``output`` is a list of answers, training
 uses the first, and a score the best match. ``messages`` is a conversation as in Hugging Face TRL, objects with ``role``
 (system, user, assistant) and ``content``: training uses its last answer, after all earlier messages. Without a ``test``
-file, ``test_share`` of the examples is held out: the ones with the smallest BLAKE3 digests, see
+file, ``test_share`` of the different texts is held out: the ones with the smallest BLAKE3 digests, see
 ``_validation_split.py``.
 """
 
 from __future__ import annotations
 
-import math
 from itertools import islice
 
 from pydantic import Field
 
 from ferret_core.datasets._json import read_lines
 from ferret_core.datasets._record import Names, examples_of, invalid
-from ferret_core.datasets._validation_split import rank
+from ferret_core.datasets._validation_split import divide_by_rank
 from ferret_core.datasets.base import Example
 from ferret_core.protocol import limits
 from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.rounding import ceil_share
 from ferret_core.protocol.spec import StrictModel
 
 
@@ -30,7 +30,10 @@ class Config(StrictModel):
     train: limits.Path = Field(description="JSON Lines file to train on, plain or .gz")
     test: limits.Path | None = Field(default=None, description="JSON Lines file of held-out examples")
     test_share: float = Field(
-        default=0.1, ge=0, lt=1, description="Share of train to hold out without a test file; 0 holds out nothing"
+        default=0.1,
+        ge=0,
+        lt=1,
+        description="Share of the texts in train to hold out without a test file; 0 holds out nothing",
     )
     instruction: limits.Label = Field(default="instruction", min_length=1, description="Field of the instruction")
     input: limits.Label = Field(default="input", min_length=1, description="Field of the input; lines may lack it")
@@ -92,13 +95,14 @@ class Dataset:
         examples = self._read(config.train, "dataset.train", None, self._unit)
         if not config.test_share:
             return examples, []
-        if len(examples) < 2:
-            raise invalid("dataset.train", config.train, "has 1 example and none to hold out: add some, or set test")
-        held_out = min(math.ceil(config.test_share * len(examples)), len(examples) - 1)
-        ranked = sorted(range(len(examples)), key=lambda index: rank(examples[index]))
-        chosen = set(ranked[:held_out])
-        test = [example for index, example in enumerate(examples) if index in chosen]
-        return [example for index, example in enumerate(examples) if index not in chosen], test
+        return divide_by_rank(examples, self._held_out)
+
+    def _held_out(self, texts: int) -> int:
+        """Returns the number of texts to hold out; raises ``dataset.invalid`` for a single one."""
+        if texts < 2:
+            message = "has no two different examples, so none to hold out: add some, or set test"
+            raise invalid("dataset.train", self.config.train, message)
+        return min(ceil_share(self.config.test_share, texts), texts - 1)
 
     def _read(self, path: str, option: str, limit: int | None, unit: str | None) -> list[Example]:
         config = self.config

@@ -143,6 +143,12 @@ def test_held_out_examples_do_not_depend_on_the_order_of_lines(tmp_path: Path) -
     assert forward.train() == backward.train()[::-1]
 
 
+def test_equal_texts_are_held_out_together(tmp_path: Path) -> None:
+    dataset = Dataset(Config(train=write(tmp_path / "a", lines(20) * 3), test_share=0.25))
+    assert (len(dataset.test()), len(set(dataset.test()))) == (15, 5)
+    assert set(dataset.test()).isdisjoint(dataset.train())
+
+
 def test_limits_hold_after_the_split(tmp_path: Path) -> None:
     config = Config(train=write(tmp_path / "a", lines(20)), test_share=0.5, train_limit=3, test_limit=2)
     assert (len(Dataset(config).train()), len(Dataset(config).test())) == (3, 2)
@@ -156,7 +162,7 @@ def test_something_is_left_on_both_sides(tmp_path: Path) -> None:
 
 
 def test_one_line_cannot_be_split(tmp_path: Path) -> None:
-    with refused("dataset.invalid", "has 1 example and none to hold out"):
+    with refused("dataset.invalid", "has no two different examples"):
         Dataset(Config(train=write(tmp_path / "a", lines(1)))).train()
 
 
