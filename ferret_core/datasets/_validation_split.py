@@ -37,7 +37,7 @@ def without_validation(source: FederatedDataset, share: float) -> tuple[list[Exa
 
 
 def divide_by_rank(examples: Sequence[Example], part: Callable[[int], int]) -> tuple[list[Example], list[Example]]:
-    """Returns the other examples, and those of the texts with the smallest ranks, both in their order.
+    """Returns the examples to train on, and the held-out ones: all of the texts with the smallest ranks.
 
     ``part`` returns the number of texts to hold out, at least 1, from the number of different texts.
     """

@@ -46,7 +46,7 @@ def generation_inputs(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> dict
 
 
 def ends_of_answer(model: Any, tokenizer: PreTrainedTokenizerBase, template: Template) -> list[int]:
-    """Returns the ids that end an answer: the one after responses in training, and those of the model's authors."""
+    """Returns the ids that end an answer: the one after responses in training, and the authors' own."""
     authors = transformers_model(model).generation_config.eos_token_id
     found = [response_end(tokenizer, template), *(authors if isinstance(authors, list) else [authors])]
     return sorted({end for end in found if end is not None})

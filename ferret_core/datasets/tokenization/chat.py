@@ -60,7 +60,7 @@ def require_chat(tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 def answer_end(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """Returns the special token that the chat template writes after an answer, or None if there is none.
+    """Returns the special token that the chat template writes after an answer, or None.
 
     It can differ from the tokenizer's end-of-text token: Gemma's answers end with ``<end_of_turn>``. Raises
     ``spec.invalid`` as :func:`chat_ids`.
