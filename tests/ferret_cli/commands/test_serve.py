@@ -159,11 +159,14 @@ def test_children_die_with_a_killed_supervisor(serve):
 
 
 @pytest.mark.slow
-def test_it_can_be_interrupted_while_it_starts(serve, home, free_port):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_it_can_be_interrupted_while_it_starts(serve, home, free_port, number):
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and children inherit that
     served = serve()
+    signal.signal(signal.SIGHUP, inherited)
     eventually(lambda: len(children(served.process.pid)) == 5)
     left = children(served.process.pid)
-    assert served.stop(signal.SIGTERM) == 0
+    assert served.stop(number) == 0
     assert not [number for number in left if alive(number)]
     assert not listens(free_port)
     assert not (home / "server.json").exists()

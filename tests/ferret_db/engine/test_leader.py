@@ -27,6 +27,18 @@ class Process:
         self.database = database
         self.keeper = Leader(database, who, 3 * TICK, lease_seconds=60, monotonic=lambda: Process.seconds)
 
+    def wait_for_the_lock(self, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The next sweep's first transaction begins after so many seconds, and on the database's clock too."""
+        begin = self.database.begin
+
+        def late(**options: Any) -> Any:
+            Process.seconds += seconds
+            monkeypatch.undo()
+            return begin(**options)
+
+        jump(self.database, seconds)
+        monkeypatch.setattr(self.database, "begin", late)
+
     def sweep(self) -> bool:
         turn = self.keeper.turn()
         if turn:
@@ -69,6 +81,14 @@ def test_a_jump_closes_no_round_early_and_none_late(
         Process.seconds += TICK
         process.sweep()
     assert lab.get(round_).state == RoundState.ABANDONED
+
+
+def test_waiting_for_the_write_lock_is_no_jump(
+    database: Database, process: Process, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    process.wait_for_the_lock(HOUR, monkeypatch)
+    assert process.sweep()
+    assert "jumped" not in caplog.text
 
 
 @pytest.mark.about_database
