@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +157,36 @@ def test_a_rotten_contribution_is_noticed_and_made_again(service: Service, plain
     service.run()
     experiment = service.experiment(experiment_id)
     assert (experiment.state, experiment.digest) == (ExperimentState.COMPLETED, simulate(spec).digest)
+
+
+@usually_on("sqlite")
+def test_a_lease_is_kept_while_a_contribution_is_stored(
+    service: Service, plain_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.context.settings = service.settings.model_copy(update={"lease_seconds": 0.6})
+    service.submit(plain_spec())
+    while service.messages[0].task != TaskName.TRAIN:
+        service.step()
+    assignment = service.messages[0].argument
+
+    def lease_until() -> datetime | None:
+        with service.database.read() as s:
+            return assignments.get(s, assignment).lease_until
+
+    storage = service.context.storage
+    store = storage.put_pieces
+
+    def store_slowly(*given: Any) -> Any:
+        first, patience = lease_until(), time.monotonic() + 10
+        while lease_until() == first and time.monotonic() < patience:
+            time.sleep(0.05)
+        extended.append(lease_until() != first)
+        return store(*given)
+
+    extended = list[bool]()
+    monkeypatch.setattr(storage, "put_pieces", store_slowly)
+    service.step()
+    assert set(extended) == {True}
 
 
 def test_every_task_may_come_twice(service: Service, plain_spec: SpecFactory) -> None:
