@@ -140,5 +140,8 @@ def origin_of(replica: Replica, task: RoundTask, attempt: int) -> Origin:
 
 
 def spec_digest(spec: ExperimentSpec) -> str:
-    """Returns the digest of a resolved specification without the server's paths, as its participants see it."""
-    return digest_json(catalog.without_places(spec).model_dump(mode="json"))
+    """Returns the digest of a resolved specification as its participants see it, without the server's paths.
+
+    It leaves out ``rounds``: an experiment can be extended during a sum.
+    """
+    return digest_json(catalog.without_places(spec).model_dump(mode="json", exclude={"rounds"}))

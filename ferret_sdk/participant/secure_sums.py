@@ -96,7 +96,7 @@ class SecureSums:
         """Returns the lease's roster.
 
         Raises ``secure.roster_invalid`` unless it is for the round that follows in this site's copy of the model and
-        ledger, under the experiment's specification.
+        ledger, under the experiment's specification. Only the number of rounds may differ.
         """
         from ferret_core.aggregation.group_sum import task_of
         from ferret_core.aggregation.masked_sum import origin_of, require_roster
@@ -107,6 +107,9 @@ class SecureSums:
             raise invalid("context", lease.sum.context, f"this roster has {roster.context}")
         attempt = roster.origin.attempt
         task = task_of(replica, lease.task.experiment, attempt, lease.task.participant, lease.task.population)
+        task = task.model_copy(
+            update={"rounds": lease.task.rounds}
+        )  # more than at first, if the experiment is extended
         if task != lease.task:
             raise invalid("task", lease.task.model_dump_json(), f"the specification gives {task.model_dump_json()}")
         require_roster(replica, roster, origin_of(replica, task, attempt))

@@ -48,6 +48,12 @@ def test_a_masked_experiment_learns_as_one_whose_server_reads_all(toy_spec: Spec
     assert [record.digest for record in replay(replica, entries)][-1] == done.digest
 
 
+def test_an_extension_leaves_the_digest_of_the_specification(toy_spec: SpecFactory) -> None:
+    spec = catalog.resolve(toy_spec(options=SIGNS, rounds=2, secure=MASKED)).spec
+    extended, other = spec.model_copy(update={"rounds": 3}), spec.model_copy(update={"seed": spec.seed + 1})
+    assert masked_sum.spec_digest(extended) == masked_sum.spec_digest(spec) != masked_sum.spec_digest(other)
+
+
 def test_groups_enter_the_aggregation_as_contributions(toy_spec: SpecFactory) -> None:
     """Seven clients: a group of four and one of three, whose means count by their survivors."""
     entries: list[LedgerEntry] = []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ferret_core.aggregation.group_sum import task_of
-from ferret_core.aggregation.masked_sum import origin_of
+from ferret_core.aggregation.masked_sum import origin_of, spec_digest
 from ferret_core.protocol.resources.participants import Lease, SumStep, SumTask
 from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.states import SumStage
@@ -239,6 +239,14 @@ def test_a_roster_for_another_sum_than_the_sites_own_is_refused(
         machines[0].sums.roster(lease_of(replica, machines[0], roster), replica)
     own = roster_for(machines)
     assert machines[0].sums.roster(lease_of(replica, machines[0], own), replica) == own
+
+
+def test_an_extended_experiment_has_sums_that_a_site_with_the_old_specification_joins(
+    machines: list[Machine], replica: Replica, roster_for: Callable[..., Roster]
+) -> None:
+    extended = spec_digest(replica.spec.model_copy(update={"rounds": 5}))
+    roster = roster_for(machines, origin={"spec": extended})
+    assert machines[0].sums.roster(lease_of(replica, machines[0], roster, rounds=5), replica) == roster
 
 
 def test_swapped_keys_swapped_tasks_and_a_roster_of_another_digest_are_refused(
