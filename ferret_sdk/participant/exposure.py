@@ -51,12 +51,12 @@ class Exposure(StrictModel):
     def of(cls, experiment: ResolvedExperiment, shapes: Shapes, examples: int) -> Self:
         """Computes the exposure of a site with ``examples`` examples, for a model with these tuned ``shapes``."""
         trained = sequences(experiment, examples)
-        share, whole_blocks = _share(experiment, shapes)
+        share, whole = _share(experiment, shapes)
         return cls(
             examples=min(examples, trained) if trained else examples,
             sequences=trained,
             share=share,
-            whole_blocks=whole_blocks,
+            whole_blocks=whole,
             separate=not experiment.traits.comparable,
             least_summed=experiment.spec.secure.least_summed,
             epsilon=experiment.spec.privacy.epsilon,
@@ -90,17 +90,23 @@ def largest_share(counts: Sequence[int], sizes: Sequence[int]) -> float:
     return max((sent / size for sent, size in zip(counts, sizes, strict=True)), default=0.0)
 
 
+def whole_blocks(counts: Sequence[int], sizes: Sequence[int]) -> int:
+    """Returns the number of blocks of these ``sizes`` that send as many coordinates as they have weights."""
+    return sum(sent >= size for sent, size in zip(counts, sizes, strict=True))
+
+
 def _share(experiment: ResolvedExperiment, shapes: Shapes) -> tuple[float, int]:
     """The largest number of sent coordinates for each weight of a block, and how many blocks are sent whole.
 
-    K_l is that of an update in which all weights move alike. Without blocks, a coordinate takes at least one bit.
+    K_l is that of an update in which all weights move alike. Without blocks, every tensor is one, and a coordinate
+    takes at least one bit.
     """
     if (projection := experiment.traits.projection) is None:
-        return min(1.0, 8 * experiment.config.size(shapes).arrays / count(shapes)), 0
+        share = min(1.0, 8 * experiment.config.size(shapes).arrays / count(shapes))
+        return share, 0 if experiment.traits.sparse and share < 1 else len(shapes)
     blocks = projection.cut(shapes)
-    return largest_share(projection.expected_sent(blocks), [block.size for block in blocks]), sum(
-        block.whole for block in blocks
-    )
+    counts, sizes = projection.expected_sent(blocks), [block.size for block in blocks]
+    return largest_share(counts, sizes), whole_blocks(counts, sizes)
 
 
 class Agreed(StrictModel):

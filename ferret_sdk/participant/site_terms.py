@@ -150,7 +150,7 @@ class Allow(StrictModel):
     )
     examples: int = Field(default=1, ge=1, le=MAX_EXAMPLES, description="Minimum distinct examples per contribution")
     whole_blocks: bool = Field(
-        default=True, description="Allows contributions with whole blocks of the model (K_l = d_l)"
+        default=True, description="Allows contributions with whole blocks of the model (K_l = d_l, or no blocks)"
     )
     quiet_hours: list[QuietHours] = Field(
         default=[],

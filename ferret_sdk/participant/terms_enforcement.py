@@ -27,7 +27,7 @@ from ferret_core.rounds import sampling
 from ferret_core.rounds.cost import resident_memory
 from ferret_core.training.privacy import ReleasePolicy
 from ferret_sdk.participant import site_terms
-from ferret_sdk.participant.exposure import Exposure, largest_share, sequences
+from ferret_sdk.participant.exposure import Exposure, largest_share, sequences, whole_blocks
 from ferret_sdk.participant.privacy_budget import Budget
 from ferret_sdk.participant.record_account import RecordAccount
 from ferret_sdk.participant.site_terms import Terms
@@ -194,7 +194,9 @@ class Enforcement:
             blocks = projection.cut(shapes)
             sent = projection.sent_in(sealed.contribution, blocks)
             if sent:
-                self._require_share(largest_share(sent, [block.size for block in blocks]))
+                lengths = [block.size for block in blocks]
+                self._require_share(largest_share(sent, lengths))
+                self._require_parts(whole_blocks(sent, lengths))
         if self.budget is not None:
             self.budget.require_noised(made)
 
@@ -286,9 +288,13 @@ class Enforcement:
         if exposure.examples < allow.examples:
             message = f"this site demands at least {allow.examples} examples for a contribution: ask for more steps"
             raise _refused("examples", exposure.examples, message)
-        if exposure.whole_blocks and not allow.whole_blocks:
-            raise _refused("algorithm.whole_up_to", exposure.whole_blocks, "this site sends no block whole")
+        self._require_parts(exposure.whole_blocks)
         self._require_share(exposure.share)
+
+    def _require_parts(self, whole: int) -> None:
+        if whole and not self.terms.allow.whole_blocks:
+            message = "this site sends no block whole: ask for 'ferret' with fewer bytes and whole_up_to = 0"
+            raise _refused("whole_blocks", whole, message)
 
     def _require_share(self, share: float) -> None:
         limit = self.terms.limits.share

@@ -102,6 +102,7 @@ class Config(StrictModel):
     def traits(self) -> Traits:
         return Traits(
             first_order=self.local,
+            sparse=True,
             comparable=self.coordinates != "sign",
             decodable=True,
             adapts=True,

@@ -52,7 +52,7 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(zeroth_order=self.local, shardable=True)
+        return Traits(zeroth_order=self.local, sparse=True, shardable=True)
 
     @property
     def _layouts(self) -> dict[str, Layout]:

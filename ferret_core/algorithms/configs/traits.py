@@ -79,9 +79,13 @@ class Traits(NamedTuple):
 
     ``dense``: a contribution and the round's update are one fp32 number for each tuned parameter, and nothing else.
 
+    ``sparse``: a contribution holds some entries of the update, or fewer numbers made from them.
+
     ``comparable``: all participants' numbers stand for the same directions, so that their median means something; its
     ``Algorithm`` is then :class:`ferret_core.algorithms.base.SharedCoordinates`. ``comparable_with`` is the setting
     under which they would, if there is one.
+
+    ``nonlinear``: the round's update is not the weighted mean of the updates that the contributions give one by one.
 
     ``decodable``: its ``Algorithm`` is :class:`ferret_core.algorithms.base.DecodableUpdate`.
 
@@ -105,8 +109,10 @@ class Traits(NamedTuple):
     zeroth_order: ZerothOrderConfig | None = None
     projection: Projecting | None = None
     dense: bool = False
+    sparse: bool = False
     comparable: bool = False
     comparable_with: str = ""
+    nonlinear: bool = False
     decodable: bool = False
     shardable: bool = False
     adapts: bool = False

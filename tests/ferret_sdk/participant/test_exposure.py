@@ -62,7 +62,26 @@ def test_of_sparse_coordinates_only_the_sent_ones_count(toy_spec) -> None:
 
 def test_a_dense_update_has_every_coordinate_and_only_its_mean_is_published(toy_spec) -> None:
     found = of(toy_spec, algorithm="fedavg")
-    assert (found.share, found.separate) == (1.0, False)
+    assert (found.share, found.whole_blocks, found.separate) == (1.0, 2, False)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "whole"),
+    [
+        ("ferret", {"coordinates": "float32", "K": 303_000, "bytes_per_round": None}, 2),
+        ("ferret", {"coordinates": "float32", "K": 2000, "bytes_per_round": None}, 0),
+        ("scaffold", {}, 2),
+        ("signsgd", {}, 2),
+        ("qsgd", {}, 2),
+        ("powersgd", {}, 2),  # small tensors are sent as they are
+        ("topk", {"fraction": 1.0}, 2),
+        ("topk", {"fraction": 0.01}, 0),
+        ("sparseloco", {}, 0),
+        ("fedkseed", {}, 0),
+    ],
+)
+def test_a_block_with_a_coordinate_for_each_weight_is_whole(toy_spec, algorithm, options, whole) -> None:
+    assert of(toy_spec, algorithm=algorithm, **options).whole_blocks == whole
 
 
 def test_examples_are_those_of_the_site_where_it_has_few(toy_spec) -> None:

@@ -11,9 +11,12 @@ import pytest
 import torch
 
 from ferret_core.catalog import ResolvedExperiment
+from ferret_core.contribution import SealedContribution
 from ferret_core.ledger.record import LedgerRecord
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RoundTask
+from ferret_core.protocol.wire import Contribution, ContributionMeta
+from ferret_core.training.privacy import ReleasePolicy
 from ferret_sdk import Participant
 from ferret_sdk.participant import site_terms, terms_enforcement
 from ferret_sdk.participant.site_terms import Terms, end_of_quiet_hours
@@ -127,6 +130,46 @@ def test_training_does_not_begin(held, spec, tables: dict[str, Any], code: str, 
     with pytest.raises(FerretError) as raised:
         held(**tables).require_round(task(), ResolvedExperiment.of(spec), SHAPES, 60)
     assert (raised.value.code, raised.value.errors[0].field) == (code, field)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "allowed"),
+    [
+        ("ferret", {"K": 1000, "bytes_per_round": None, "coordinates": "float32"}, False),
+        ("ferret", {"K": 100, "bytes_per_round": None, "coordinates": "float32"}, True),
+        ("fedavg", {}, False),
+        ("topk", {}, True),
+    ],
+)
+def test_a_site_that_sends_no_block_whole_refuses_every_exact_update(
+    held, toy_spec, algorithm, options, allowed
+) -> None:
+    experiment = ResolvedExperiment.of(toy_spec(algorithm, options=options, participants={"edge": 4}))
+    with nullcontext() if allowed else refused("terms.refused", "sends no block whole", field="whole_blocks"):
+        held(allow={"whole_blocks": False}).require_round(task(), experiment, SHAPES, 60)
+
+
+def test_a_finished_contribution_holds_no_block_whole_that_was_not_expected(held, toy_spec) -> None:
+    """The update of one block alone, which then gets all coordinates."""
+    shapes = {"moved": (100,), "still": (900,)}
+    options = {"K": 100, "bytes_per_round": None, "coordinates": "float32", "whole_up_to": 0, "allocation": "norm"}
+    experiment = ResolvedExperiment.of(toy_spec("ferret", options=options, participants={"edge": 4}))
+    site = held(allow={"whole_blocks": False})
+    site.require_round(task(), experiment, shapes, 60)
+    meta = ContributionMeta(
+        format=1,
+        experiment="exp_0123456789abcdef",
+        round=2,
+        participant="site-a",
+        algorithm="ferret",
+        base_digest=A,
+        examples=60,
+        seed=2,
+        K=(100, 0),
+    )
+    sealed = SealedContribution((b"",), A, Contribution(meta, {}))
+    with refused("terms.refused", "sends no block whole", field="whole_blocks"):
+        site.require_contribution(sealed, experiment, shapes, ReleasePolicy())
 
 
 def test_training_within_the_terms_begins_and_is_counted(held, spec, monkeypatch) -> None:
