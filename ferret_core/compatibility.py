@@ -66,6 +66,14 @@ RULES = (
         ),
     ),
     Rule(
+        "robust.rule",
+        lambda it: it.spec.robust.rule == "cosine_filter" and it.traits.nonlinear,
+        lambda it: (
+            f"takes one update out of the round's to compare it with the others, and {it.spec.algorithm.name} does not "
+            "add updates up here: use 'clip'"
+        ),
+    ),
+    Rule(
         "server.weights",
         lambda it: it.spec.robust.rule in RANKED and it.spec.server.weights != "equal",
         lambda it: (

@@ -27,6 +27,10 @@ def fields(experiment: ResolvedExperiment, rules: Any) -> list[str]:
         ("topk", {}, {"robust": {"rule": "median"}}, "robust.rule", "topk"),
         ("ferret", {}, {"robust": {"rule": "trimmed_mean"}}, "robust.rule", "algorithm.seeds = 'shared'"),
         ("fed_sb", {"coordinates": "sign"}, {"robust": {"rule": "median"}}, "robust.rule", "fed_sb"),
+        *(
+            (name, {}, {"robust": {"rule": "cosine_filter"}}, "robust.rule", "add updates up")
+            for name in ("demo", "fetchsgd", "signsgd", "sparseloco")
+        ),
         ("fedavg", {}, {"robust": {"rule": "median"}, "server": {"weights": "examples"}}, "server.weights", "'equal'"),
         (
             "fedavg",
@@ -47,6 +51,10 @@ def test_what_does_not_go_together_in_a_specification_is_refused(
     with refused("spec.invalid", said) as caught:
         catalog.resolve(toy_spec(algorithm, options=options, **changes))
     assert [error.field for error in caught.value.errors] == [field]
+
+
+def test_the_mean_of_signs_can_be_compared_by_direction(toy_spec: SpecFactory) -> None:
+    catalog.resolve(toy_spec("signsgd", options={"aggregation": "mean"}, robust={"rule": "cosine_filter"}))
 
 
 @pytest.mark.parametrize("pinned", [{"revision": "v1"}, {"digest": "00" * 32}])

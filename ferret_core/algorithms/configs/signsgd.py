@@ -82,4 +82,4 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, decodable=True)
+        return Traits(first_order=self.local, nonlinear=self.aggregation == "vote", decodable=True)
