@@ -26,6 +26,15 @@ export async function answer<T>(call: Promise<Answer<T>>): Promise<T> {
   return data as T
 }
 
+/** Throws an ApiProblem unless the server gives the file at `href`; reads its first byte alone. */
+export async function requireFile(href: string): Promise<void> {
+  const request = new Request(new URL(href, window.location.origin), { headers: { Range: 'bytes=0-0' } })
+  const response = await fetch(request).catch((reason: unknown) => {
+    throw toProblem(reason)
+  })
+  if (!response.ok) throw problemOf(await response.json().catch(() => undefined), response.status)
+}
+
 const PAGE = 100
 
 interface ListPage<T> {

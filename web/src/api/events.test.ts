@@ -58,4 +58,6 @@ test('every event makes something stale', () => {
 test('a committed round refreshes curves and rounds, a checkpoint the files', () => {
   expect(staleParts(event('round.committed'))).toEqual(expect.arrayContaining(['show', 'rounds', 'metrics']))
   expect(staleParts(event('checkpoint.written'))).toEqual(['artifacts'])
+  // The log is polled no more once the experiment has ended.
+  expect(staleParts(event('experiment.completed'))).toContain('events')
 })

@@ -128,7 +128,8 @@ export function participantsQuery(id: string, live: boolean) {
   })
 }
 
-export function contributionsQuery(id: string, round: number) {
+/** A round's contributions. No event reports a lease, so those of a round under way are refetched. */
+export function contributionsQuery(id: string, round: number, live: boolean) {
   return infiniteQueryOptions({
     queryKey: [...partKey(id, 'contributions'), round],
     queryFn: ({ pageParam, signal }) => {
@@ -141,6 +142,7 @@ export function contributionsQuery(id: string, round: number) {
       )
     },
     ...byCursor,
+    refetchInterval: ({ state }) => live && politeInterval(state, REFETCH_MILLISECONDS),
   })
 }
 

@@ -32,6 +32,11 @@ export function formatCounted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
+/** As many significant digits, never with an exponent: 1234 in three digits → "1,230". */
+export function formatDigits(value: number, digits: number): string {
+  return value.toLocaleString('en', { maximumSignificantDigits: digits })
+}
+
 /** Four significant digits, trailing zeros kept so that columns line up: 1.7 → "1.700". */
 export function formatLoss(value: number): string {
   return Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)

@@ -1,6 +1,6 @@
 import catalog from '@protocol/metrics.json'
 
-import { formatBytes, formatCount, formatLoss, formatPercent, formatSeconds } from './format'
+import { formatBytes, formatCount, formatDigits, formatLoss, formatPercent, formatSeconds } from './format'
 
 export type MetricName = keyof typeof catalog
 
@@ -8,9 +8,9 @@ const FORMATS: Record<string, (value: number) => string> = {
   'nats per token': formatLoss,
   percent: formatPercent,
   count: formatCount,
-  ratio: (value) => value.toPrecision(2),
+  ratio: (value) => formatDigits(value, 2),
   s: formatSeconds,
-  '1/s': (value) => value.toPrecision(3),
+  '1/s': (value) => formatDigits(value, 3),
   B: formatBytes,
 }
 

@@ -6,7 +6,7 @@ import { useId, useRef } from 'react'
 
 import { meQuery, signOut } from '@/api/account'
 import { toProblem } from '@/api/problem'
-import { toastFailure } from '@/lib/ui/toasts'
+import { dismissToasts, toastFailure } from '@/lib/ui/toasts'
 
 /** The signed-in user, with a link to the account and a button to sign out. */
 export function AccountMenu() {
@@ -21,6 +21,9 @@ export function AccountMenu() {
       toastFailure('Signing out', toProblem(failure))
       return
     }
+    // The next user of this tab sees nothing of this one: no kept draft, and no failed action.
+    window.sessionStorage.clear()
+    dismissToasts()
     await queryClient.resetQueries()
   }
 

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 
+import { meQuery } from '@/api/account'
 import { addMember, everybodyQuery, membersQuery, projectsQuery, removeMember } from '@/api/admin'
 import { toProblem } from '@/api/problem'
 import type { Member, Project, User } from '@/api/types'
@@ -9,7 +10,7 @@ import { Field } from '@/lib/ui/field'
 import { ProblemNotice } from '@/lib/ui/notice'
 import { TableHead } from '@/lib/ui/table-head'
 
-import { RoleButton } from './user-buttons'
+import { isManaged, RoleButton } from './user-buttons'
 
 /** All projects with their members. */
 export function ProjectsTab() {
@@ -70,6 +71,7 @@ function ProjectCard({ project: { name, description }, everybody }: Props) {
 
 function MemberRow({ project, member }: { project: string; member: Member }) {
   const { name, role } = member
+  const { data: me } = useQuery(meQuery)
   const remove = useAction(() => removeMember(project, member), { changes: membersQuery(project).queryKey })
   return (
     <tr data-testid="member-row">
@@ -77,7 +79,7 @@ function MemberRow({ project, member }: { project: string; member: Member }) {
       <td>{role}</td>
       <td>
         <span className="row-actions">
-          <RoleButton user={member} />
+          {isManaged(member, me?.id) && <RoleButton user={member} />}
           <ActionDialog
             label="Remove"
             title={`Remove “${name}” from ${project}?`}

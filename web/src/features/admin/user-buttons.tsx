@@ -5,6 +5,14 @@ import { useAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 
+/** The user of the admin token, who is always an enabled administrator. */
+const INSTALLATION = 'admin'
+
+/** True for the accounts that `me` may change: all but this user's own and the installation's. */
+export function isManaged({ id }: Member, me: string | undefined): boolean {
+  return id !== INSTALLATION && id !== me
+}
+
 export function CreateUserButton() {
   const create = useAction((form: FormData) => createUser(wanted(form)), { changes: USERS_KEY })
   return (

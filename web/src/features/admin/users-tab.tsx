@@ -13,7 +13,7 @@ import { StateChip } from '@/lib/ui/state-chip'
 import { TableHead } from '@/lib/ui/table-head'
 import { TokenRow, TokenTable } from '@/lib/ui/token-table'
 
-import { CreateUserButton, PasswordButton, RoleButton } from './user-buttons'
+import { CreateUserButton, isManaged, PasswordButton, RoleButton } from './user-buttons'
 
 const COLUMNS = ['Name', 'Role', 'State', 'Signs in', 'Since', '']
 
@@ -35,7 +35,7 @@ export function UsersTab({ me, user }: { me: CurrentUser; user: string | undefin
             <TableHead columns={COLUMNS} />
             <tbody>
               {users.map((user) => (
-                <UserRow key={user.id} user={user} self={user.id === me.id} now={now} />
+                <UserRow key={user.id} user={user} me={me.id} now={now} />
               ))}
             </tbody>
           </table>
@@ -51,18 +51,16 @@ export function UsersTab({ me, user }: { me: CurrentUser; user: string | undefin
 
 interface Props {
   user: User
-  /** True for the signed-in user, who cannot disable the own account. */
-  self: boolean
+  /** The signed-in user's id. */
+  me: string
   now: number
 }
 
-/** The user of the admin token, who is always an enabled administrator. */
-const INSTALLATION = 'admin'
-
 const changes = USERS_KEY
 
-function UserRow({ user, self, now }: Props) {
+function UserRow({ user, me, now }: Props) {
   const { id, name, role, enabled, issuer, created_at: created } = user
+  const self = id === me
   return (
     <tr data-testid="user-row">
       <th scope="row">
@@ -84,7 +82,7 @@ function UserRow({ user, self, now }: Props) {
           <Link to="/people" search={{ user: id }}>
             Tokens
           </Link>
-          {id !== INSTALLATION && !self && <UserButtons user={user} />}
+          {isManaged(user, me) && <UserButtons user={user} />}
         </span>
       </td>
     </tr>

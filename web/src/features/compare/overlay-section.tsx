@@ -154,7 +154,7 @@ function OverlayChart({ lines, metric, view, onView }: OverlayProps) {
     data: useMemo(() => overlayData(columns), [columns]),
   })
   const points = lines.reduce((sum, { curve }) => sum + curve.length, 0)
-  const table = overlayTable(lines)
+  const table = useMemo(() => overlayTable(lines), [lines])
   return (
     <figure className="compare-chart" data-testid="compare-overlay" data-points={points}>
       <figcaption>

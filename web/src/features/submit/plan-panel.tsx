@@ -1,5 +1,5 @@
 import type { Estimate, DraftValidation } from '@/api/types'
-import { formatBytes, formatCount, formatSeconds } from '@/lib/format'
+import { formatBytes, formatCount, formatCounted, formatDigits, formatSeconds } from '@/lib/format'
 
 import { type Shape, SHAPES } from './url-state'
 
@@ -107,17 +107,17 @@ function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
     [
       'Total',
       bytes(plan.total_bytes),
-      `${plan.rounds} rounds of ${plan.participants} participants, in both directions`,
+      `${formatCounted(plan.rounds, 'round')} of ${formatCounted(plan.participants, 'participant')}, in both directions`,
     ],
     [
       'Expected noise',
-      noise ? `${noise.percent.toPrecision(2)} % of the weights` : 'none',
-      noise ? `At most ${noise.largest.percent.toPrecision(2)} %, in ${noise.largest.block}` : undefined,
+      noise ? `${formatDigits(noise.percent, 2)} % of the weights` : 'none',
+      noise ? `At most ${formatDigits(noise.largest.percent, 2)} %, in ${noise.largest.block}` : undefined,
     ].filter((part) => part !== undefined) as [string, string, string?],
     [
       'Accumulated noise',
-      noise ? `${noise.accumulated_percent.toPrecision(2)} % of the weights` : 'none',
-      `After ${plan.rounds} rounds: the squares of their noises add up`,
+      noise ? `${formatDigits(noise.accumulated_percent, 2)} % of the weights` : 'none',
+      `After ${formatCounted(plan.rounds, 'round')}: the squares of their noises add up`,
     ],
     ...sums(plan),
     ...privacy(plan.privacy),
@@ -131,7 +131,7 @@ function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
     [
       'Disk of the server',
       bytes(plan.disk_bytes),
-      `At the end, with ${plan.checkpoints} models and the updates and contributions of all rounds`,
+      `At the end, with ${formatCounted(plan.checkpoints, 'model')} and the updates and contributions of all rounds`,
     ],
     ['Training per round', trainingTime(plan), 'On a machine as fast as the server'],
     ...projection(plan.projection_seconds),
@@ -142,7 +142,7 @@ function facts(plan: Estimate): [name: string, value: string, hint?: string][] {
 function sums({ bytes_up: up, sums: found }: Estimate): [string, string, string?][] {
   if (found === null) return []
   const { bits, key_bytes: keys, members, survivors, plain_bytes: plain, least_noise: least, most_noise: most } = found
-  const noise = least !== null && most !== null && `${least.toPrecision(2)} to ${most.toPrecision(2)} times`
+  const noise = least !== null && most !== null && `${formatDigits(least, 2)} to ${formatDigits(most, 2)} times`
   return [
     [
       'Secure sum',
@@ -151,7 +151,7 @@ function sums({ bytes_up: up, sums: found }: Estimate): [string, string, string?
     ],
     [
       'Bytes, against no sum',
-      `${((up ?? 0) / plain).toPrecision(2)} times`,
+      `${formatDigits((up ?? 0) / plain, 2)} times`,
       `${formatBytes(plain)} from each participant without a sum`,
     ],
     ...(noise
@@ -162,13 +162,13 @@ function sums({ bytes_up: up, sums: found }: Estimate): [string, string, string?
 
 function privacy(found: Estimate['privacy']): [string, string, string?][] {
   if (found === null) return []
-  const spent = found.epsilon === null ? 'unknown' : found.epsilon.toPrecision(3)
+  const spent = found.epsilon === null ? 'unknown' : formatDigits(found.epsilon, 3)
   return [
     ['Protected records, ε', spent, `Unit ${found.unit}, δ = ${found.delta}, noise z = ${found.noise_multiplier}`],
     [
       'Useful coordinates, K*',
       formatCount(Math.round(found.useful)),
-      `The noise is ${found.relative_noise.toPrecision(2)} times that of dense updates with the same ε`,
+      `The noise is ${formatDigits(found.relative_noise, 2)} times that of dense updates with the same ε`,
     ],
   ]
 }

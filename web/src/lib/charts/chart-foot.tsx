@@ -1,3 +1,5 @@
+import { useState } from 'react'
+
 import { download } from '@/lib/download'
 import { colour } from '@/lib/theme'
 import { TableHead } from '@/lib/ui/table-head'
@@ -13,28 +15,41 @@ interface Props {
 
 /** The same values as a chart, for screen readers and for reading exact figures. */
 export function DataTable({ caption, data, lines, format }: Props) {
+  const [open, setOpen] = useState(false)
   return (
-    <details className="data-table">
+    <details
+      className="data-table"
+      onToggle={(event) => {
+        setOpen(event.currentTarget.open)
+      }}
+    >
       <summary>Values</summary>
-      <div className="data-table-scroll" tabIndex={0} role="group" aria-label={`${caption}, values`}>
-        <table>
-          <caption className="visually-hidden">{caption} by round</caption>
-          <TableHead columns={['Round', ...lines]} numbers={lines} />
-          <tbody>
-            {data.rounds.map((round, row) => (
-              <tr key={round}>
-                <th scope="row">{roundsAt(data, row)}</th>
-                {data.lines.map((line, column) => (
-                  <td key={lines[column]} className="number">
-                    {formatValue(line[row], format)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {/* Its rows are drawn when they are seen: a chart draws itself again with every move of the pointer. */}
+      {open && <Rows {...{ caption, data, lines, format }} />}
     </details>
+  )
+}
+
+function Rows({ caption, data, lines, format }: Props) {
+  return (
+    <div className="data-table-scroll" tabIndex={0} role="group" aria-label={`${caption}, values`}>
+      <table>
+        <caption className="visually-hidden">{caption} by round</caption>
+        <TableHead columns={['Round', ...lines]} numbers={lines} />
+        <tbody>
+          {data.rounds.map((round, row) => (
+            <tr key={round}>
+              <th scope="row">{roundsAt(data, row)}</th>
+              {data.lines.map((line, column) => (
+                <td key={lines[column]} className="number">
+                  {formatValue(line[row], format)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   )
 }
 

@@ -5,6 +5,7 @@ import { type KeyboardEvent, useMemo, useState } from 'react'
 import type uPlot from 'uplot'
 
 import { keyTarget } from '@/lib/keyboard'
+import { formatCounted } from '@/lib/format'
 
 import { type ChartData, countOf, csvOf, type Range, roundsAt, type Value, within, type XAxis } from './chart-data'
 import { ChartDownloads, DataTable, formatValue } from './chart-foot'
@@ -97,7 +98,7 @@ export function LineChart({ title, unit, testId, file, data, smooth, columns, fo
         ref={container}
         role="slider"
         tabIndex={0}
-        aria-label={`${title}, ${points} points; arrow keys read them, the table below holds them`}
+        aria-label={`${title}, ${formatCounted(points, 'point')}; arrow keys read them, the table below holds them`}
         aria-orientation="horizontal"
         aria-valuemin={data.rounds[0]}
         aria-valuemax={data.rounds[newest]}

@@ -17,6 +17,8 @@ interface Props {
   pending: boolean
   problem: Problem | undefined
   onOpen?: () => void
+  /** Receives true when the dialog opens, and false when it closes. */
+  onDialog?: (open: boolean) => void
   /** Takes the action; the dialog closes and forgets its inputs when it resolves to true. */
   onSubmit: (form: FormData) => Promise<boolean>
 }
@@ -33,6 +35,7 @@ export function ActionDialog({
   pending,
   problem,
   onOpen,
+  onDialog,
   onSubmit,
 }: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -55,6 +58,7 @@ export function ActionDialog({
         onClick={() => {
           setAttempted(false)
           onOpen?.()
+          onDialog?.(true)
           dialog.current?.showModal()
         }}
       >
@@ -62,7 +66,7 @@ export function ActionDialog({
       </button>
       {/* Outside of a menu that the button may be in: a menu that closes would take the dialog with it. */}
       {createPortal(
-        <dialog ref={dialog} aria-labelledby={heading}>
+        <dialog ref={dialog} aria-labelledby={heading} onClose={() => onDialog?.(false)}>
           <form onSubmit={(event) => void submit(event)}>
             <h2 id={heading}>{title}</h2>
             {children}

@@ -30,6 +30,10 @@ export function dismissToast(action: string): void {
   if (shown.some((toast) => toast.action === action)) show(shown.filter((toast) => toast.action !== action))
 }
 
+export function dismissToasts(): void {
+  show([])
+}
+
 /** Dismisses the newest toast; returns false without one. */
 export function dismissNewestToast(): boolean {
   const newest = shown.at(-1)

@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 
+import { requireFile } from '@/api/client'
 import { toProblem } from '@/api/problem'
 import { artifactsQuery } from '@/api/queries'
 import type { Artifact } from '@/api/types'
 import { formatBytes } from '@/lib/format'
 import { Command, ShortDigest } from '@/lib/ui/copy-button'
 import { ProblemNotice } from '@/lib/ui/notice'
+import { dismissToast, toastFailure } from '@/lib/ui/toasts'
 
 import { checkpoints, exportCommand, isBest, LOAD_SNIPPET } from './checkpoint'
 
@@ -69,12 +71,35 @@ function named(round: number): string {
   return round === 0 ? 'The base model' : `After round ${round}`
 }
 
+/** Downloads a file, or shows why the server refuses it: a browser would only say that the download failed. */
+async function downloadFile({ href, name }: Artifact) {
+  const action = `Download of ${name}`
+  try {
+    await requireFile(href)
+  } catch (failure) {
+    toastFailure(action, toProblem(failure))
+    return
+  }
+  dismissToast(action)
+  const link = Object.assign(document.createElement('a'), { href, download: name })
+  link.click()
+}
+
 function Files({ files, testId }: { files: Artifact[]; testId?: string }) {
   return (
     <ul className="files">
       {files.map((file) => (
         <li key={file.id}>
-          <a href={file.href} download={file.name} data-testid={testId}>
+          <a
+            href={file.href}
+            download={file.name}
+            data-testid={testId}
+            onClick={(event) => {
+              if (event.ctrlKey || event.metaKey || event.shiftKey) return
+              event.preventDefault()
+              void downloadFile(file)
+            }}
+          >
             {file.name}
           </a>
           <span className="number muted">{formatBytes(file.size)}</span>

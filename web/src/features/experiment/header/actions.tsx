@@ -18,6 +18,7 @@ import { useAction, useLifecycleAction } from '@/api/use-action'
 import { ActionDialog } from '@/lib/ui/action-dialog'
 import { Field } from '@/lib/ui/field'
 import { MoreMenu } from '@/lib/ui/more-menu'
+import { formatCounted } from '@/lib/format'
 
 interface Props {
   experiment: Experiment
@@ -123,7 +124,7 @@ function ExtendButton({ experiment, primary = false }: { experiment: Experiment;
       <p>
         {experiment.stopped
           ? `It stopped early after round ${experiment.round} of ${experiment.rounds}. It continues from there with new patience.`
-          : `It has ${experiment.rounds} rounds now.`}
+          : `It has ${formatCounted(experiment.rounds, 'round')} now.`}
         {experiment.state === 'completed' && ' It runs again, starting from its last model.'}
       </p>
       <Field label="Rounds to add">

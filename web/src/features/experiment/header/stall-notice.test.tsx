@@ -25,19 +25,26 @@ async function show(role: Role, code: string) {
   )
   const stalled = { code, detail: '1 of 2 have joined', since: '2026-11-21T12:00:00Z' }
   const queryClient = new QueryClient()
-  render(
+  const notice = (reason: typeof stalled | null) => (
     <QueryClientProvider client={queryClient}>
-      <StallNotice experiment={{ id: 'exp_1', state: 'running', stalled } as unknown as Experiment} />
-    </QueryClientProvider>,
+      <StallNotice experiment={{ id: 'exp_1', state: 'running', stalled: reason } as unknown as Experiment} />
+    </QueryClientProvider>
   )
+  const { rerender } = render(notice(stalled))
   await vi.waitUntil(() => queryClient.isFetching() === 0)
+  return () => {
+    rerender(notice(null))
+  }
 }
 
-test('a researcher invites the missing participants from the notice', async () => {
-  await show('researcher', 'participants.missing')
+test('a researcher invites the missing participants from the notice, and the code outlives it', async () => {
+  const resolve = await show('researcher', 'participants.missing')
   fireEvent.click(await screen.findByRole('button', { name: 'Invite' }))
   fireEvent.submit(document.querySelector('dialog form') ?? document.body)
   expect((await screen.findByTestId('new-invitation')).textContent).toContain('ferret join')
+  resolve()
+  expect(screen.queryByTestId('stalled')).toBeNull()
+  expect(screen.getByTestId('new-invitation').textContent).toContain('fe_1')
 })
 
 test.each<[Role, string]>([

@@ -8,8 +8,24 @@ import { capitalised, formatAgo, formatTime } from '@/lib/format'
 import { Notice } from '@/lib/ui/notice'
 import { useNow } from '@/lib/ui/relative-time'
 
-/** Shows why an unfinished experiment makes no progress, and the next step. */
+/** Shows why an unfinished experiment makes no progress, and the next step; and a code that was created here. */
 export function StallNotice({ experiment }: { experiment: Experiment }) {
+  const [made, setMade] = useState<Enrolment>()
+  return (
+    <>
+      <Reason experiment={experiment} onMade={setMade} />
+      {/* The code is shown once, so it stays when the reason goes. */}
+      {made && <NewCode code={made} />}
+    </>
+  )
+}
+
+interface Props {
+  experiment: Experiment
+  onMade: (code: Enrolment) => void
+}
+
+function Reason({ experiment, onMade }: Props) {
   const { state, stalled } = experiment
   const now = useNow(10_000)
   const reads = onlyReads(useQuery(meQuery).data)
@@ -29,7 +45,7 @@ export function StallNotice({ experiment }: { experiment: Experiment }) {
   return (
     <Notice title="No progress" testId="stalled">
       <p>{capitalised(stalled.detail)}.</p>
-      {stalled.code === 'participants.missing' && <Invitation id={experiment.id} />}
+      {stalled.code === 'participants.missing' && <Invitation id={experiment.id} onMade={onMade} />}
       <p className="muted small">
         <code>{stalled.code}</code>
         {' · since '}
@@ -43,14 +59,7 @@ export function StallNotice({ experiment }: { experiment: Experiment }) {
 }
 
 /** A button that invites a participant, for researchers. */
-function Invitation({ id }: { id: string }) {
+function Invitation({ id, onMade }: { id: string; onMade: (code: Enrolment) => void }) {
   const reads = onlyReads(useQuery(meQuery).data)
-  const [made, setMade] = useState<Enrolment>()
-  if (reads !== false) return null
-  return (
-    <>
-      <InviteButton id={id} onMade={setMade} />
-      {made && <NewCode code={made} />}
-    </>
-  )
+  return reads === false && <InviteButton id={id} onMade={onMade} />
 }

@@ -122,6 +122,19 @@ describe('useLive', () => {
     expect(refresh).toHaveBeenCalledTimes(2)
   })
 
+  test('a stream that stays silent does not keep the page stale', () => {
+    const { result, rerender } = follow(experiment('running'))
+    act(() => {
+      FakeEventSource.latest.open()
+    })
+    const refresh = vi.spyOn(queryClient, 'invalidateQueries')
+    rerender({ ...experiment('running'), last_event_seq: 8 })
+    expect(refresh).not.toHaveBeenCalled()
+    pass(3000)
+    expect(result.current).toBe('live')
+    expect(invalidated(refresh)).toEqual(['experiment/exp_1'])
+  })
+
   test('shows since when it is stale if polling fails too', async () => {
     const { result } = follow(experiment('running'))
     const failing = { queryKey: experimentQuery('exp_1').queryKey, queryFn: () => Promise.reject(new Error('away')) }

@@ -1,5 +1,5 @@
 import { type QueryClient, type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 
 import { applyEvent, EVENT_TYPES, parseEvent, staleParts } from '@/api/events'
 import { experimentKey, experimentQuery, type Part, partKey } from '@/api/queries'
@@ -17,6 +17,8 @@ export function useLive(experiment: Experiment): LiveStatus {
   const queryClient = useQueryClient()
   const [status, setStatus] = useState<StreamStatus>('connecting')
   const staleSince = useStaleSince(id)
+  /** The last event that the stream has brought. */
+  const streamed = useRef(0)
 
   useEffect(() => {
     if (finished) return
@@ -28,6 +30,7 @@ export function useLive(experiment: Experiment): LiveStatus {
       types: EVENT_TYPES,
       onMessage: (data) => {
         const event = parseEvent(data)
+        streamed.current = Math.max(streamed.current, event.seq)
         queryClient.setQueryData(experimentQuery(id).queryKey, (known) => known && applyEvent(known, event))
         refresh.mark(staleParts(event))
       },
@@ -44,7 +47,7 @@ export function useLive(experiment: Experiment): LiveStatus {
     }
   }, [queryClient, id, url, finished])
 
-  useRefreshWithoutStream(experiment, status === 'live')
+  useRefreshWithoutStream(experiment, status === 'live', streamed)
 
   if (finished) return 'finished'
   return status !== 'live' && staleSince !== undefined ? `stale since ${formatClock(staleSince)}` : status
@@ -56,17 +59,37 @@ function useStaleSince(id: string): number | undefined {
   return isError ? dataUpdatedAt : undefined
 }
 
-/** The experiment itself is refetched at an interval. Without a stream, a new last event shows that other parts changed. */
-function useRefreshWithoutStream({ id, last_event_seq: seq }: Experiment, live: boolean): void {
+/** A stream brings an event in less time after the server has it. */
+const STREAM_MILLISECONDS = 2500
+
+/**
+ * The experiment itself is refetched at an interval. Without a stream, or with one that stays silent, a new last event
+ * shows that other parts changed.
+ */
+function useRefreshWithoutStream(
+  { id, last_event_seq: seq }: Experiment,
+  live: boolean,
+  streamed: RefObject<number>,
+): void {
   const queryClient = useQueryClient()
-  const seen = useRef(seq)
+  /** The last event whose effects are fetched. */
+  const fetched = useRef(seq)
   useEffect(() => {
-    const moved = seq !== seen.current
-    seen.current = seq
-    if (live || !moved) return
-    const others = ({ queryKey }: { queryKey: QueryKey }) => queryKey.at(-1) !== 'show'
-    void queryClient.invalidateQueries({ queryKey: experimentKey(id), predicate: others })
-  }, [queryClient, id, seq, live])
+    const refresh = () => {
+      if (seq <= Math.max(fetched.current, streamed.current)) return
+      fetched.current = seq
+      const others = ({ queryKey }: { queryKey: QueryKey }) => queryKey.at(-1) !== 'show'
+      void queryClient.invalidateQueries({ queryKey: experimentKey(id), predicate: others })
+    }
+    if (!live) {
+      refresh()
+      return
+    }
+    const timer = setTimeout(refresh, STREAM_MILLISECONDS)
+    return () => {
+      clearTimeout(timer)
+    }
+  }, [queryClient, id, seq, live, streamed])
 }
 
 /** Events come in bursts (a round commits, writes its checkpoint, opens the next): one refetch answers a burst. */

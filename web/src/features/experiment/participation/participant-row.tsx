@@ -19,9 +19,13 @@ interface Props {
   mayDecide: boolean
   now: number
   onOpen: (name: string) => void
+  onDialog: DialogWatcher
 }
 
-export function ParticipantRow({ id, summary, place, mayDecide, now, onOpen }: Props) {
+/** Receives whether a dialog of the row is open. */
+type DialogWatcher = (open: boolean) => void
+
+export function ParticipantRow({ id, summary, place, mayDecide, now, onOpen, onDialog }: Props) {
   const { name, displayName, participant, asked, accepted, rejected, missed, bytes, seconds, loss } = summary
   return (
     <tr {...place}>
@@ -43,8 +47,8 @@ export function ParticipantRow({ id, summary, place, mayDecide, now, onOpen }: P
       </th>
       <td>
         <StateAndProblems summary={summary} />
-        {participant?.state === 'pending' && mayDecide && <ApprovalButtons id={id} participant={participant} />}
-        {participant?.state === 'active' && mayDecide && <RevokeButton id={id} participant={participant} />}
+        {participant?.state === 'pending' && mayDecide && <ApprovalButtons {...{ id, participant, onDialog }} />}
+        {participant?.state === 'active' && mayDecide && <RevokeButton {...{ id, participant, onDialog }} />}
       </td>
       <td className="number">{summary.lastRound ?? '–'}</td>
       <td className="number">
@@ -94,8 +98,14 @@ function StateAndProblems({
   )
 }
 
+interface DecisionProps {
+  id: string
+  participant: Participant
+  onDialog: DialogWatcher
+}
+
 /** Approves or refuses a participant that waits for approval. */
-function ApprovalButtons({ id, participant }: { id: string; participant: Participant }) {
+function ApprovalButtons({ id, participant, onDialog }: DecisionProps) {
   const changes = experimentKey(id)
   const toasted = `Approving ${participant.display_name}`
   const approve = useAction(() => approveParticipant(id, participant), { changes, toasted })
@@ -113,6 +123,7 @@ function ApprovalButtons({ id, participant }: { id: string; participant: Partici
         danger
         pending={refuse.pending}
         problem={refuse.problem}
+        onDialog={onDialog}
         onSubmit={refuse.run}
       >
         <p>The participant does not take part, and its place is free for another one. This cannot be undone.</p>
@@ -125,7 +136,7 @@ function ApprovalButtons({ id, participant }: { id: string; participant: Partici
 }
 
 /** Revokes a participant that takes part. */
-function RevokeButton({ id, participant }: { id: string; participant: Participant }) {
+function RevokeButton({ id, participant, onDialog }: DecisionProps) {
   const revoke = useAction((form: FormData) => revokeParticipant(id, participant, reasonOf(form)), {
     changes: experimentKey(id),
   })
@@ -138,6 +149,7 @@ function RevokeButton({ id, participant }: { id: string; participant: Participan
       danger
       pending={revoke.pending}
       problem={revoke.problem}
+      onDialog={onDialog}
       onSubmit={revoke.run}
     >
       <p>

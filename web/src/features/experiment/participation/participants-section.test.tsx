@@ -45,6 +45,7 @@ beforeEach(() => {
   }
   HTMLDialogElement.prototype.close = function () {
     this.open = false
+    this.dispatchEvent(new Event('close'))
   }
   vi.stubGlobal('fetch', async (request: Request) => {
     const path = new URL(request.url).pathname.replace('/api/v1', '')
@@ -76,10 +77,13 @@ function Listed() {
   )
 }
 
+let queryClient: QueryClient
+
 async function visit(found: Participant[]) {
   participants = found
+  queryClient = new QueryClient()
   render(
-    <QueryClientProvider client={new QueryClient()}>
+    <QueryClientProvider client={queryClient}>
       <Listed />
     </QueryClientProvider>,
   )
@@ -137,4 +141,16 @@ test('a viewer sees who waits and decides nothing', async () => {
   await section.findByText('pending')
   await new Promise((resolve) => setTimeout(resolve, 50))
   expect(section.queryByRole('button', { name: /^(Approve|Refuse)$/ })).toBeNull()
+})
+
+test('a dialog outlives its row, which a refetch removes', async () => {
+  const section = await visit([WAITING])
+  fireEvent.change(section.getByRole('searchbox'), { target: { value: 'clinic' } })
+  fireEvent.click(await section.findByRole('button', { name: 'Refuse' }))
+  participants = [{ ...WAITING, display_name: 'renamed', name: 'other' }]
+  await queryClient.invalidateQueries()
+  const dialog = document.querySelector<HTMLDialogElement>('dialog[open]')
+  expect(dialog?.textContent).toContain('Refuse “clinic-7”?')
+  fireEvent.click(within(dialog ?? document.body).getByText('Not now'))
+  await section.findByText('No participant matches.')
 })

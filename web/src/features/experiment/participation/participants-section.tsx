@@ -43,7 +43,9 @@ export function ParticipantsSection({ experiment, matrix, participants, loaded, 
   const mayDecide = onlyReads(useQuery(meQuery).data) === false
   const order = view.order ?? 'name'
   const everyone = useMemo(() => participantSummaries(matrix, participants, now), [matrix, participants, now])
-  const shown = useMemo(
+  /** The rows while a dialog of one of them is open: a row that left the table would take the dialog with it. */
+  const [held, setHeld] = useState<readonly ParticipantSummary[]>()
+  const current = useMemo(
     () =>
       sorted(
         everyone.filter((summary) => isShown(summary, view.who, text)),
@@ -51,12 +53,13 @@ export function ParticipantsSection({ experiment, matrix, participants, loaded, 
       ),
     [everyone, view.who, text, order],
   )
+  const shown = held ?? current
   return (
     <section aria-labelledby="participants" data-testid="participants">
       <header className="section-header">
         <h2 id="participants">Participants</h2>
         <span className="muted small" role="status">
-          {`${formatCount(shown.length)} of ${formatCount(everyone.length)} shown; ${asked(experiment)}`}
+          {`${formatCount(shown.length)} of ${formatCount(everyone.length)} shown; ${asked(experiment)}${counted(experiment, matrix)}`}
         </span>
       </header>
       <div className="event-filter">
@@ -103,6 +106,9 @@ export function ParticipantsSection({ experiment, matrix, participants, loaded, 
                   mayDecide={mayDecide}
                   now={now}
                   onOpen={onOpen}
+                  onDialog={(open) => {
+                    setHeld(open ? current : undefined)
+                  }}
                 />
               )
             )
@@ -123,6 +129,13 @@ function asked({ participants, spec }: Experiment): string {
   const { simulated } = spec.participants
   if (simulated === 0) return `edge participants required: ${formatCount(participants)}`
   return `${formatCount(simulated)} of ${formatCount(participants)} are simulated by the server`
+}
+
+/** The rounds that the numbers come from, unless these are all. */
+function counted({ round }: Experiment, { rounds }: Matrix): string {
+  const [first, last] = [rounds[0], rounds.at(-1)]
+  if (first === undefined || last === undefined || (first === 1 && last >= round)) return ''
+  return `; counted in rounds ${formatCount(first)} to ${formatCount(last)}`
 }
 
 interface FiltersProps {

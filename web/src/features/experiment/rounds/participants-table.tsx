@@ -26,8 +26,9 @@ const COLUMNS = [
 
 const NUMBERS = COLUMNS.slice(3, -1)
 
-export function ParticipantsTable({ id, round }: { id: string; round: number }) {
-  const query = useInfiniteQuery(contributionsQuery(id, round))
+/** The participants of a round; `live` while it is under way. */
+export function ParticipantsTable({ id, round, live }: { id: string; round: number; live: boolean }) {
+  const query = useInfiniteQuery(contributionsQuery(id, round, live))
   return (
     <>
       {query.error && <ProblemNotice problem={toProblem(query.error)} />}

@@ -38,7 +38,7 @@ export function RoundsSection({ id, chosen }: Props) {
           <RoundsTable id={id} rounds={rounds} selected={selected} />
           <h3 className="subheading">Participants in round {selected.number}</h3>
           {selected.groups.length > 0 && <p className="muted small sum-note">Secure sums: {sumText(selected)}</p>}
-          <ParticipantsTable id={id} round={selected.number} />
+          <ParticipantsTable id={id} round={selected.number} live={selected.state === 'open'} />
         </>
       )}
     </section>

@@ -7,7 +7,7 @@ import uPlot from 'uplot'
 import { ChartDownloads } from '@/lib/charts/chart-foot'
 import { distribution, logRangeOf, logTicks } from '@/lib/charts/log-scale'
 import { type PlotOptions, usePlot } from '@/lib/charts/use-plot'
-import { plainTick } from '@/lib/format'
+import { formatCounted, plainTick } from '@/lib/format'
 import { keyTarget } from '@/lib/keyboard'
 import { colour } from '@/lib/theme'
 import { TableHead } from '@/lib/ui/table-head'
@@ -76,7 +76,7 @@ export function BlockChart({ title, unit, testId, file, blocks, lines, bars = fa
         ref={container}
         role="slider"
         tabIndex={0}
-        aria-label={`${title}, ${blocks.length} blocks; arrow keys read them, the table below holds them`}
+        aria-label={`${title}, ${formatCounted(blocks.length, 'block')}; arrow keys read them, the table below holds them`}
         aria-orientation="horizontal"
         aria-valuemin={1}
         aria-valuemax={blocks.length}

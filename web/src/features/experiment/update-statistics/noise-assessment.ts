@@ -49,10 +49,13 @@ export function agreementOf({ cosines, errors }: UpdateAgreement): string | null
   const error = Math.sqrt(measured.reduce((sum, pair) => sum + pair.error ** 2, 0)) / measured.length
   const unsure = lost + measured.filter((pair) => Math.abs(pair.cosine) < 2 * pair.error).length
   const shown = error === 0 ? digits(mean) : `${digits(mean)} ± ${digits(error)}`
+  const lacking = 'K is too small to distinguish'
   const pairs =
     unsure === 0
       ? ''
-      : ` Of ${moved.length} pairs, K is too small to distinguish ${unsure} from participants that have nothing in common.`
+      : moved.length === 1
+        ? ` ${lacking} them from participants that have nothing in common.`
+        : ` Of ${moved.length} pairs, ${lacking} ${unsure} from participants that have nothing in common.`
   return `Two participants' updates have a cosine of ${shown} on average.${pairs}`
 }
 

@@ -1,0 +1,1 @@
+export{i as AccountPage}from"./operate-C0YyLPKu.js";

@@ -1,1 +1,0 @@
-export{i as AccountPage}from"./operate-DRfgujPC.js";

@@ -1,1 +1,0 @@
-export{n as ComparePage}from"./work-D39hVkH4.js";

@@ -1,0 +1,1 @@
+export{n as ComparePage}from"./work-XdcssuWb.js";

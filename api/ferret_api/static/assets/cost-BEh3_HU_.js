@@ -1,1 +1,0 @@
-export{i as default}from"./tabs-DBmRM4c3.js";

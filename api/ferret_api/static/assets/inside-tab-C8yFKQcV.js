@@ -1,1 +1,0 @@
-export{t as default}from"./tabs-DBmRM4c3.js";

@@ -1,0 +1,1 @@
+export{t as SubmitPage}from"./work-XdcssuWb.js";

@@ -1,1 +1,0 @@
-export{t as SubmitPage}from"./work-D39hVkH4.js";

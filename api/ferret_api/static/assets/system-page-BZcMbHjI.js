@@ -1,1 +1,0 @@
-export{t as SystemPage}from"./operate-DRfgujPC.js";

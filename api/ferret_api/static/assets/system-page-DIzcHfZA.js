@@ -1,0 +1,1 @@
+export{t as SystemPage}from"./operate-C0YyLPKu.js";
