@@ -82,6 +82,14 @@ RULES = (
         ),
     ),
     Rule(
+        "server.step_guard",
+        lambda it: it.spec.server.step_guard and it.traits.carries_over,
+        lambda it: (
+            f"shortens a round's step, and the step of {it.spec.algorithm.name} also has the rest of earlier rounds: "
+            "use false"
+        ),
+    ),
+    Rule(
         "stopping.metric",
         lambda it: (
             it.spec.stopping.patience is not None

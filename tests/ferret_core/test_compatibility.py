@@ -31,6 +31,7 @@ def fields(experiment: ResolvedExperiment, rules: Any) -> list[str]:
             (name, {}, {"robust": {"rule": "cosine_filter"}}, "robust.rule", "add updates up")
             for name in ("demo", "fetchsgd", "signsgd", "sparseloco")
         ),
+        ("fetchsgd", {}, {"server": {"step_guard": True}}, "server.step_guard", "earlier rounds"),
         ("fedavg", {}, {"robust": {"rule": "median"}, "server": {"weights": "examples"}}, "server.weights", "'equal'"),
         (
             "fedavg",

@@ -87,6 +87,8 @@ class Traits(NamedTuple):
 
     ``nonlinear``: the round's update is not the weighted mean of the updates that the contributions give one by one.
 
+    ``carries_over``: a round's step also has the rest of earlier rounds, which the round's rate does not scale.
+
     ``decodable``: its ``Algorithm`` is :class:`ferret_core.algorithms.base.DecodableUpdate`.
 
     ``shardable``: a team of processes can run it on a model in shards.
@@ -113,6 +115,7 @@ class Traits(NamedTuple):
     comparable: bool = False
     comparable_with: str = ""
     nonlinear: bool = False
+    carries_over: bool = False
     decodable: bool = False
     shardable: bool = False
     adapts: bool = False
