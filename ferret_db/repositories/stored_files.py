@@ -8,9 +8,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, SQLColumnExpression, and_, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from ferret_core.protocol.states import ExperimentState, RoundState
+from ferret_core.protocol.states import AssignmentState, ExperimentState, RoundState
 from ferret_core.storage import FileKind, blob_location
-from ferret_db.tables import Artifact, Contribution, Experiment, LedgerEntry, Round
+from ferret_db.tables import Artifact, Assignment, Contribution, Experiment, LedgerEntry, Round
 
 
 class StoredFileRef(NamedTuple):
@@ -37,8 +37,8 @@ def is_rebuildable(file: StoredFileRef) -> bool:
 def of_all(s: Session, experiment_id: str | None = None) -> Iterator[StoredFileRef]:
     """Yields every reference, or only one experiment's. A file may have several references.
 
-    The memory of simulated clients counts only where it may be used again: from the last of their committed rounds, and
-    from rounds that may still be committed.
+    The memory of simulated clients counts only where it may be used again: from the last committed round with their
+    contribution in the model, and from rounds that may still be committed.
     """
     yield from _checkpoints(s, experiment_id)
     yield from _updates(s, experiment_id)
@@ -74,17 +74,22 @@ def _contributions(s: Session, experiment_id: str | None) -> Iterator[StoredFile
 
 
 def _memories(s: Session, experiment_id: str | None) -> Iterator[StoredFileRef]:
-    later, later_round = aliased(Contribution), aliased(Round)
+    """The last memory is that of :func:`ferret_db.repositories.contributions.memory_of`."""
+    later, later_round, later_work = aliased(Contribution), aliased(Round), aliased(Assignment)
     newer = (
         select(later.id)
         .join(later_round, later_round.id == later.round_id)
+        .join(later_work, later_work.id == later.assignment_id)
+        .where(later_work.state == AssignmentState.ACCEPTED)
         .where(later_round.state == RoundState.COMMITTED, later.experiment_id == Contribution.experiment_id)
         .where(later.participant == Contribution.participant, later.round > Contribution.round)
     )
-    last = and_(Round.state == RoundState.COMMITTED, ~newer.exists())
+    accepted = Assignment.state == AssignmentState.ACCEPTED
+    last = and_(Round.state == RoundState.COMMITTED, accepted, ~newer.exists())
     query = (
         select(Contribution.experiment_id, Contribution.round, Contribution.participant, Contribution.memory_digest)
         .join(Round, Round.id == Contribution.round_id)
+        .join(Assignment, Assignment.id == Contribution.assignment_id)
         .join(Experiment, Experiment.id == Contribution.experiment_id)
         .where(_within(Contribution.experiment_id, experiment_id), Contribution.memory_digest.is_not(None))
         .where(Experiment.state.not_in([ExperimentState.FAILED, ExperimentState.CANCELLED]))

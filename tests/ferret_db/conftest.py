@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -211,16 +211,20 @@ class Lab:
             self.deliver(assignment)
         return round_
 
-    def commit(self, round_: Round, digest: str = "dd" * 32, **metrics: float) -> bool:
+    def commit(
+        self, round_: Round, digest: str = "dd" * 32, refused: Sequence[Sequence[str]] = (), **metrics: float
+    ) -> bool:
         with self.database.begin() as s:
-            return self.commit_in(s, round_, digest, **metrics)
+            return self.commit_in(s, round_, digest, refused, **metrics)
 
-    def commit_in(self, s: Session, round_: Round, digest: str, **metrics: float) -> bool:
+    def commit_in(
+        self, s: Session, round_: Round, digest: str, refused: Sequence[Sequence[str]] = (), **metrics: float
+    ) -> bool:
         return rounds.commit_round(
             s,
             round_.id,
             digest=digest,
-            record={"round": round_.number, "scale": 1e16, "clipped": [], "refused": []},
+            record={"round": round_.number, "scale": 1e16, "clipped": [], "refused": [*refused]},
             record_hash="ab" * 32,
             update_digest="cd" * 32,
             update_size=40,

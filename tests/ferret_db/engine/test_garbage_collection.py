@@ -15,7 +15,7 @@ from ferret_db.database import Database
 from ferret_db.engine import lifecycle, rounds
 from ferret_db.engine.checkpoints import ArtifactFile
 from ferret_db.engine.garbage_collection import collect
-from ferret_db.repositories import stored_files
+from ferret_db.repositories import contributions, stored_files
 from ferret_db.tables import Contribution
 
 Lab = Any  # tests/ferret_db/conftest.py
@@ -152,6 +152,18 @@ def test_the_memory_that_counts_next_is_kept_and_older_ones_go(database: Databas
     with database.begin() as s:
         lifecycle.cancel(s, experiment.id)
     assert memories(database) == set(), "nothing goes on from a cancelled experiment"
+
+
+def test_a_memory_is_kept_until_a_later_one_is_in_the_model(database: Database, lab: Lab) -> None:
+    experiment = lab.start(rounds=2)
+    for number, refused in ((1, []), (2, [["client-0", "ab" * 32, "too far from the others"]])):
+        round_ = lab.freeze(experiment, number)
+        remember(database, number, "client-0", f"client-0:{number}")
+        lab.commit(round_, digest=f"d{number}" * 32, refused=refused)
+        experiment = lab.get(experiment)
+    with database.read() as s:
+        assert contributions.memory_of(s, experiment.id, "client-0", 3) == "client-0:1"
+    assert memories(database) == {(1, "client-0:1")}
 
 
 def test_the_memory_of_an_abandoned_attempt_never_counts(database: Database, lab: Lab) -> None:
