@@ -328,7 +328,9 @@ def _close_dealing(s: Session, experiment: Experiment, round_: Round, time: date
         reasons = [error["detail"] for error in assignments.errors(s, round_.id)]
         first = f"; the first rejection was: {reasons[0]}" if reasons else ""
         message = f"dealt in attempt {round_.attempt} at round {round_.number}, and the sum needs {needed}{first}"
-        miss(s, experiment, round_, FerretError.of_field("secure.too_few", "dealers", found, message))
+        error = FerretError.of_field("secure.too_few", "dealers", found, message)
+        assignments.reject_some(s, round_.id, silent, error.summary())
+        miss(s, experiment, round_, error)
         return
     assignments.expire_some(s, round_.id, silent)
     rounds.enter(s, round_, SumStage.MASK)

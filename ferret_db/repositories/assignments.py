@@ -262,10 +262,34 @@ def refuse(s: Session, round_id: str, refused: Mapping[str, dict[str, Any]]) -> 
 def reject_revoked(s: Session, round_id: str, error: dict[str, Any]) -> list[str]:
     """Rejects the revoked participants' unfinished assignments of the round. Returns the participants' names."""
     revoked = select(Participant.id).where(Participant.revoked_at.is_not(None))
+    return _reject(s, round_id, error, Assignment.participant_id.in_(revoked))
+
+
+def reject_some(s: Session, round_id: str, participants: Collection[str], error: dict[str, Any]) -> None:
+    """Rejects these participants' unfinished assignments of the round."""
+    _reject(s, round_id, error, Assignment.participant.in_(participants))
+
+
+def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> set[str]:
+    """Returns the participants that failed in the previous attempt at the round: rejected, or real and silent.
+
+    Of a secure sum with too few deals only rejected ones failed: the others have dealt.
+    """
+    waited = Round.frozen_at.is_(None), Round.stage.is_distinct_from(SumStage.DEAL)
+    silent = and_(*waited, Assignment.state == AssignmentState.EXPIRED, Assignment.kind == ParticipantKind.EDGE)
+    query = (
+        select(Assignment.participant)
+        .join(Round, Round.id == Assignment.round_id)
+        .where(Round.experiment_id == experiment_id, Round.number == number, Round.attempt == attempt - 1)
+        .where(or_(Assignment.state == AssignmentState.REJECTED, silent))
+    )
+    return set(s.scalars(query))
+
+
+def _reject(s: Session, round_id: str, error: dict[str, Any], *criteria: ColumnElement[bool]) -> list[str]:
     rejected = s.execute(
         update(Assignment)
-        .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED))
-        .where(Assignment.participant_id.in_(revoked))
+        .where(Assignment.round_id == round_id, Assignment.state.in_(_UNFINISHED), *criteria)
         .values(
             state=AssignmentState.REJECTED,
             version=Assignment.version + 1,
@@ -276,20 +300,6 @@ def reject_revoked(s: Session, round_id: str, error: dict[str, Any]) -> list[str
         .returning(Assignment.participant)
     )
     return sorted(rejected.scalars())
-
-
-def sitting_out(s: Session, experiment_id: str, number: int, attempt: int) -> set[str]:
-    """Returns the participants that failed in the previous attempt at the round: rejected, or real and silent."""
-    silent = and_(
-        Round.frozen_at.is_(None), Assignment.state == AssignmentState.EXPIRED, Assignment.kind == ParticipantKind.EDGE
-    )
-    query = (
-        select(Assignment.participant)
-        .join(Round, Round.id == Assignment.round_id)
-        .where(Round.experiment_id == experiment_id, Round.number == number, Round.attempt == attempt - 1)
-        .where(or_(Assignment.state == AssignmentState.REJECTED, silent))
-    )
-    return set(s.scalars(query))
 
 
 def _take_from_holders(s: Session, round_id: str, after: AssignmentState, *criteria: ColumnElement[bool]) -> None:

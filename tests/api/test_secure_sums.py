@@ -17,7 +17,7 @@ from ferret_core.secure.prekeys import Prekey, PrekeyStatement
 from ferret_core.secure.roster import Roster
 from ferret_core.storage import FileKind, blob_location
 from ferret_db.engine import rounds, secure_sums
-from ferret_db.repositories import participants
+from ferret_db.repositories import assignments, participants
 from ferret_db.repositories import secure_sums as stock
 from ferret_db.tables import Round
 from tests.api.conftest import ASSIGNMENT, BASE_DIGEST, open_site, spec
@@ -272,6 +272,8 @@ def test_a_stage_without_enough_messages_ends_the_attempt_and_another_has_new_ke
     assert (ended.error or {})["code"] == "secure.too_few"
     with site.database.read() as s:
         assert not any(stock.senders(s, ended.id, kind) for kind in SumStage)
+        silent = {"site-2", "site-3"} if stage == SumStage.DEAL else set()
+        assert assignments.sitting_out(s, sums.experiment, 1, 2) == silent
     sums.open_round()
     assert not {each.mask for each in roster.members} & {each.mask for each in sums.roster.members}
 
