@@ -9,8 +9,8 @@ each update's direction with that of trusted data; here it is compared with the 
     aᵢ = ⟨Δᵢ, Rᵢ⟩ / (‖Δᵢ‖ ‖Rᵢ‖)
     aᵢ < min_cosine_share · median(a): the contribution is rejected, the least first, at most a third of all
 
-Directions drawn at random have a cosine of 1/√d in d dimensions. If the median is not above ``CLEAR`` times that,
-nothing is rejected: the data differ too much, or the sketches are too small.
+Updates drawn at random have a cosine of 1/√n in n dimensions: d, or fewer where participants share directions. If the
+median is not above ``CLEAR`` times that, nothing is rejected: the data differ too much, or the sketches are too small.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ferret_core.aggregation.statistics.collector import StatisticsCollector
 from ferret_core.algorithms.configs.norms import Norms
 from ferret_core.contribution import SealedContribution
 from ferret_core.models.parameters import weights_norm
+from ferret_core.models.shapes import count
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import RobustSpec
 from ferret_core.replica.replica import Contributions, Replica
@@ -145,8 +146,9 @@ def filter_by_cosine(replica: Replica, selection: Selection) -> Selection:
         cosine_with_others(replica.displacement([sealed], selection.factors), mean, share)
         for share, sealed in zip(shares, selection.read(), strict=True)
     ]
-    size = sum(math.prod(shape) for shape in replica.shapes.values())
-    outliers = find_outliers(replica.spec.robust, cosines, size)
+    shared = replica.experiment.traits.directions
+    dimensions = count(replica.shapes) if shared is None else shared(replica.shapes)
+    outliers = find_outliers(replica.spec.robust, cosines, dimensions)
     return selection.reject({accepted[position].participant: reason for position, reason in outliers.items()})
 
 
@@ -158,10 +160,10 @@ def cosine_with_others(update: Tensors, mean: Tensors, share: float) -> float:
     return (cross - share * square) / length if length else 0.0
 
 
-def find_outliers(spec: RobustSpec, cosines: Sequence[float], size: int) -> dict[int, str]:
-    """Returns the positions to reject, with reasons; ``size`` is d, the number of tuned weights."""
+def find_outliers(spec: RobustSpec, cosines: Sequence[float], dimensions: int) -> dict[int, str]:
+    """Returns the positions to reject, with reasons; ``dimensions`` is n."""
     median = float(lower_median(np.array(cosines)))
-    if median <= CLEAR / math.sqrt(size):
+    if median <= CLEAR / math.sqrt(dimensions):
         return {}
     least_first = sorted(range(len(cosines)), key=lambda position: cosines[position])
     return {

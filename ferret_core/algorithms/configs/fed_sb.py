@@ -104,6 +104,7 @@ class Config(StrictModel):
             first_order=self.local,
             sparse=True,
             comparable=self.coordinates != "sign",
+            directions=lambda shapes: sum(matrix.rank**2 for matrix in self.matrices(shapes)),
             decodable=True,
             adapts=True,
             public_examples=self.public_examples,

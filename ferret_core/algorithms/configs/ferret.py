@@ -245,6 +245,7 @@ class Config(StrictModel):
             projection=self,
             comparable=self.seeds == "shared",
             comparable_with="algorithm.seeds = 'shared'",
+            directions=(lambda shapes: self.total(self.cut(shapes))) if self.seeds == "shared" else None,
             shardable=True,
             steps_watched_by="algorithm.allocation" if self.watches_steps else "",
             update_told_by="" if self.allocation in FIXED else "algorithm.allocation",

@@ -57,7 +57,11 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, comparable=True, decodable=True)
+        return Traits(first_order=self.local, comparable=True, directions=self._directions, decodable=True)
+
+    def _directions(self, shapes: Shapes) -> int:
+        """Returns the numbers of the shorter side."""
+        return min(sum(length for _, (length,) in self.layouts(shapes, side).values()) for side in OTHER)
 
     def layouts(self, shapes: Shapes, side: Side) -> dict[str, Layout]:
         """Returns the layouts of ``side`` for parameters of these shapes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from ferret_core.algorithms.configs.norms import Norms
@@ -85,6 +85,8 @@ class Traits(NamedTuple):
     ``Algorithm`` is then :class:`ferret_core.algorithms.base.SharedCoordinates`. ``comparable_with`` is the setting
     under which they would, if there is one.
 
+    ``directions``: the number of directions that participants share, if all updates are in the space of these.
+
     ``nonlinear``: the round's update is not the weighted mean of the updates that the contributions give one by one.
 
     ``carries_over``: a round's step also has the rest of earlier rounds, which the round's rate does not scale.
@@ -114,6 +116,7 @@ class Traits(NamedTuple):
     sparse: bool = False
     comparable: bool = False
     comparable_with: str = ""
+    directions: Callable[[Shapes], int] | None = None
     nonlinear: bool = False
     carries_over: bool = False
     decodable: bool = False

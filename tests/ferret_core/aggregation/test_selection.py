@@ -1,14 +1,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core.aggregation.selection import cosine_with_others, find_outliers
+from ferret_core.aggregation.selection import (
+    ContributionSummary,
+    Selection,
+    cosine_with_others,
+    filter_by_cosine,
+    find_outliers,
+)
+from ferret_core.catalog import ResolvedExperiment
 from ferret_core.protocol.spec import RobustSpec
+from tests.ferret_core.replicas import SpecFactory, replica_of, sent_by
 
 SPEC = RobustSpec(rule="cosine_filter")
 SIZE = 10_000
@@ -42,6 +53,46 @@ def test_who_points_elsewhere_is_rejected_with_the_reason() -> None:
 def test_nobody_is_rejected_where_directions_say_nothing() -> None:
     noise = 1 / math.sqrt(SIZE)
     assert find_outliers(SPEC, [noise, 2 * noise, -noise, 3 * noise], SIZE) == {}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "directions"),
+    [
+        ("fedkseed", {"K": 64}, 64),
+        ("ferret", {"K": 100, "seeds": "shared", "allocation": "fixed"}, 100),
+        ("fed_sb", {"rank": 2, "targets": ["q"]}, 2 * 2**2),
+        ("powersgd", {"rank": 1}, 2 * 6 + 5),
+    ],
+)
+def test_updates_in_a_shared_space_have_its_dimensions(
+    toy_spec: SpecFactory, algorithm: str, options: dict[str, Any], directions: int
+) -> None:
+    shapes = {"0.q.weight": (6, 8), "1.q.weight": (6, 8), "norm.weight": (5,)}
+    found = ResolvedExperiment.of(toy_spec(algorithm, options=options)).traits.directions
+    assert found is not None
+    assert found(shapes) == directions
+
+
+def test_nobody_is_rejected_for_random_slopes_along_few_directions(toy_spec: SpecFactory) -> None:
+    options = {"K": 64, "local": {"steps": 20, "batch_size": 1}}
+    spec = toy_spec("fedkseed", options=options, participants={"simulated": 7}, robust={"rule": "cosine_filter"})
+    replica = replica_of(spec)
+    sent = sent_by(replica)
+    for seed in range(8):
+        draws = np.random.default_rng(seed)
+        contributions = [
+            each._replace(
+                contribution=replace(each.contribution, arrays={"slopes": draws.normal(size=20).astype(np.float32)})
+            )
+            for each in sent
+        ]
+        summaries = [
+            ContributionSummary(
+                each.meta.participant, "", 1, replica.experiment.config.norms(each.contribution, replica.shapes)
+            )
+            for each in contributions
+        ]
+        assert filter_by_cosine(replica, Selection(1, contributions, tuple(summaries))).rejected == {}
 
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=40), st.floats(0, 1))
