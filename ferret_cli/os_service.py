@@ -5,10 +5,11 @@ Formats: systemd.service(5), launchd.plist(5), and the XML of Windows' Task Sche
 
 from __future__ import annotations
 
+import os
 import plistlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import list2cmdline
 from typing import NamedTuple
@@ -22,16 +23,21 @@ from ferret_sdk.service.server_address import ClientSettings
 RESTART_SECONDS = 60
 FINAL = (Exit.USAGE, Exit.NOT_FOUND, Exit.AUTH, Exit.CONFLICT)
 """Exit codes of ``ferret join`` after which a restart would change nothing."""
+PASSED = re.compile(
+    r"FERRET_(HOME|CA|INSECURE_HTTP|DEVICE|KERNEL)|(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)", re.IGNORECASE
+)
+"""Variables of ``ferret join`` that the service gets: none with a code or a token."""
 TASK = "http://schemas.microsoft.com/windows/2004/02/mit/task"
 
 
 class Service(NamedTuple):
-    """A service. ``command`` runs in ``folder``; ``name`` identifies it to the system."""
+    """A service. ``command`` runs in ``folder`` with the variables of ``environment``; ``name`` identifies it to the
+    system."""
 
     name: str
     command: Sequence[str]
     folder: Path
-    home: Path
+    environment: Mapping[str, str]
 
 
 def systemd(service: Service) -> bytes:
@@ -46,7 +52,7 @@ StartLimitIntervalSec=0
 [Service]
 ExecStart={" ".join(_quoted(word).replace("$", "$$") for word in service.command)}
 WorkingDirectory={_specifiers(str(service.folder))}
-Environment={_quoted(f"FERRET_HOME={service.home}")}
+Environment={" ".join(_quoted(f"{name}={value}") for name, value in service.environment.items())}
 Restart=on-failure
 RestartSec={RESTART_SECONDS}
 RestartPreventExitStatus={" ".join(str(int(status)) for status in FINAL)}
@@ -66,13 +72,13 @@ WantedBy=default.target
 
 def launchd(service: Service) -> bytes:
     """Returns an agent of the user; launchd restarts it after any failure."""
-    log = str(service.home / f"{service.name}.log")
+    log = str(Path(service.environment["FERRET_HOME"]) / f"{service.name}.log")
     return plistlib.dumps(
         {
             "Label": _label(service.name),
             "ProgramArguments": list(service.command),
             "WorkingDirectory": str(service.folder),
-            "EnvironmentVariables": {"FERRET_HOME": str(service.home)},
+            "EnvironmentVariables": dict(service.environment),
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
             "ThrottleInterval": RESTART_SECONDS,
@@ -84,7 +90,10 @@ def launchd(service: Service) -> bytes:
 
 
 def windows(service: Service) -> bytes:
-    """Returns a task at the user's logon; Windows restarts it after any failure. ``FERRET_HOME`` is the user's own."""
+    """Returns a task at the user's logon; Windows restarts it after any failure.
+
+    A task has no environment in its file, so Python sets it.
+    """
     task = ElementTree.Element("Task", {"version": "1.2", "xmlns": TASK})
     trigger = ElementTree.SubElement(ElementTree.SubElement(task, "Triggers"), "LogonTrigger")
     ElementTree.SubElement(trigger, "Enabled").text = "true"
@@ -95,11 +104,18 @@ def windows(service: Service) -> bytes:
     for name, value in (("MultipleInstancesPolicy", "IgnoreNew"), ("ExecutionTimeLimit", "PT0S")):
         ElementTree.SubElement(settings, name).text = value
     action = ElementTree.SubElement(ElementTree.SubElement(task, "Actions"), "Exec")
-    program, *arguments = service.command
+    program, *arguments = _with_environment(service)
     values = {"Command": program, "Arguments": list2cmdline(arguments), "WorkingDirectory": str(service.folder)}
     for name, value in values.items():
         ElementTree.SubElement(action, name).text = value
     return ElementTree.tostring(task, encoding="utf-16", xml_declaration=True)
+
+
+def _with_environment(service: Service) -> list[str]:
+    """Returns the command ``python -m MODULE …`` of the service, which sets its environment first."""
+    python, _, module, *arguments = service.command
+    setting = f"import os, runpy; os.environ.update({dict(service.environment)!r})"
+    return [python, "-c", f"{setting}; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)", *arguments]
 
 
 def _label(name: str) -> str:
@@ -112,7 +128,7 @@ def _specifiers(text: str) -> str:
 
 def _quoted(argument: str) -> str:
     """Quotes one word of a systemd setting: C-style escapes in double quotes, and no specifiers."""
-    escaped = _specifiers(argument).replace("\\", "\\\\").replace('"', '\\"')
+    escaped = _specifiers(argument).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
@@ -164,7 +180,9 @@ def requested(name: str, arguments: Sequence[str]) -> Service:
         raise FerretError("request.invalid", "give what `ferret join` needs after --, with --code-file FILE")
     enrolment_code(None, Path(file))
     command = [sys.executable, "-m", "ferret_cli", "join", *arguments]
-    return Service(name, command, Path.cwd(), ClientSettings().home.expanduser().absolute())
+    passed = {variable: value for variable, value in os.environ.items() if value and PASSED.fullmatch(variable)}
+    home = ClientSettings().home.expanduser().absolute()
+    return Service(name, command, Path.cwd(), {**passed, "FERRET_HOME": str(home)})
 
 
 def write(place: Path, text: bytes) -> Path:
