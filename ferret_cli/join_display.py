@@ -53,6 +53,7 @@ NEXT_STEPS = {
     "terms.refused": "ask the person who invited you to change the value above; or, if this site accepts it, change "
     "site.toml and run the same command again",
     "terms.limit_reached": "if this site agrees to more, change its terms (site.toml) and run the same command again",
+    "participant.failed": "each attempt spends privacy: remove the cause above before you run the same command again",
     "training.unsupported": "take part without --site, or tell the person who invited you",
     "memory.exhausted": "this machine has too little memory for the model; tell the person who invited you",
 }

@@ -21,8 +21,8 @@ EXITS = {
     Exit.FAILURE: "the command failed, or a check found something wrong",
     Exit.USAGE: "the command, the file or a setting is wrong",
     Exit.NOT_FOUND: "the named thing does not exist",
-    Exit.AUTH: "a token or a permission is missing, or a site was removed",
-    Exit.CONFLICT: "the state does not allow this, or another process is using it",
+    Exit.AUTH: "a token or a permission is missing, a site was removed, or its terms forbid the work",
+    Exit.CONFLICT: "the state does not allow this, another process is using it, or a repetition would spend privacy",
     Exit.UNREACHABLE: "the server, its database or its broker cannot be reached or is not ready",
     Exit.INTERRUPTED: "Ctrl-C",
 }

@@ -112,11 +112,14 @@ class RoundLoop:
             if error.code not in OVERTAKEN | AWAY | DAMAGED and error.code != "participant.revoked":
                 reported = self._report(lease, error)
             self._damaged = self._damaged + 1 if error.code in DAMAGED else 0
-            if error.code in FINAL or reported == ENDING or self._damaged == MOST_DAMAGED:
+            if error.code in FINAL or self._damaged == MOST_DAMAGED:
                 raise
+            if reported == ENDING:
+                raise FerretError(ENDING, f"{error.problem.title}: {error.detail}") from error
             return RoundReport(lease.task.round, error=error)
         except Exception as error:
-            self._report(lease, error)
+            if self._report(lease, error) == ENDING:
+                raise FerretError(ENDING, f"{type(error).__name__}: {error}") from error
             raise
 
     def _contribute(self, lease: Lease, made: Upload | None, heartbeat: Heartbeat) -> RoundReport | None:

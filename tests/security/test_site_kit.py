@@ -199,7 +199,8 @@ def test_under_a_budget_every_failure_costs_a_contribution_and_the_first_one_end
         server.experiment["spec"]["algorithm"] |= {"allocation": "fixed", "local": {"learning_rate": 1e30}}
 
     server, error, home = attack(attempt, site_toml, RECORDS[0])
-    assert error.code == "training.non_finite", "the site learns what went wrong"
+    assert error.code == "participant.failed"
+    assert "The training loss is not finite" in error.detail, "the site learns what went wrong"
     title = "The participant could not finish the round"
     assert failures(server) == [{"fence": 1, "code": "participant.failed", "detail": title}]
     spent = Budget(home, site_terms.of_home(home).privacy).spent()

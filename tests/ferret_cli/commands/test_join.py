@@ -77,7 +77,7 @@ def test_terms_that_cannot_be_kept_spend_no_code(served, toy_spec, toy_data, tmp
 
     own.write_text("[allow]\nalgorithms = ['fedavg']\n")
     refused = ferret_in_process(*join, "--json", FERRET_CODE=code)
-    assert refused.returncode == 1
+    assert refused.returncode == 4
     assert json.loads(refused.stdout.splitlines()[-1])["code"] == "terms.refused"
     assert "algorithm.name = 'toy': this site allows fedavg" in refused.stderr
     assert "change site.toml" in refused.stderr

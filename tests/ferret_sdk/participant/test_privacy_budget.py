@@ -200,7 +200,7 @@ def test_what_was_made_before_there_was_a_budget_is_not_sent(
 
 def test_a_failure_has_one_code_costs_a_contribution_and_ends_the_participation(api, worker, join, toy_data) -> None:
     run, site = join({"local": {"optimizer": "adam", "learning_rate": 1e30, "steps": 2}}, rounds=1)
-    with refused("training.non_finite", "the loss is"):
+    with refused("participant.failed", "the loss is"):
         site.run(toy_data[0])
     (mine, *_) = [found for found in run.contributions() if found.participant == "site-a"]
     assert mine.error.code == "participant.failed"
