@@ -128,7 +128,10 @@ class _Excluding:
 
 def filter_by_norm(replica: Replica, selection: Selection) -> Selection:
     """Returns the selection with the factors of clipped contributions and without rejected ones."""
-    verdicts = check_norms(replica.spec.robust, selection.norms, weights_norm(replica.model))
+    robust = replica.spec.robust
+    if replica.experiment.traits.counts_whole:
+        robust = robust.model_copy(update={"rule": "none"})
+    verdicts = check_norms(robust, selection.norms, weights_norm(replica.model))
     by_name = {each.participant: verdict for each, verdict in zip(selection.accepted, verdicts, strict=True)}
     factors = {name: verdict.factor for name, verdict in by_name.items() if verdict.factor != 1}
     rejected = {name: verdict.rejected for name, verdict in by_name.items() if verdict.rejected is not None}

@@ -12,6 +12,9 @@ https://arxiv.org/abs/1910.06378, Algorithm 1 with option II. It sends 2·d numb
         w ← w − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ                                            (nᵢ: i's examples, or 1)
         c ← c + |S| · Σᵢ nᵢ (cᵢ⁺ − cᵢ)/N / Σᵢ nᵢ                                (nᵢ = 1: c + Σᵢ (cᵢ⁺ − cᵢ)/N)
 
+A contribution counts whole or not at all, because its participant keeps cᵢ⁺ and c is the mean of all cᵢ. A participant
+whose cᵢ is still 0 moves further than the others. So bounds on norms are not applied.
+
 Differences from the paper: The paper corrects the gradient, w ← w − η (g − cᵢ + c); here the step is corrected. For
 plain SGD that is the same. With any other optimizer the step is not −η g, so gradients and Δᵢ/(Tη) have different
 units. Corrected this way, cᵢ is the mean step in units of η, for SGD with momentum as for Adam, and η is just the
@@ -26,7 +29,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ferret_core.algorithms._dense import apply_dense, average, dense_update, rounding_of
+from ferret_core.algorithms._dense import apply_dense, average, dense_update
 from ferret_core.algorithms.base import Client, FullModelMixin, LocalUpdate, State, Weighted
 from ferret_core.algorithms.configs.scaffold import SENT, Config
 from ferret_core.models.parameters import trainable
@@ -68,13 +71,6 @@ class Algorithm(FullModelMixin):
         result = average(counted(), SENT)
         result["control"] *= np.float32(received)
         return result
-
-    def coordinates(self, state: State, contribution: Contribution) -> Arrays:
-        return contribution.arrays
-
-    def centred(self, first: Contribution, centre: Arrays, count: int) -> Arrays:
-        control = np.float32(count) * centre["control"]
-        return {"update": centre["update"], "control": control, "rounding": rounding_of(first)}
 
     def decoded(self, state: State, contribution: Contribution, shapes: Shapes) -> Array:
         return contribution.arrays["update"]

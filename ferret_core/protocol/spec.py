@@ -213,9 +213,9 @@ class RobustSpec(StrictModel):
 
     rule: Literal["clip", "cosine_filter", "median", "trimmed_mean", "none"] = Field(
         default="clip",
-        description="clip: large updates are scaled down; cosine_filter: also rejects updates that point in another "
-        "direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible "
-        "values are rejected",
+        description="clip: large updates are scaled down, except SCAFFOLD's; cosine_filter: also rejects updates that "
+        "point in another direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: "
+        "only implausible values are rejected",
     )
     clip_factor: float = Field(
         default=2.0,

@@ -26,6 +26,7 @@ def fields(experiment: ResolvedExperiment, rules: Any) -> list[str]:
     [
         ("topk", {}, {"robust": {"rule": "median"}}, "robust.rule", "topk"),
         ("ferret", {}, {"robust": {"rule": "trimmed_mean"}}, "robust.rule", "algorithm.seeds = 'shared'"),
+        ("scaffold", {}, {"robust": {"rule": "median"}}, "robust.rule", "scaffold"),
         ("fed_sb", {"coordinates": "sign"}, {"robust": {"rule": "median"}}, "robust.rule", "fed_sb"),
         *(
             (name, {}, {"robust": {"rule": "cosine_filter"}}, "robust.rule", "add updates up")

@@ -91,6 +91,8 @@ class Traits(NamedTuple):
 
     ``carries_over``: a round's step also has the rest of earlier rounds, which the round's rate does not scale.
 
+    ``counts_whole``: participants remember a contribution as if it counted whole, so no bound on norms may scale it.
+
     ``decodable``: its ``Algorithm`` is :class:`ferret_core.algorithms.base.DecodableUpdate`.
 
     ``shardable``: a team of processes can run it on a model in shards.
@@ -119,6 +121,7 @@ class Traits(NamedTuple):
     directions: Callable[[Shapes], int] | None = None
     nonlinear: bool = False
     carries_over: bool = False
+    counts_whole: bool = False
     decodable: bool = False
     shardable: bool = False
     adapts: bool = False

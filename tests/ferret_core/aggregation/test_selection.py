@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,38 @@ from ferret_core.aggregation.selection import (
     Selection,
     cosine_with_others,
     filter_by_cosine,
+    filter_by_norm,
     find_outliers,
 )
 from ferret_core.catalog import ResolvedExperiment
+from ferret_core.contribution import SealedContribution
 from ferret_core.protocol.spec import RobustSpec
+from ferret_core.protocol.wire import Array
+from ferret_core.replica.replica import Replica
 from tests.ferret_core.replicas import SpecFactory, replica_of, sent_by
 
 SPEC = RobustSpec(rule="cosine_filter")
 SIZE = 10_000
+
+
+def selected(replica: Replica, sent: Sequence[SealedContribution], arrays: Callable[[int, Array], Array]) -> Selection:
+    """All of ``sent``, with the ``arrays`` that are made from position and array."""
+    changed = [
+        each._replace(
+            contribution=replace(
+                each.contribution,
+                arrays={name: arrays(number, array) for name, array in each.contribution.arrays.items()},
+            )
+        )
+        for number, each in enumerate(sent)
+    ]
+    summaries = [
+        ContributionSummary(
+            each.meta.participant, "", 1, replica.experiment.config.norms(each.contribution, replica.shapes)
+        )
+        for each in changed
+    ]
+    return Selection(1, changed, tuple(summaries))
 
 
 def drawn(seed: int) -> dict[str, torch.Tensor]:
@@ -78,21 +103,21 @@ def test_nobody_is_rejected_for_random_slopes_along_few_directions(toy_spec: Spe
     spec = toy_spec("fedkseed", options=options, participants={"simulated": 7}, robust={"rule": "cosine_filter"})
     replica = replica_of(spec)
     sent = sent_by(replica)
-    for seed in range(8):
-        draws = np.random.default_rng(seed)
-        contributions = [
-            each._replace(
-                contribution=replace(each.contribution, arrays={"slopes": draws.normal(size=20).astype(np.float32)})
-            )
-            for each in sent
-        ]
-        summaries = [
-            ContributionSummary(
-                each.meta.participant, "", 1, replica.experiment.config.norms(each.contribution, replica.shapes)
-            )
-            for each in contributions
-        ]
-        assert filter_by_cosine(replica, Selection(1, contributions, tuple(summaries))).rejected == {}
+    draws = np.random.default_rng(0)
+    for _ in range(8):
+        selection = selected(replica, sent, lambda _, array: draws.normal(size=array.size).astype(np.float32))
+        assert filter_by_cosine(replica, selection).rejected == {}
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
+def test_a_contribution_that_its_participant_remembers_whole_counts_whole(
+    toy_spec: SpecFactory, algorithm: str
+) -> None:
+    replica = replica_of(toy_spec(algorithm))
+    sent, bounded = sent_by(replica), algorithm == "fedavg"
+    long = filter_by_norm(replica, selected(replica, sent, lambda number, array: array * (1, 1, 3)[number]))
+    longer = filter_by_norm(replica, selected(replica, sent, lambda number, array: array * (1, 1, 10)[number]))
+    assert (bool(long.factors), bool(longer.rejected)) == (bounded, bounded)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=40), st.floats(0, 1))

@@ -5366,7 +5366,7 @@ export interface components {
             reject_factor: number;
             /**
              * Rule
-             * @description clip: large updates are scaled down; cosine_filter: also rejects updates that point in another direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible values are rejected
+             * @description clip: large updates are scaled down, except SCAFFOLD's; cosine_filter: also rejects updates that point in another direction; median, trimmed_mean: per coordinate, if the coordinates are comparable; none: only implausible values are rejected
              * @default clip
              * @enum {string}
              */
