@@ -48,7 +48,7 @@ LOOK_SECONDS = 1.0
 NOTED_EVERY = 60.0
 """Seconds of training that a killed process may leave uncounted."""
 REPORTED = frozenset({"contribution", "ledger", "memory", "noise", "secure", "server", "spec", "terms", "training"})
-"""Areas of errors that quote only the specification, the server and ``site.toml``, and no path of this machine."""
+"""Areas of errors that quote only the specification, the server and ``site.toml``."""
 LEAST_COPIES = 3
 """Minimum fp32 copies of the trained weights in first-order training: the model's, the previous ones, the gradients."""
 
@@ -218,15 +218,14 @@ class Enforcement:
     def reported(self, error: Exception, *, used_examples: bool) -> FerretError | None:
         """Returns the failure as the server may receive it; None for nothing.
 
-        Its text is that of the error if that quotes only the specification, the terms or the server. Once examples were
-        used it has no text, only the code, or the type of an unforeseen error. Under a privacy
-        budget, and where noise protects records, it then has one code for all, and a pause is not reported: the lease
-        expires.
+        Its text is that of the error if that quotes only the specification, the terms or the server, and no path. Once
+        examples were used it has no text, only the code, or the type of an unforeseen error. Under a privacy budget,
+        and where noise protects records, it then has one code for all, and a pause is not reported: the lease expires.
         """
         if not isinstance(error, FerretError):  # the message may quote the site's data
             failure = FerretError("internal", f"{type(error).__name__} at the participant")
         else:
-            quoted = not used_examples and error.code.partition(".")[0] in REPORTED
+            quoted = not used_examples and error.code.partition(".")[0] in REPORTED and not _names_a_path(error)
             text = error.detail if quoted else error.problem.title
             failure = FerretError(error.code, text)
         if not used_examples or (self.budget is None and not self._hides_records):
@@ -360,6 +359,11 @@ class Stopwatch:
         if self._since is not None:
             self._usage.trained(self.unnoted)
             self._since = None
+
+
+def _names_a_path(error: FerretError) -> bool:
+    """True if the error is about a file or folder of this machine."""
+    return error.code == "terms.invalid" or any(field.field == "path" for field in error.errors)
 
 
 def _named(model: ModelSpec, digest: str | None) -> str:

@@ -13,11 +13,12 @@ import torch
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.contribution import SealedContribution
 from ferret_core.ledger.record import LedgerRecord
-from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.errors import PROBLEMS, FerretError
 from ferret_core.protocol.spec import RoundTask
 from ferret_core.protocol.wire import Contribution, ContributionMeta
 from ferret_core.training.privacy import ReleasePolicy
 from ferret_sdk import Participant
+from ferret_sdk.http.safe_paths import resolve_inside
 from ferret_sdk.participant import site_terms, terms_enforcement
 from ferret_sdk.participant.site_terms import Terms, end_of_quiet_hours
 from ferret_sdk.participant.terms_enforcement import Enforcement
@@ -294,9 +295,19 @@ def test_a_contribution_that_is_sent_again_counts_once(api, worker, join, toy_da
     assert site.run(toy_data[0]) == "completed"
 
 
-def test_a_failure_names_no_file_of_this_machine(held) -> None:
+def test_a_failure_names_no_file_of_this_machine(held, tmp_path) -> None:
     inside = FerretError.of_field("model.invalid", "base", "/srv/patients/model", "holds no weights")
     assert "/srv" not in held().reported(inside, used_examples=False).detail
+    (tmp_path / "usage.json").write_text("{")
+    (tmp_path / "outside").symlink_to("/")
+    for code, fails in (
+        ("terms.invalid", lambda: Usage(tmp_path / "usage.json").read()),
+        ("server.unexpected", lambda: resolve_inside(tmp_path, tmp_path / "outside")),
+    ):
+        with refused(code, str(tmp_path)) as caught:
+            fails()
+        failure = held().reported(caught.value, used_examples=False)
+        assert (failure.code, failure.detail) == (code, PROBLEMS[code].title)
     refusal = FerretError.of_field("terms.refused", "algorithm.name", "fedavg", "this site allows ferret")
     assert held().reported(refusal, used_examples=False).detail == refusal.detail
 
