@@ -49,5 +49,8 @@ def export_metrics(
                 on_round(row)
     finally:
         with reported(to):
-            destination.close(run.refresh().state)
+            try:
+                run.refresh()
+            finally:
+                destination.close(run.state)
     return count
