@@ -28,7 +28,7 @@ def download(
     """
     if target.is_file() and target.stat().st_size == size and digest_file(target) == digest:
         return
-    part = resolve_inside(target.parent, target.with_name(f"{target.name}.part"))
+    part = _part(target)
     with disk_full_as_error(f"{target} ({size} bytes)"):
         _fetch(transport, path, part, size, digest, on_bytes)
         if digest_file(part) != digest:
@@ -37,10 +37,22 @@ def download(
         rename_durably(part, target)
 
 
+def missing(target: Path, size: int) -> int:
+    """Returns the bytes of ``size`` that a download to ``target`` still adds to the disk."""
+    if target.is_file():
+        return 0
+    part = _part(target)
+    return size - min(part.stat().st_size, size) if part.is_file() else size
+
+
 def require_empty(folder: Path, field: str) -> None:
     """Refuses a folder with files, before any work is done."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FerretError.of_field("request.invalid", field, str(folder), "is not an empty folder; choose another")
+
+
+def _part(target: Path) -> Path:
+    return resolve_inside(target.parent, target.with_name(f"{target.name}.part"))
 
 
 def _fetch(transport: Transport, path: str, part: Path, size: int, digest: str, on_bytes: OnBytes | None) -> None:

@@ -42,7 +42,7 @@ from ferret_sdk.http.safe_paths import checkpoint_file, require_room
 from ferret_sdk.http.transport import MAX_ANSWER_BYTES, Model, Transport, list_items, read_model
 from ferret_sdk.service import hub, notebook, progress_display
 from ferret_sdk.service.base_model_weights import MANIFEST
-from ferret_sdk.service.download import download, require_empty
+from ferret_sdk.service.download import download, missing, require_empty
 from ferret_sdk.service.events import follow
 from ferret_sdk.service.hub import HubUpload
 
@@ -324,8 +324,11 @@ class Run:
             answer = self._transport.get(f"{self._path}/ledger", PATIENT, at_most=at_most, after=after, limit=limit)
             if not (entries := read_model(LedgerPage, answer).items):
                 return
+            if (last := read_model(LedgerRecord, entries[-1].record).round) <= after:
+                message = f"is in the page of the ledger that begins after round {after}"
+                raise FerretError.of_field("server.unexpected", "round", last, message)
             yield from entries
-            after = read_model(LedgerRecord, entries[-1].record).round
+            after = last
 
     def receipt(self, round: int, participant: str) -> Receipt:
         """Returns the proof that the round's record holds the participant's contribution.
@@ -369,7 +372,7 @@ class Run:
         contains a model card, ``README.md``, and a chat template with the prompt format of training. Raises
         ``artifact.not_found`` if that checkpoint does not exist.
         """
-        folder = Path(folder).expanduser()
+        folder = Path(folder).expanduser().resolve()
         files = self.checkpoint(round)
         require_empty(folder, "folder")
         part = folder.with_name(f".{folder.name}.part")
@@ -433,7 +436,7 @@ class Run:
         cannot belong to a checkpoint, and ``storage.full``, before any request, if not all of it fits.
         """
         places = [(file, checkpoint_file(folder, file.name)) for file in files]
-        require_room(folder, sum(file.size for file, target in places if not target.is_file()))
+        require_room(folder, sum(missing(target, file.size) for file, target in places))
         done, total = 0, sum(file.size for file in files)
         for file, target in places:
             told = None if on_bytes is None else partial(_add, on_bytes, done, total)

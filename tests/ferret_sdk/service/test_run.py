@@ -147,6 +147,13 @@ def test_the_ledger_is_read_to_its_end(server, experiment):
     assert [item.record["round"] for item in run.ledger()] == [1, 2, 3, 4, 5]
 
 
+def test_a_page_of_the_ledger_that_leads_back_is_refused(server, experiment):
+    page = {"items": [{"record": record(1), "hash": "0" * 64, "update_size": 1}]}
+    server.answer = lambda exchange: exchange.json(page if "/ledger" in exchange.path else experiment)
+    with refused("server.unexpected", "after round 1", field="round"):
+        list(Service(server.url).experiment(experiment["id"]).ledger())
+
+
 class TestExport:
     @pytest.fixture
     def run(self, server, experiment):
@@ -184,6 +191,19 @@ class TestExport:
     def test_an_empty_folder_will_do(self, run, tmp_path):
         (tmp_path / "out").mkdir()
         assert len(list(run.export(tmp_path / "out", round=0).iterdir())) == 3
+
+    def test_the_present_folder_will_do(self, run, tmp_path, monkeypatch):
+        (tmp_path / "out").mkdir()
+        monkeypatch.chdir(tmp_path / "out")
+        run.export(".")
+        assert {path.name for path in (tmp_path / "out").iterdir()} == {*FILES, "README.md"}
+
+    def test_bytes_on_the_disk_need_no_room_again(self, run, tmp_path, monkeypatch):
+        needed: list[int] = []
+        monkeypatch.setattr(run_module, "require_room", lambda folder, size: needed.append(size))
+        (tmp_path / "model.safetensors.part").write_bytes(b"weights" * 900)
+        run.fetch(run.checkpoint(2), tmp_path)
+        assert needed == [sum(map(len, FILES.values())) - 6300]
 
     def test_a_folder_with_files_is_left_alone(self, run, tmp_path):
         (tmp_path / "mine").write_text("keep")
