@@ -7,6 +7,7 @@ the next attempt has fresh keys.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.states import AssignmentState, RoundState, SumStage
 from ferret_core.protocol.task_names import TaskName
+from ferret_core.rounds import sampling
 from ferret_core.secure.group import Group
 from ferret_core.secure.member import encode_signatures
 from ferret_core.secure.roster import Roster, in_order
@@ -21,6 +23,7 @@ from ferret_core.secure.shares import Deal
 from ferret_db import clock
 from ferret_db.engine import rounds as round_engine
 from ferret_db.engine.assignments import check_held, check_open
+from ferret_db.engine.wait_reason import required
 from ferret_db.repositories import (
     assignments,
     contributions,
@@ -65,6 +68,19 @@ class _Short(NamedTuple):
     group: int
     found: int
     needed: int
+
+
+def next_groups(s: Session, experiment: Experiment, names: Collection[str]) -> list[list[str]]:
+    """Returns the groups of the next attempt at a secure sum among ``names``, which have one-time keys; none if they
+    are too few."""
+    if len(names) < required(s, experiment):
+        return []
+    spec, number = experiments.spec_of(experiment), experiment.round + 1
+    attempt = rounds.next_attempt(s, experiment.id, number)
+    sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
+    signed = secure_sums.signed_groups(s, experiment.id, number)
+    groups = sampling.sum_groups(spec, number, names, attempt, sitting_out, signed)
+    return groups if sum(map(len, groups)) >= spec.secure.least else []
 
 
 def receive_deal(s: Session, assignment_id: str, fence: int, message: bytes) -> None:

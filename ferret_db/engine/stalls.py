@@ -14,6 +14,7 @@ from ferret_core.protocol.task_names import Queue
 from ferret_db import clock
 from ferret_db.database import Database
 from ferret_db.engine.alerts import announce
+from ferret_db.engine.secure_sums import next_groups
 from ferret_db.engine.task_attempts import TRANSIENT
 from ferret_db.engine.wait_reason import required
 from ferret_db.repositories import (
@@ -22,6 +23,7 @@ from ferret_db.repositories import (
     experiments,
     participants,
     rounds,
+    secure_sums,
     service_clock,
     task_runs,
     workers,
@@ -50,6 +52,7 @@ def stall(s: Session, experiment: Experiment) -> Stall | None:
         or _no_broker(s)
         or _no_training_worker(s, experiment)
         or _participants_missing(s, experiment)
+        or _sum_impossible(s, experiment)
         or _held_up(s, experiment)
     )
 
@@ -90,13 +93,42 @@ def _participants_missing(s: Session, experiment: Experiment) -> Stall | None:
     if joined >= wanted:
         return None
     first = rounds.latest(s, experiment.id) is None
-    when = "round 1 starts when all have" if first else "the others were revoked, and a round needs a participant"
+    needs = "a participant" if wanted == 1 else f"{wanted} participants"
+    when = "round 1 starts when all have" if first else f"the others were revoked, and a round needs {needs}"
     so_far = f"{joined} of {wanted} real participants have joined; {when}"
     invite = f"invite the others with ferret code create {experiment.id}"
     detail = f"{so_far}; {_pending(s, experiment) or invite}"
+    return Stall("participants.missing", detail, _last_change(s, experiment, experiment.started_at))
+
+
+def _sum_impossible(s: Session, experiment: Experiment) -> Stall | None:
+    """Returns the stall of a secure sum with too few sites that have one-time keys."""
+    spec = experiments.spec_of(experiment)
+    if not spec.secure.masked or experiment.started_at is None or _is_under_way(s, experiment):
+        return None
+    number, joined = experiment.round + 1, {site.name for site in participants.of_experiment(s, experiment.id)}
+    able = secure_sums.stocked(s, experiment.id).keys()
+    members = [name for group in next_groups(s, experiment, able) for name in group]
+    if members:
+        return None
+    if without := sorted(joined - able):
+        remedy = f"no one-time keys are left of {', '.join(without)}: run ferret join there again"
+    else:
+        remedy = (
+            "its members have signed an undone sum, and too few of them are left to repeat it: clone the experiment"
+        )
+    last = rounds.latest(s, experiment.id)
+    ended = experiment.started_at if last is None else last.committed_at or last.opened_at
+    since = max(ended, _last_change(s, experiment, experiment.started_at))
+    if (clock.now(s) - since).total_seconds() <= GONE_SECONDS:
+        return None  # the sites may be sending keys
+    return Stall("participants.missing", f"round {number} is a secure sum, and {remedy}", since)
+
+
+def _last_change(s: Session, experiment: Experiment, started_at: datetime) -> datetime:
+    """Returns the time when a participant last joined or was revoked, at least the start."""
     ever = participants.ever_of_experiment(s, experiment.id)
-    since = max([experiment.started_at, *(site.revoked_at or site.created_at for site in ever)])
-    return Stall("participants.missing", detail, since)
+    return max([started_at, *(site.revoked_at or site.created_at for site in ever)])
 
 
 def _pending(s: Session, experiment: Experiment) -> str | None:

@@ -76,13 +76,13 @@ def waiting(s: Session, experiment: Experiment, round_: Round | None) -> WaitSta
 def required(s: Session, experiment: Experiment) -> int:
     """Returns the number of real participants that must have joined for a round to open.
 
-    Before the first round this is all of them. Later it is at least one if no client is simulated, since some may have
-    been revoked.
+    Before the first round this is all of them. Some may be revoked later: then it is the least number of a secure sum,
+    and otherwise one, or none if clients are simulated.
     """
-    wanted = spec_of(experiment).participants
+    spec = spec_of(experiment)
     if rounds.latest(s, experiment.id) is None:
-        return wanted.edge
-    return 0 if wanted.simulated else 1
+        return spec.participants.edge
+    return spec.secure.least_summed or (0 if spec.participants.simulated else 1)
 
 
 def _next(experiment: Experiment) -> WaitStatus:

@@ -149,7 +149,7 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
     if spec.secure.masked:  # a site without a one-time key is away, or has not begun
         joined = {name: joined[name] for name in joined.keys() & keys.keys()}
     population = spec.participants.simulated + len(joined)
-    if len(joined) < max(required(s, experiment), spec.secure.least if spec.secure.masked else 0):
+    if len(joined) < required(s, experiment):
         return
     bytes_down = ledger.get(s, experiment.id, number - 1).update_size if number > 1 else 0
     needed, asked = spec.participants.sample_size(population), sampling.invited_count(spec, population)
@@ -159,17 +159,15 @@ def _open_round(s: Session, experiment: Experiment, number: int) -> None:
         if population > OPENED_AT_ONCE and not spec.secure.masked:
             round_engine.announce_round(s, experiment.id, number, list(joined), seconds, bytes_down * asked, needed)
             return
-        sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
         if not spec.secure.masked:
+            sitting_out = assignments.sitting_out(s, experiment.id, number, attempt)
             tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out)
             round_engine.open_round(s, experiment.id, number, tasks, seconds, bytes_down, needed)
             return
-        signed = stock.signed_groups(s, experiment.id, number)
-        groups = sampling.sum_groups(spec, number, joined, attempt, sitting_out, signed)
-        names = [name for group in groups for name in group]
-        if len(names) < spec.secure.least:
+        groups = secure_sums.next_groups(s, experiment, joined)
+        if not groups:
             return  # until more sites have one-time keys
-        tasks = _tasks(spec, experiment, number, attempt, joined, sitting_out, names)
+        tasks = _tasks(spec, experiment, number, attempt, joined, (), [name for group in groups for name in group])
         rosters = [
             _roster(s, spec, experiment, attempt, tasks[0][0], place, [keys[name] for name in group])
             for place, group in enumerate(groups, start=1)

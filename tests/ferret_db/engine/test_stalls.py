@@ -6,13 +6,20 @@ from typing import Any
 
 import pytest
 
+from ferret_core.protocol.signatures import new_key, public_key
 from ferret_core.protocol.states import ParticipantKind
 from ferret_core.protocol.task_names import Queue, TaskName
+from ferret_core.secure.prekeys import PrekeySecret
 from ferret_db.database import Database
 from ferret_db.engine import assignments, lifecycle, rounds
 from ferret_db.engine.stalls import Stall, stall
-from ferret_db.repositories import experiments, participants, service_clock
+from ferret_db.repositories import experiments, participants, secure_sums, service_clock
 from ferret_db.tables import Assignment, Experiment, Participant, Round, ServiceClock, TaskRun, Worker
+
+MASKED = {
+    "secure": {"aggregation": "masked"},
+    "algorithm": {"name": "ferret", "seeds": "shared", "allocation": "fixed", "K": 8},
+}
 
 
 @pytest.fixture
@@ -124,6 +131,37 @@ def test_participants_that_wait_to_be_approved(database: Database, lab: Any) -> 
     assert found.code == "participants.missing"
     assert "0 of 1 real participants have joined" in found.detail
     assert f"1 waits to be approved: ferret participant list {experiment.id}" in found.detail
+
+
+@pytest.mark.usefixtures("crew")
+def test_a_secure_sum_whose_sites_have_no_keys_or_are_too_few(database: Database, lab: Any) -> None:
+    experiment = lab.start(**MASKED, participants={"simulated": 0, "edge": 3})
+    sites = list[Participant]()
+    with database.begin() as s:
+        for name in ("site-1", "site-2", "site-3"):
+            key = new_key()
+            code = participants.create_enrolment(s, experiment.id, 60)[1]
+            site, _ = participants.enrol(s, code, name, public_key(key))
+            sites.append(site)
+            if name != "site-3":
+                secure_sums.restock(s, site, [PrekeySecret.new().prekey(experiment.id, name, key)])
+    assert stalled(database, experiment) is None  # it may be sending them
+    lab.age(Experiment, "started_at", 500)
+    lab.age(Participant, "created_at", 500)
+    found = stalled(database, experiment)
+    assert found is not None
+    assert (found.code, "no one-time keys are left of site-3" in found.detail) == ("participants.missing", True)
+
+    with database.begin() as s:
+        secure_sums.restock(s, sites[2], [PrekeySecret.new().prekey(experiment.id, "site-3", key)])
+    assert stalled(database, experiment) is None
+    round_ = lab.open(experiment)
+    with database.begin() as s:
+        lifecycle.abandon_round(s, round_, None)
+        participants.revoke(s, sites[0], None)
+    found = stalled(database, experiment)
+    assert found is not None
+    assert "2 of 3 real participants have joined; the others were revoked, and a round needs 3" in found.detail
 
 
 @pytest.mark.usefixtures("crew")
