@@ -182,7 +182,8 @@ class Matrix(NamedTuple):
 
 
 def _is_matrix(name: str, shapes: Shapes) -> bool:
-    return name.endswith(WEIGHT) and len(shapes[name]) == 2
+    """Returns True for a matrix of a numbered layer; embeddings, and the head that reads them, are no such layers."""
+    return name.endswith(WEIGHT) and len(shapes[name]) == 2 and any(part.isdigit() for part in name.split("."))
 
 
 def _ends_with(layer: str, target: str) -> bool:

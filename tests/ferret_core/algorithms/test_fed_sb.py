@@ -16,6 +16,7 @@ from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.datasets.tokenization.tokenize import shard_of
 from ferret_core.experiment.federated_data import FederatedSplit, deal
+from ferret_core.models import architecture
 from ferret_core.models.definition import BASES
 from ferret_core.models.digest import model_digest
 from ferret_core.models.load import load
@@ -142,6 +143,14 @@ def test_a_round_moves_the_tuned_matrices_within_their_bases_and_nothing_else(to
 def test_a_target_that_there_is_not_is_refused_with_those_there_are(toy_spec: SpecFactory) -> None:
     with refused("spec.invalid", "q_proj", field="algorithm.targets"):
         replica_of(toy_spec("fed_sb", options={"targets": ["query"]}))
+
+
+@pytest.mark.parametrize("target", ["lm_head", "embed_tokens"])
+def test_embeddings_and_the_head_are_no_targets(target: str) -> None:
+    """The loss multiplies by the head in parts, without its layer, and an embedding's inputs are no numbers."""
+    with refused("spec.invalid", f"{target} is not a layer", "up_proj, v_proj") as caught:
+        fed_sb.Config(targets=[target]).matrices(architecture.of_llama("llama-1b").shapes)
+    assert f", {target}" not in str(caught.value)
 
 
 def test_gpt2s_layers_can_be_tuned() -> None:
