@@ -30,7 +30,7 @@ def robust_mean(spec: RobustSpec, received: Callable[[], Iterable[Arrays]], coun
         name: np.concatenate(
             [
                 _reduced(spec, np.stack([sent[name].reshape(-1)[begin : begin + width] for sent in received()]))
-                for begin in range(0, math.prod(shape), width)
+                for begin in range(0, max(1, math.prod(shape)), width)
             ]
         ).reshape(shape)
         for name, shape in shapes.items()
