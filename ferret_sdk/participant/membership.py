@@ -27,6 +27,7 @@ from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.lock import in_turn, sole
 from ferret_sdk.participant.paths import RECEIPTS, ParticipantPaths, participants_folder
 from ferret_sdk.participant.usage_counter import Usage, UsageTotals
+from ferret_sdk.service.server_address import split
 
 log = logging.getLogger(__name__)
 
@@ -75,10 +76,12 @@ def save(home: Path, member: Membership) -> Path:
 def find(home: Path, url: str, code: str) -> Membership | None:
     """Returns the membership that ``code`` was exchanged for before, so that the same command can be repeated.
 
-    Its file is made private by :func:`ferret_core.system.permissions.restrict_secret_file`.
+    ``url`` is the server's base URL, as :func:`split` spells it. The file is made private by
+    :func:`ferret_core.system.permissions.restrict_secret_file`.
     """
     wanted = digest_bytes(code.encode())
-    member = next((member for member in all_in(home) if member.url == url and member.code == wanted), None)
+    found = (member for member in all_in(home) if split(member.url).url == url and member.code == wanted)
+    member = next(found, None)
     if member is not None:
         restrict_secret_file(ParticipantPaths(home, member.experiment, member.participant).membership)
     return member

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -15,6 +15,7 @@ from ferret_sdk.http.transport import is_loopback
 
 DEFAULT_URL = "http://127.0.0.1:8765"
 SERVER_FILE = "server.json"
+USUAL_PORTS = {"http": 80, "https": 443}
 TOKEN_FILE = "admin.token"  # noqa: S105 # nosec B105
 
 
@@ -55,7 +56,10 @@ def resolve(url: str | None = None, token: str | None = None) -> Address:
 
 
 def split(url: str) -> Address:
-    """Returns the base URL and the token in its fragment, if any (``http://127.0.0.1:8765/#token=…``)."""
+    """Returns the base URL and the token in its fragment, if any (``http://127.0.0.1:8765/#token=…``).
+
+    The base URL has one spelling: the host in lower case, and no port where it is the usual one.
+    """
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -65,7 +69,14 @@ def split(url: str) -> Address:
         raise FerretError.of_field("request.invalid", "url", url, "is not an address such as http://127.0.0.1:8765")
     parts = urlsplit(url)
     tokens = parse_qs(parts.fragment).get("token")
-    return Address(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", tokens[0] if tokens else None)
+    return Address(f"{parts.scheme}://{_netloc(parts)}{parts.path.rstrip('/')}", tokens[0] if tokens else None)
+
+
+def _netloc(parts: SplitResult) -> str:
+    user, at, _ = parts.netloc.rpartition("@")
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = f":{parts.port}" if parts.port not in {None, USUAL_PORTS[parts.scheme]} else ""
+    return f"{user}{at}{host}{port}"
 
 
 def _given_token(settings: ClientSettings) -> str | None:
@@ -84,7 +95,7 @@ def running_server(home: Path) -> Address | None:
     """Returns the server that runs in this home, as written by ``ferret serve``, without its token."""
     try:
         said = json.loads((home / SERVER_FILE).read_text())
-        return Address(str(said["url"]), None, Path(said["certificate"]) if "certificate" in said else None)
+        return Address(split(str(said["url"])).url, None, Path(said["certificate"]) if "certificate" in said else None)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

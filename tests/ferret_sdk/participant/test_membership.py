@@ -9,6 +9,7 @@ import pytest
 
 from ferret_core.protocol.digest import digest_bytes
 from ferret_sdk.participant import membership
+from ferret_sdk.service.server_address import split
 from tests import documents
 
 URL = "https://ferret.test"
@@ -25,3 +26,11 @@ def test_a_membership_that_others_can_read_is_closed_and_told(tmp_path: Path, ca
     assert path.stat().st_mode & 0o777 == 0o600
     assert str(path) in caplog.text
     assert "a-secret-token" not in caplog.text
+
+
+def test_the_same_server_spelt_otherwise_is_the_same(tmp_path: Path) -> None:
+    """A code works once: it must not be spent again."""
+    member = documents.membership("https://FERRET.test:443", code=digest_bytes(b"code"))
+    membership.save(tmp_path, member)
+    assert membership.find(tmp_path, split("https://ferret.TEST/").url, "code") == member
+    assert membership.find(tmp_path, "https://ferret.test:8443", "code") is None

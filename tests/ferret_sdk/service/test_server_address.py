@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ferret_core.protocol.errors import FerretError
-from ferret_sdk.service.server_address import Address, resolve
+from ferret_sdk.service.server_address import Address, resolve, split
 from tests.refusals import refused
 
 
@@ -23,6 +23,20 @@ def home() -> Path:
 
 def test_the_printed_address_is_enough():
     assert resolve("http://127.0.0.1:8765/#token=abc") == Address("http://127.0.0.1:8765", "abc")
+
+
+@pytest.mark.parametrize(
+    ("url", "same"),
+    [
+        ("HTTPS://Ferret.Example.ORG:443/", "https://ferret.example.org"),
+        ("http://ferret.example.org:80/x/", "http://ferret.example.org/x"),
+        ("https://ferret.example.org:80", "https://ferret.example.org:80"),
+        ("http://[::1]:80", "http://[::1]"),
+        ("http://ada:Key@Host:8765", "http://ada:Key@host:8765"),
+    ],
+)
+def test_an_address_has_one_spelling(url: str, same: str) -> None:
+    assert split(url).url == same
 
 
 def test_the_server_of_this_machine_is_found(home):
