@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ferret_core.ledger.record import LedgerEntry, LedgerRecord, broken, check_link
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.resources.experiments import Experiment
+from ferret_core.protocol.resources.rounds import LedgerEntry as ListedEntry
 from ferret_core.protocol.spec import ExperimentSpec, RoundTask
 from ferret_sdk.http.retry import PATIENT
 from ferret_sdk.http.transport import Transport, read_model
@@ -101,7 +102,7 @@ class ReplicaSync:
             (0, "", SignatureChecker()) if replica is None else (replica.round, replica.head, replica.signatures)
         )
         for number, item in enumerate(run.ledger(last), start=last + 1):
-            record = read_model(LedgerRecord, item.record)
+            record = _record(run, item)
             if record.round != number:
                 raise broken(record, f"it is in the place of round {number}")
             check_link(record, item.hash, head)
@@ -163,13 +164,13 @@ class ReplicaSync:
 def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iterator[LedgerEntry]:
     """Yields the ledger's entries from round ``after`` + 1 to ``last``. Each update is downloaded when it is reached.
 
-    Nothing after ``last`` is requested. An update with an announced size above ``largest`` bytes is
-    ``server.unexpected``.
+    Nothing after ``last`` is requested. A record of another experiment is ``ledger.broken``, and an update with an
+    announced size above ``largest`` bytes ``server.unexpected``.
     """
     if after >= last:
         return
     for item in run.ledger(after=after):
-        record = read_model(LedgerRecord, item.record)
+        record = _record(run, item)
         if record.round > last:
             return
         if largest is not None and item.update_size > largest:
@@ -178,6 +179,13 @@ def entries(run: Run, after: int, last: int, largest: int | None = None) -> Iter
         yield LedgerEntry(record, item.hash, run.update(record.round, item.update_size))
         if record.round == last:
             return
+
+
+def _record(run: Run, item: ListedEntry) -> LedgerRecord:
+    record = read_model(LedgerRecord, item.record)
+    if record.experiment != run.id:
+        raise broken(record, f"it belongs to another experiment, {record.experiment}")
+    return record
 
 
 def load_base(
