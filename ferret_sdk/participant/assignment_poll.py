@@ -87,7 +87,8 @@ class AssignmentPoll:
         self._require_own(poll.assignment)
         tag = answer.headers.get("etag", "")
         idle = poll.assignment is None and poll.step is None
-        self._known = Known(tag, poll) if idle and TAG.fullmatch(tag) else None
+        known = poll.model_copy(update={"prekeys": None})  # the number of keys changes without a new tag
+        self._known = Known(tag, known) if idle and TAG.fullmatch(tag) else None
         return poll
 
     def _require_own(self, lease: Lease | None) -> None:

@@ -49,6 +49,11 @@ def test_a_known_answer_is_asked_for_again_by_its_tag_and_held(server: Any, aski
     assert again == first.model_copy(update={"retry_after_seconds": 7.0})
 
 
+def test_an_unchanged_answer_requests_no_new_keys(server: Any, asking: AssignmentPoll) -> None:
+    server.script(lambda exchange: exchange.json({**IDLE, "prekeys": 0}, ETag=TAG), unchanged)
+    assert [asking.ask().prekeys for _ in range(2)] == [0, None]
+
+
 def test_a_server_that_knows_no_tags_is_asked_as_ever(server: Any, asking: AssignmentPoll) -> None:
     server.script(lambda exchange: exchange.json(IDLE))
     for _ in range(3):
