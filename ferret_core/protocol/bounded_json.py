@@ -26,15 +26,20 @@ def parse(text: bytes, most_bytes: int) -> Any:
     """
     if len(text) > most_bytes:
         raise ValueError(f"is longer than {most_bytes} bytes")
-    depth, most = 0, most_bytes // BYTES_PER_TOKEN
+    require_outline(text, most_bytes // BYTES_PER_TOKEN, MAX_DEPTH)
+    # Decoded here, because json accepts UTF-16 too, in which the tokens are other bytes.
+    return json.loads(text.decode("utf-8-sig"))
+
+
+def require_outline(text: bytes, most: int, deepest: int) -> None:
+    """Raises ``ValueError`` if a UTF-8 text has more than ``most`` tokens, or is nested deeper than ``deepest``."""
+    depth = 0
     for number, token in enumerate(_TOKEN.finditer(text)):
         depth += _CHANGES.get(token[0], 0)
         if number >= most:
             raise ValueError(f"has more than {most} values")
-        if depth > MAX_DEPTH:
-            raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
-    # Decoded here, because json accepts UTF-16 too, in which the tokens are other bytes.
-    return json.loads(text.decode("utf-8-sig"))
+        if depth > deepest:
+            raise ValueError(f"is nested deeper than {deepest} levels")
 
 
 def marks(text: bytes) -> int:

@@ -50,6 +50,20 @@ def test_a_long_value_is_told_in_short(shared_site: Any) -> None:
     assert all(len(str(error["value"])) <= 200 and len(error["field"]) <= 200 for error in problem["errors"])
 
 
+@pytest.mark.parametrize("text", ["a," * 6_000, "[" * 900 + '"' * 99], ids=["commas", "brackets"])
+def test_brackets_and_commas_in_a_text_do_not_count(shared_site: Any, text: str) -> None:
+    experiment = shared_site.submit()
+    body, edit = {"notes": text}, {"Content-Type": "application/merge-patch+json"}
+    answer = shared_site.admin.patch(f"/api/v1/experiments/{experiment}", content=json.dumps(body), headers=edit)
+    assert (answer.status_code, answer.json().get("notes")) == (200, text)
+
+
+def test_another_encoding_cannot_hide_values(shared_site: Any) -> None:
+    text = '{"\u2200": 1, "a": ' + "[" * 900
+    answer = shared_site.admin.post("/api/v1/experiments", content=text.encode("utf-16-le"), headers=JSON)
+    assert "UTF-8" in small(answer, "request.invalid")["detail"]
+
+
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 @pytest.mark.parametrize("verb", ["", "/{experiment_id}:clone"])
 def test_a_body_is_not_nested_deeply(shared_site: Any, opening: bytes, verb: str) -> None:

@@ -6,8 +6,6 @@ bodies that would become large objects, or a long list of errors, are refused be
 
 from __future__ import annotations
 
-import re
-
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,20 +13,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ferret_api.http.errors import SUBMIT, problem
 from ferret_api.settings import ApiSettings
+from ferret_core.protocol import bounded_json
 from ferret_core.protocol.errors import FerretError
 
 COMMAND_BYTES = 8 << 10
 FAILURE_BYTES = 32 << 10  # 2,000 characters, each at most 12 bytes of JSON
 EDIT_BYTES = 256 << 10  # 20,000 characters of notes, and the tags
 QUESTION_BYTES = 400 << 10  # 32,000 characters of a question and its input
-MOST_VALUES = 2_000
+MOST_VALUES = 4_000  # strings, brackets and commas
 DEEPEST = 32
-
-_BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 class BodyLimit:
-    """Counts a body while the operation reads it; raises HTTPException 413 beyond a limit."""
+    """Counts a body while the operation reads it; raises HTTPException 413 beyond a limit, 400 for UTF-16."""
 
     def __init__(self, app: ASGIApp, settings: ApiSettings) -> None:
         self.app = app
@@ -58,7 +55,7 @@ class BodyLimit:
             return
         declared = headers.get("content-length", "")
         received = 0
-        outline = _Outline()
+        parts = list[bytes]()
 
         async def receive_counted() -> Message:
             nonlocal received
@@ -73,28 +70,22 @@ class BodyLimit:
             if received > limit:
                 raise _too_large(limit)
             if operation not in self.octets:
-                outline.add(body)
+                parts.append(body)
+                if not message.get("more_body"):
+                    _require_modest(b"".join(parts))
             return message
 
         await self.app(scope, receive_counted, send)
 
 
-class _Outline:
-    """Counts brackets and commas in strings too: no valid body has enough of them to reach the limits."""
-
-    def __init__(self) -> None:
-        self.values = 0
-        self.depth = 0
-
-    def add(self, text: bytes) -> None:
-        """Adds the next part; raises HTTPException 413 if there are too many values or they are too deep."""
-        self.values += sum(map(text.count, (b",", b"[", b"]", b"{", b"}")))
-        if self.values > MOST_VALUES:
-            raise HTTPException(413, f"the body holds more than {MOST_VALUES} values; no request needs as many")
-        for bracket in _BRACKETS.findall(text):
-            self.depth += 1 if bracket in b"[{" else -1
-            if self.depth > DEEPEST:
-                raise HTTPException(413, f"the body is nested more than {DEEPEST} deep; no request needs that")
+def _require_modest(body: bytes) -> None:
+    """Raises HTTPException 413 for JSON of too many or too deep values, 400 if its encoding would hide them."""
+    if b"\0" in body:  # UTF-16, which Python's parser accepts too
+        raise HTTPException(400, "the body has a NUL byte: send JSON in UTF-8")
+    try:
+        bounded_json.require_outline(body, MOST_VALUES, DEEPEST)
+    except ValueError as error:
+        raise HTTPException(413, f"the body {error}; no request needs that") from error
 
 
 def _too_large(limit: int) -> HTTPException:
