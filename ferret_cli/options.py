@@ -46,6 +46,9 @@ Ca = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as one JSON document on stdout; messages go to stderr.")
 ]
+JsonLines = Annotated[
+    bool, typer.Option("--json", help="Print each result as one line of JSON on stdout; messages go to stderr.")
+]
 Assignments = Annotated[
     list[str] | None,
     typer.Option(

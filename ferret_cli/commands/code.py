@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferret_cli import options
-from ferret_cli.output import emit, say, show_list
+from ferret_cli.output import debugging, emit, say, show_list, tell_error
 from ferret_cli.resolve_experiment import connect, experiment_at, member_or_group
+from ferret_core.protocol.errors import FerretError
 
 if TYPE_CHECKING:
     from ferret_core.protocol.resources.participants import Enrolment
@@ -50,8 +51,12 @@ def create(
             made.append(code)
             if not json:
                 print(code.code, flush=True)
+    except FerretError as error:
+        if debugging() or not (json and made):
+            raise
+        raise typer.Exit(tell_error(error)) from error  # stdout has the codes
     finally:  # codes that were made before an interrupt are valid
-        if json and count > 1:
+        if json and count > 1 and made:
             emit({"items": [code.model_dump(mode="json") for code in made]})
     if json and count == 1:
         emit(made[0])

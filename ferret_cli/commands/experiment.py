@@ -104,7 +104,10 @@ def show(
 
 @app.command("watch", epilog="Example: ferret experiment watch latest")
 def watch(
-    id: options.Id, url: options.Url = None, insecure_http: options.InsecureHttp = False, json: options.Json = False
+    id: options.Id,
+    url: options.Url = None,
+    insecure_http: options.InsecureHttp = False,
+    json: options.JsonLines = False,
 ) -> None:
     """Follow an experiment until it ends; with --json, print every event as one line of JSON.
 

@@ -108,9 +108,10 @@ def join(
     ] = False,
     insecure_http: options.InsecureHttp = False,
     ca: options.Ca = None,
-    json: options.Json = False,
+    json: options.JsonLines = False,
 ) -> None:
-    """Take part in an experiment with your own data, until it ends."""
+    """Take part in an experiment with your own data, until it ends; with --json, print every round as one line of
+    JSON."""
     import socket
 
     if inspect:

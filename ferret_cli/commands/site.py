@@ -149,7 +149,11 @@ def install(
     service = requested(name, context.args)
     text = KINDS[chosen](service)
     if show:
-        print(text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"), end="")
+        shown = text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
+        if json:
+            emit({"kind": chosen, "file": shown})
+        else:
+            print(shown, end="")
         return
     file = write(Path.home() / place(chosen, name), text)
     say(f"{file} is written; it starts with:\n  {start(chosen, name)}")

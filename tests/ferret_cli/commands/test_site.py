@@ -117,6 +117,8 @@ def test_print_shows_it_and_writes_nothing(ferret_in_process, tmp_path: Path, mo
     asked = ("site", "install", "clinic", "--kind", "systemd", "--print", "--", *JOIN, "--code-file=code.txt")
     done = ferret_in_process(*asked)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "[Unit]")
+    document = json.loads(ferret_in_process(*asked[:6], "--json", *asked[6:]).stdout)
+    assert document == {"kind": "systemd", "file": done.stdout}
     assert not (tmp_path / ".config").exists()
 
 
