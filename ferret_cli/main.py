@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ferret_cli import output
 from ferret_cli.commands import (
@@ -39,13 +41,30 @@ from ferret_cli.commands import (
 )
 from ferret_cli.extensions import Extensible
 from ferret_core import __version__
-from ferret_core.protocol.errors import FerretError
+from ferret_core.protocol.errors import Exit, FerretError
 
 RUN, TAKE_PART, ADMINISTER, OPERATE, DEVELOP = "Run", "Take part", "Administer", "Operate", "Develop Ferret"
 """Panels of ``ferret --help``: what people do. They and their commands are shown in this order."""
 
+_UsageError: Any = typer.BadParameter.__base__
+"""Typer does not export it."""
+
+
+class _Root(TyperGroup):
+    """With ``--json``, wrong usage of a command is a JSON document too."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            if "--json" in sys.argv:
+                output.emit(FerretError("request.invalid", error.format_message()).to_json())
+            raise
+
+
 app = typer.Typer(
     name="ferret",
+    cls=_Root,
     help="Tune all parameters of a language model over data that never leaves its owners.",
     epilog="Exit codes: 0 done, 1 failure, 2 wrong usage, 3 not found, 4 not allowed, 5 conflict, "
     "6 server unreachable, 130 interrupted.",
@@ -123,13 +142,37 @@ def main() -> None:
     """Runs the command line; exits with the error's exit code."""
     # Set before torch is imported, here or in a child: threads that wait in a loop starve each other on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if sys.stdout is None:
+        detail = "stdout is closed, and the result would be lost: leave it open, or send it to a file"
+        sys.exit(output.tell_error(FerretError("request.invalid", detail)))
+    try:
+        status = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_stdout()
+        status = Exit.FAILURE
+    except OSError as error:
+        if output.debugging():
+            raise
+        detail = f"stdout takes no more: {error.strerror}; the command was not undone: look before you repeat it"
+        status = output.tell_error(FerretError("export.failed", detail))
+        _drop_stdout()
+    sys.exit(status)
+
+
+def _drop_stdout() -> None:
+    """Keeps Python from writing the rest at its exit."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def _run() -> Any:
+    """Returns the exit code of the command. Raises ``OSError`` if stdout does not take the result."""
     try:
         app(prog_name="ferret")
-    except FerretError as error:
-        if output.debugging():
-            raise
-        sys.exit(output.show_error(error))
+    except SystemExit as ended:
+        return ended.code
     except Exception as error:
-        if output.debugging():
+        if output.debugging() or output.is_of_stdout(error):
             raise
-        sys.exit(output.show_error(output.unforeseen(error)))
+        return output.show_error(error if isinstance(error, FerretError) else output.unforeseen(error))

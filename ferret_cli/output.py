@@ -6,6 +6,7 @@ escaped in JSON.
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -30,6 +31,8 @@ from ferret_core.protocol.errors import NEXT_STEPS, Exit, FerretError
 
 if TYPE_CHECKING:
     from ferret_sdk.service.run import Run
+
+_UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
 def say(*parts: Any) -> None:
@@ -105,9 +108,10 @@ def advising(steps: Mapping[str, str]) -> Generator[None]:
 
 def show_error(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
     """Ends a command that has printed no result: with ``--json`` stdout gets the problem document instead."""
+    status = tell_error(error, steps)
     if "--json" in sys.argv:
         emit(error.to_json())
-    return tell_error(error, steps)
+    return status
 
 
 def tell_error(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exit:
@@ -124,6 +128,11 @@ def tell_error(error: FerretError, steps: Mapping[str, str] = NEXT_STEPS) -> Exi
     if step := steps.get(error.code):
         say(Text.assemble(("  next: ", "bold"), step))
     return error.problem.exit
+
+
+def is_of_stdout(error: Exception) -> bool:
+    """True if stdout did not take a result. Errors of files have a name, or are Ferret's."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITTEN
 
 
 def unforeseen(error: Exception) -> FerretError:

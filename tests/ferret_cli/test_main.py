@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 
 from ferret_cli.main import app, main
 from ferret_core import __version__
+
+FULL = Path("/dev/full")
 
 
 def test_help_loads_nothing_heavy(environment):
@@ -123,6 +126,31 @@ except SystemExit as ended:
 """
     done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
     assert done.stdout == "6 []\n", done.stderr
+
+
+def test_with_json_wrong_usage_is_a_document_too(ferret_in_process):
+    done = ferret_in_process("plan", "--json", "--nosuch")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["detail"] == "No such option: --nosuch"
+    assert "--nosuch" in done.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["--version", "site log --json", "site log --head x --json"])
+def test_a_result_that_stdout_does_not_take_is_one_clear_error(environment, arguments):
+    command = [sys.executable, "-m", "ferret_cli", *arguments.split()]
+    with FULL.open("w") as full:
+        done = subprocess.run(command, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("stdout takes no more: No space left on device") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_without_stdout_no_command_begins(environment, tmp_path):
+    command = f"{shlex.quote(sys.executable)} -m ferret_cli site key >&-"
+    done = subprocess.run(command, shell=True, env=environment(), stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "stdout is closed" in done.stderr) == (2, True)
+    assert not list(tmp_path.rglob("identity.key"))
 
 
 @pytest.mark.parametrize("arguments", [["sing"], ["submit"], ["submit", "x", "--sing"], ["worker", "sing"]])
