@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import select
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
@@ -39,7 +39,7 @@ def require(settings: ServiceSettings) -> None:
         path = Path(str(url.database))
         if path.exists() and path.stat().st_size:
             _check(path)
-    if not _has_tables(url, settings.database_url) and _has_files(settings):
+    if schema_version.current(settings.database_url) is None and _has_files(settings):
         detail = f"{url.render_as_string()} is empty or missing, but {settings.storage_url} holds files of experiments"
         raise FerretError("database.missing", f"{detail}; {RESTORE}, or move the storage away to start empty")
 
@@ -53,14 +53,6 @@ def read_everywhere(s: Session) -> None:
         if is_damage(error):
             raise damaged(str(error.orig)) from error
         raise
-
-
-def _has_tables(url: URL, text: str) -> bool:
-    if url.get_backend_name() == "sqlite":
-        path = Path(str(url.database))
-        if not path.exists() or not path.stat().st_size:
-            return False
-    return schema_version.current(text) is not None
 
 
 def _has_files(settings: ServiceSettings) -> bool:

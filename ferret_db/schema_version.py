@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlalchemy import inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DatabaseError, OperationalError
@@ -22,7 +24,10 @@ def revision(s: Session) -> str | None:
 
 
 def current(url: str) -> str | None:
-    """Returns the database's revision, or None before the first migration."""
+    """Returns the database's revision, or None before the first migration. Creates no SQLite file."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists():
+        return None
     database = Database(url)
     try:
         with database.read() as s:

@@ -25,10 +25,12 @@ def backup(
     require_server()
 
     from ferret_cli.backup.write import write
+    from ferret_core.system.permissions import restrict_home
     from ferret_runtime.settings import ServiceSettings
 
-    path = file.expanduser().absolute()
-    manifest = write(ServiceSettings.read(home=home), path)
+    path, settings = file.expanduser().absolute(), ServiceSettings.read(home=home)
+    restrict_home(settings.home)
+    manifest = write(settings, path)
     packed = path.stat().st_size
     told = f"saved {len(manifest.files)} files, {size(manifest.size)}, in {path}, which has {size(packed)}"
     show_line(told, as_json=json)
@@ -49,8 +51,10 @@ def restore(
     require_server()
 
     from ferret_cli.backup.restore import restore as unpack
+    from ferret_core.system.permissions import restrict_home
 
     path = home.expanduser().absolute()
+    restrict_home(path)
     manifest = unpack(file.expanduser(), path)
     show_line(
         f"restored {len(manifest.files)} files, {size(manifest.size)}, in {path}; start: ferret serve --home {path}",

@@ -105,10 +105,12 @@ def migrate(json: options.Json = False) -> None:
     """Update the database (FERRET_DATABASE_URL) to this version's schema."""
     require_server()
 
+    from ferret_core.system.permissions import restrict_home
     from ferret_db import integrity, migrate, schema_version
     from ferret_runtime.settings import ServiceSettings
 
     settings = ServiceSettings.read()
+    restrict_home(settings.home)
     integrity.require(settings)
     migrate.upgrade(settings.database_url)
     show_line(f"the database is at revision {schema_version.HEAD}", as_json=json)

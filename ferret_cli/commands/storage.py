@@ -31,12 +31,14 @@ def clean(
     """
     require_server()
 
+    from ferret_core.system.permissions import restrict_home
     from ferret_db import schema_version
     from ferret_db.database import Database
     from ferret_db.engine.garbage_collection import collect
     from ferret_runtime.settings import ServiceSettings
 
     settings = ServiceSettings.read()
+    restrict_home(settings.home)
     schema_version.check(settings.database_url)
     swept = collect(Database(settings.database_url), settings.open_storage(), grace, dry_run=dry_run)
     if swept is None:
@@ -62,9 +64,11 @@ def verify(
 
     from ferret_cli.storage_check import check
     from ferret_cli.storage_check import repair as rebuild
+    from ferret_core.system.permissions import restrict_home
     from ferret_runtime.settings import ServiceSettings
 
     settings = ServiceSettings.read()
+    restrict_home(settings.home)
     found = check(settings)
     for file in found.damaged:
         show_line(f"missing or damaged: {file.location} (round {file.round} of {file.experiment_id})", as_json=json)

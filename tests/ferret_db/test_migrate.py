@@ -49,6 +49,11 @@ def test_upgrade_makes_the_folder_of_a_new_file(tmp_path: Path) -> None:
     assert schema_version.current(url) == schema_version.HEAD
 
 
+def test_looking_up_a_revision_creates_no_file(tmp_path: Path) -> None:
+    assert schema_version.current(f"sqlite:///{tmp_path}/ferret.db") is None
+    assert not [*tmp_path.iterdir()]
+
+
 def test_constraints_carry_the_names_of_the_convention(empty_url: str) -> None:
     migrate.upgrade(empty_url)
     engine = new_engine(empty_url)
@@ -97,7 +102,7 @@ def test_check_names_both_revisions(empty_url: str) -> None:
 
 
 def test_check_says_that_a_database_cannot_be_reached(tmp_path: Path) -> None:
-    for url in (f"sqlite:///{tmp_path}/missing/ferret.db", "postgresql://ferret:secret@127.0.0.1:1/ferret"):
+    for url in (f"sqlite:///{tmp_path}", "postgresql://ferret:secret@127.0.0.1:1/ferret"):
         with refused("server.not_ready", "cannot be reached") as caught:
             schema_version.check(url)
         assert "secret" not in caught.value.detail

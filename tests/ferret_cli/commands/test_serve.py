@@ -240,6 +240,15 @@ def test_in_a_home_open_to_others_nothing_that_it_writes_is(serve, home):
     assert home.stat().st_mode & 0o777 == 0o755
 
 
+def test_migrate_makes_a_database_that_only_its_owner_reads(ferret_in_process, home):
+    before = os.umask(0o022)
+    try:
+        assert ferret_in_process("migrate").returncode == 0
+    finally:
+        os.umask(before)
+    assert (home / "ferret.db").stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("command", [["serve", "--port", "1"], ["migrate"]])
 def test_a_damaged_database_is_told_before_anything_starts(ferret, home, command):
     home.mkdir()
