@@ -24,10 +24,12 @@ def revision(s: Session) -> str | None:
 
 
 def current(url: str) -> str | None:
-    """Returns the database's revision, or None before the first migration. Creates no SQLite file."""
+    """Returns the database's revision, or None before the first migration. Changes no missing or empty SQLite file."""
     parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists():
-        return None
+    if parsed.get_backend_name() == "sqlite":
+        path = Path(str(parsed.database))
+        if not path.exists() or not path.stat().st_size:
+            return None
     database = Database(url)
     try:
         with database.read() as s:
