@@ -34,7 +34,11 @@ def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The benchmark.", show_default=False)],
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="For noise and leakage: the experiment to measure.", show_default=False),
+        typer.Argument(
+            metavar="[FILE]",
+            help="For noise, leakage, plan and records: the experiment to measure.",
+            show_default=False,
+        ),
     ] = None,
     assignments: options.Assignments = None,
     bounds: Annotated[bool, typer.Option("--bounds", help="Measure only ratios with a bound, and check it.")] = False,
@@ -67,14 +71,17 @@ def _made(
     benchmark: Any, name: str, file: Path | None, assignments: Sequence[str], *, secure: bool = False
 ) -> Benchmark:
     """Creates the benchmark, with the experiment in ``file`` if given."""
+    takes = signature(benchmark).parameters
+    if secure and "secure" not in takes:
+        raise typer.BadParameter(f"{name} has no secure sums: leave it out", param_hint="--secure")
+    if file is not None and "experiment" not in takes:
+        raise typer.BadParameter(f"{name} measures no experiment: leave {file} out", param_hint="FILE")
+    if assignments and file is None:
+        raise typer.BadParameter("changes the experiment in FILE: give FILE too, or leave it out", param_hint="--set")
     if secure:
-        if "secure" not in signature(benchmark).parameters:
-            raise typer.BadParameter(f"{name} has no secure sums: leave it out", param_hint="--secure")
         return benchmark(secure=True)
     if file is None:
         return benchmark()
-    if "experiment" not in signature(benchmark).parameters:
-        raise typer.BadParameter(f"{name} measures no experiment: leave {file} out", param_hint="FILE")
     from ferret_cli import spec_input
 
     return benchmark(experiment=spec_input.load(file, assignments))

@@ -36,6 +36,21 @@ def test_an_experiment_is_only_for_a_benchmark_that_measures_one(ferret_in_proce
     assert "projection measures no experiment" in " ".join(done.stderr.split())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("noise", "--set", "rounds=3"), "changes the experiment in FILE"),
+        (("edge", "--secure", "--set", "rounds=3"), "changes the experiment in FILE"),
+        (("edge", "experiment.toml", "--secure"), "edge measures no experiment"),
+        (("noise", "--secure"), "noise has no secure sums"),
+    ],
+)
+def test_an_argument_that_would_be_ignored_is_refused(ferret_in_process, arguments, said):
+    done = ferret_in_process("dev", "bench", *arguments, "--quick")
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
 def test_help_of_the_commands_and_its_names_are_read_without_what_they_measure_with():
     program = """
 import sys
