@@ -12,9 +12,9 @@ The document holds ``machine``, its ``load`` before and after (over 1, 5 and 15 
     rates           the polls and uploads per second of this case
     dripping        connections of others with requests that arrive a byte a second
     polls, uploads  ``answered``, by ``statuses`` (``no work``: a question that should have found some), and ``ms``
-                    (p50, p99, max) until the answer, from when it was due
+                    (p50, p99, max) until the answer, from when it was due; 60 s for a request without one
     ms              the same of both together
-    server_errors   answers with 5xx, and connections that broke
+    server_errors   answers with 5xx, connections that broke, and requests without an answer
     cpu             seconds of processor time that the API's processes took per second
     resident_bytes  of the API's processes together, each second
     growth_bytes_per_minute  their slope after the first third
@@ -173,7 +173,7 @@ _PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "
 
 
 def _errors(statuses: Mapping[str, int]) -> int:
-    """Counts responses with 5xx and broken connections, which are counted under the exception's name."""
+    """Counts responses with 5xx, and broken connections and timeouts, which have the exception's name."""
     return sum(count for status, count in statuses.items() if status[0] == "5" or status.endswith("Error"))
 
 

@@ -64,6 +64,7 @@ def _drip(port: int, peers: list[socket.socket]) -> None:
 ASK = "/api/v1/participant/assignment"
 MEETING_AT_ONCE = 16
 PATIENCE_SECONDS = 60.0
+"""Longest wait for an answer, and the time of a request without one."""
 
 
 class Answered(NamedTuple):
@@ -116,7 +117,7 @@ class Load:
                 task.add_done_callback(jobs.discard)
             await asyncio.sleep(0.002)
         if jobs:
-            await asyncio.wait(jobs, timeout=PATIENCE_SECONDS)
+            await asyncio.wait(jobs)
 
     async def poll(self, member: Member, due: float) -> None:
         """Sends a poll that finds no work."""
@@ -128,9 +129,11 @@ class Load:
 
     async def _try(self, kind: str, job: Coroutine[Any, Any, None]) -> None:
         try:
-            await job
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await job
         except (OSError, EOFError) as error:
             self.statuses[kind][type(error).__name__] += 1
+            self.ms[kind].append(1000 * PATIENCE_SECONDS)
 
     def _drawn(self) -> Iterator[tuple[Cohort, Member]]:
         """Yields one cohort's workers after another's, endlessly."""
@@ -221,7 +224,11 @@ def _cohorts(order: dict[str, Any]) -> list[Cohort]:
 
 def _figures(load: Load) -> dict[str, Any]:
     return {
-        kind: {"answered": len(ms), "statuses": load.statuses[kind], "ms": spread(ms) if ms else None}
+        kind: {
+            "answered": sum(count for status, count in load.statuses[kind].items() if status.isdigit()),
+            "statuses": load.statuses[kind],
+            "ms": spread(ms) if ms else None,
+        }
         for kind, ms in load.ms.items()
     } | {"ms": spread([ms for kind in load.ms.values() for ms in kind])}
 
