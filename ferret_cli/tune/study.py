@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -21,13 +21,13 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from ferret_cli.pid_lock import LockHolder, take
 from ferret_cli.tune.plan import TABLE, Plan
 from ferret_cli.tune.search_space import Dimension, Range, Values, grid
 from ferret_cli.tune.trial import Trial
 from ferret_core.protocol.digest import derive_seed
 from ferret_core.protocol.errors import FerretError, FieldError
 from ferret_core.protocol.spec_file import Tree
+from ferret_sdk.participant.lock import alone
 
 FILE = "study.db"
 LOCK = "study.lock"
@@ -44,7 +44,7 @@ def opened(plan: Plan, folder: Path) -> Generator[Study]:
 
     Raises ``tune.in_use`` while another process runs it, ``tune.changed`` if it was created with another plan.
     """
-    with _taken(folder):
+    with alone(folder / LOCK, lambda process: _in_use(folder, process)):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         storage = _storage(folder / FILE)
         try:
@@ -146,11 +146,8 @@ class GridPoint(BaseSampler):
         return self._point[param_name]
 
 
-def _taken(folder: Path) -> TextIO:
-    try:
-        return take(folder / LOCK)
-    except LockHolder as held:
-        raise FerretError("tune.in_use", f"ferret tune with pid {held.pid} runs the study in {folder}") from held
+def _in_use(folder: Path, process: str) -> FerretError:
+    return FerretError("tune.in_use", f"ferret tune{process} runs the study in {folder}")
 
 
 def _storage(path: Path) -> RDBStorage:

@@ -20,11 +20,24 @@ BETWEEN_TRIES = 0.2
 @contextmanager
 def sole(path: Path, name: str) -> Generator[None]:
     """Holds the lock at ``path`` for the participant ``name``; ``participant.in_use`` names another holder."""
+
+    def in_use(process: str) -> FerretError:
+        detail = f"{name} already takes part from this machine{process}: let it go on, or stop it before you start it"
+        return FerretError("participant.in_use", f"{detail} here")
+
+    with alone(path, in_use):
+        yield
+
+
+@contextmanager
+def alone(path: Path, in_use: Callable[[str], FerretError]) -> Generator[None]:
+    """Holds the lock at ``path``. If another process holds it, raises the error that ``in_use`` makes of its name, such
+    as `` (process 7)``."""
     lock, holder = _lock(path), path.with_suffix(".pid")
     try:
         lock.acquire(blocking=False)
     except Timeout as error:
-        raise _in_use(name, holder) from error
+        raise in_use(_process(holder)) from error
     try:
         # In a separate file, since Windows allows nobody to read a locked one.
         with disk_full_as_error(holder):
@@ -55,9 +68,8 @@ def _lock(path: Path) -> FileLock:
     return FileLock(path, mode=OWN_ALONE)
 
 
-def _in_use(name: str, holder: Path) -> FerretError:
-    pid = ""
+def _process(holder: Path) -> str:
+    """Returns the name of the process in the file ``holder``; empty if it is not known."""
     with suppress(OSError, ValueError):
-        pid = f" (process {int(holder.read_text())})"
-    detail = f"{name} already takes part from this machine{pid}: let it go on, or stop it before you start it here"
-    return FerretError("participant.in_use", detail)
+        return f" (process {int(holder.read_text())})"
+    return ""

@@ -20,11 +20,12 @@ import optuna
 import pytest
 from matplotlib import image
 
-from ferret_cli import pid_lock, spec_input
+from ferret_cli import spec_input
 from ferret_cli.tune.runner import runner_at
 from ferret_cli.tune.study import FILE, LOCK, NAME
 from ferret_core import catalog
 from ferret_core.simulate import simulate
+from ferret_sdk.participant.lock import sole
 from tests.refusals import refused
 from tests.shared_service import Served
 from tests.tiers import slow
@@ -128,11 +129,17 @@ def test_a_study_is_only_resumed_with_its_own_specification(tune: Any, tune_file
 
 
 def test_two_commands_do_not_run_one_study(tune: Any, tune_file: Write, tmp_path: Path) -> None:
-    (tmp_path / "study").mkdir()
-    with pid_lock.take(tmp_path / "study" / LOCK):
+    with sole(tmp_path / "study" / LOCK, "another"):
         refused = tune(tune_file("trials = 1", RATE), code=5)
     assert refused["code"] == "tune.in_use"
-    assert f"pid {os.getpid()}" in refused["detail"]
+    assert f"process {os.getpid()}" in refused["detail"]
+
+
+def test_the_search_is_imported_where_there_is_no_fcntl() -> None:
+    program = "import sys; sys.modules['fcntl'] = None; import ferret_sdk.participant.lock, ferret_cli.tune.study"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "fcntl" not in done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_file_that_is_no_study_is_refused(tune: Any, tune_file: Write, tmp_path: Path) -> None:
