@@ -315,7 +315,7 @@ class Member(StrictModel):
 
     def _past(self, round_number: int) -> tuple[Agreement, ...]:
         if round_number < self.newest:
-            message = f"this member has joined round {self.newest}"
+            message = f"this member has joined round {self.newest}, and joins no earlier one: clone the experiment"
             raise FerretError.of_field("secure.conflict", "round", round_number, message)
         return tuple(each for each in self.agreements if each.round == round_number)
 

@@ -111,9 +111,9 @@ class LocalTraining:
         try:
             self._deal(lease)
         except FerretError as error:
-            if not any(each.field == "origin" for each in error.errors):
+            if error.code != "contribution.wrong_base" and not any(each.field == "origin" for each in error.errors):
                 raise
-            log.warning("%s; reading the experiment again", error.detail)
+            log.warning("%s; starting over from the base model", error.detail)
             self.start_over()
             self._deal(lease)
 
