@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import StrictModel
-from ferret_db import schema_version
+from ferret_db import migrate
 from ferret_sdk.service.server_address import TOKEN_FILE
 
 FORMAT: Literal[1] = 1
@@ -116,9 +116,9 @@ def survey(file: Path, folder: Path) -> Manifest:
     if manifest is None:
         raise invalid(file, f"it ends before its {MANIFEST}: the backup was cut off")
     require_equal(file, sizes, {name: entry.size for name, entry in manifest.files.items()})
-    if manifest.revision != schema_version.HEAD:
+    if not migrate.knows(manifest.revision):
         found = f"its database is at revision {manifest.revision}"
-        raise invalid(file, f"{found} and this version needs {schema_version.HEAD}")
+        raise invalid(file, f"{found}, which this version does not know: restore it with the version that made it")
     return manifest
 
 

@@ -24,7 +24,9 @@ from ferret_cli.stack.home_lock import LOCK_FILE, locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.system.atomic_files import atomic_write, flush_folder, make_folder_durably
 from ferret_core.system.failpoints import failpoint
+from ferret_db import migrate
 from ferret_db.database import Database
+from ferret_db.engine import rounds
 from ferret_db.engine.file_integrity import call_for_repair
 from ferret_db.repositories import audit, stored_files
 from ferret_db.repositories.stored_files import is_rebuildable
@@ -36,9 +38,9 @@ CHUNK_BYTES = 1 << 20
 def restore(file: Path, home: Path) -> Manifest:
     """Restores ``file`` as the new or empty folder ``home``, all or nothing.
 
-    Raises ``backup.invalid`` for an incomplete backup or one of another schema; ``home.in_use`` and ``request.invalid``
-    for a folder that is not empty; ``settings.invalid`` if the service would not use the folder; ``storage.full``
-    before anything is written.
+    Raises ``backup.invalid`` for an incomplete backup or one of an unknown schema; ``home.in_use`` and
+    ``request.invalid`` for a folder that is not empty; ``settings.invalid`` if the service would not use the folder;
+    ``storage.full`` before anything is written.
     """
     _require_embedded(home)
     _require_empty(home)
@@ -55,12 +57,17 @@ def restore(file: Path, home: Path) -> Manifest:
 
 
 def _record(draft: Path, file: Path, manifest: Manifest) -> None:
-    """Audits the restoration, and has a worker rebuild the checkpoints that the backup left out."""
+    """Migrates the database, audits the restoration, and has a worker rebuild the checkpoints that the backup left out.
+
+    Ends rounds whose contributions may have been summed after the backup with noise that it does not have.
+    """
     url = f"sqlite:///{draft / DATABASE}"
+    migrate.upgrade(url)
     database = Database(url)
     try:
         with database.begin() as s:
             audit.record(s, audit.HOST, "backup.restored", file.name, made=manifest.created_at)
+            rounds.abandon_unnoised(s)
             missing = {each.experiment_id for each in stored_files.of_all(s) if is_rebuildable(each)}
             for experiment_id in sorted(missing):
                 call_for_repair(s, experiment_id)

@@ -253,6 +253,24 @@ def keep_noised_sum(s: Session, round_id: str, body: bytes) -> bytes:
     return body
 
 
+def abandon_unnoised(s: Session) -> None:
+    """Abandons open and frozen rounds whose contributions the service may have summed with noise after the moment that
+    a backup restores.
+
+    A second draw of noise on the same contributions would reveal more of them. The next attempt has other ones.
+    """
+    for experiment in experiments.unfinished(s):
+        if not spec_of(experiment).privacy.central:
+            continue
+        for round_ in round_rows.in_states(s, experiment.id, RoundState.OPEN, RoundState.FROZEN):
+            if rounds.noised_sum(s, round_.id) is None:
+                detail = (
+                    f"round {round_.number} was under way in the backup, and its contributions are not summed twice"
+                )
+                lifecycle.abandon_round(s, round_, FerretError("round.closed", detail).to_json())
+                outbox.add(s, TaskName.COORDINATE, experiment.id)
+
+
 def give_up(s: Session, round_id: str, error: FerretError) -> None:
     """Moves frozen → abandoned, because the frozen set can no longer be read or summed, and requests the next attempt.
 

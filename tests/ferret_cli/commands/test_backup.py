@@ -24,14 +24,17 @@ from ferret_cli.backup.write import snapshot, write
 from ferret_cli.stack.home_lock import locked
 from ferret_core.protocol.errors import FerretError
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.protocol.states import ParticipantKind, RoundState
 from ferret_core.protocol.task_names import TaskName
+from ferret_core.rounds import sampling
 from ferret_core.storage import FileKind, open_storage
 from ferret_core.system.failpoints import VARIABLE
-from ferret_db import schema_version
+from ferret_db import migrate, schema_version
 from ferret_db.database import Database
-from ferret_db.engine import file_integrity, lifecycle
+from ferret_db.engine import file_integrity, lifecycle, rounds
 from ferret_db.engine.checkpoints import ArtifactFile
-from ferret_db.repositories import audit, experiment_list, outbox, stored_files
+from ferret_db.repositories import audit, experiment_list, experiments, outbox, stored_files
+from ferret_db.repositories import rounds as round_rows
 from ferret_db.repositories.audit import AuditFilter
 from ferret_db.repositories.experiment_list import ExperimentFilter
 from ferret_db.tables import Artifact
@@ -169,6 +172,43 @@ def test_what_the_ledger_rebuilds_is_left_out_and_rebuilt_after_the_restoration(
     assert [(each.round, each.needed) for each in restored.damaged()] == [(1, False)]
     with restored.database.read() as s:
         assert outbox.waits(s, TaskName.REPAIR, experiment_id, 60)
+    restored.database.dispose()
+
+
+def test_a_backup_of_an_earlier_schema_is_migrated(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrated = list[str]()
+    *files, (info, text) = members(backup)
+    rewrite(backup, [*files, (info, json.dumps(json.loads(text) | {"revision": "0000"}).encode())])
+    monkeypatch.setattr(migrate, "knows", lambda revision: revision == "0000")
+    monkeypatch.setattr(migrate, "upgrade", migrated.append)
+    restore(backup, tmp_path / "restored")
+    assert [url.endswith("/home/ferret.db") for url in migrated] == [True]
+
+
+@pytest.mark.parametrize(
+    ("privacy", "state"),
+    [
+        ({"unit": "example", "mechanism": "central", "epsilon": 8, "batch": 4, "records_least": 8}, "abandoned"),
+        ({"unit": "site"}, "open"),
+    ],
+    ids=["central", "none"],
+)
+def test_contributions_to_central_noise_are_not_summed_twice(
+    embedded: Embedded, file: Path, tmp_path: Path, privacy: dict[str, Any], state: str
+) -> None:
+    (experiment_id,) = embedded.experiments()
+    with embedded.database.begin() as s:
+        spec = SPEC.model_validate(SPEC.model_dump() | {"privacy": privacy})
+        experiments.change(s, experiment_id, spec=spec.model_dump(mode="json"))
+        (task,) = sampling.round_tasks(SPEC, experiment_id, 1, ["client-001"], "ba" * 32)
+        rounds.open_round(s, experiment_id, 1, [(task, ParticipantKind.SIMULATED, None)], 60, 0)
+    write(embedded.settings, file)
+    restore(file, tmp_path / "restored")
+    restored = Embedded(tmp_path / "restored")
+    with restored.database.read() as s:
+        assert [each.state for each in round_rows.in_states(s, experiment_id, *RoundState)] == [state]
     restored.database.dispose()
 
 
