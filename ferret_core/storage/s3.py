@@ -183,11 +183,20 @@ class Backend:
         return (file for file in self._bucket.list() if not file.location.startswith("."))
 
     def _put(self, source: Source, location: str, digest: str) -> StoredFile:
-        """Stores the blob, again if a collector that found it old was about to delete it."""
+        """Stores the blob, again if a collector that found it old was about to delete it, or has deleted it."""
         self._send(source, location, digest)
-        while self._marks.was_condemned(location):
+        while self._marks.was_condemned(location) or not self._exists(location):
             self._send(source, location, digest)
         return StoredFile(digest, source.size, location)
+
+    def _exists(self, location: str) -> bool:
+        try:
+            self._bucket.head(location)
+        except FerretError as error:
+            if error.code != "storage.missing":
+                raise
+            return False
+        return True
 
     def _send(self, source: Source, location: str, digest: str) -> None:
         if source.size <= self._bucket.store.part_bytes:

@@ -22,6 +22,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.storage import FileKind, Storage, _cache, _object_locks, open_storage
 from ferret_core.storage._bucket import PERMISSIONS, WRITING, Bucket
 from ferret_core.storage._cache import RESERVE_BYTES
+from ferret_core.storage._object_locks import ObjectLocks
 from ferret_core.system.failpoints import VARIABLE
 from tests.ferret_core.storage.conftest import Objects
 from tests.ferret_core.storage.faulty import (
@@ -313,6 +314,24 @@ def test_bytes_that_are_stored_again_while_they_are_collected_are_there_afterwar
     assert collector.delete(stored.location, collector.clock() + 10)
     thread.join()
     assert writer.read(stored.location, stored.digest) == SMALL
+
+
+def test_bytes_that_a_collector_has_deleted_by_then_are_stored_again(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The collector had seen that the file is old; it deletes the new one, and its mark, before the writer looks."""
+    looked = list[str]()
+
+    def delete_first(self: ObjectLocks, location: str) -> bool:
+        looked.append(location)
+        if len(looked) == 1:
+            storage._bucket.delete(location)
+        return False
+
+    monkeypatch.setattr(ObjectLocks, "was_condemned", delete_first)
+    stored = storage.put_bytes(SMALL, FileKind.UPDATE)
+    assert storage.read(stored.location, stored.digest) == SMALL
+    assert len(looked) == 2
 
 
 def test_a_mark_of_a_killed_collector_counts_no_more_after_a_while(kept_s3: Any) -> None:
