@@ -151,7 +151,8 @@ def claim(s: Session, limit: int, seconds: float, busy: Collection[str] = ()) ->
     """Claims due messages and counts the attempt.
 
     Projects take turns: each gets at most :data:`AT_A_TURN`, longest due first, and the ``busy`` ones get none. Unless
-    :func:`settle` records the result, the messages are due again after ``seconds``: the claiming process is gone.
+    :func:`renew` prolongs the claim or :func:`settle` records the result, the messages are due again after ``seconds``:
+    the claiming process is gone.
     """
     now = clock.now(s)
     is_due = AlertDelivery.due_at <= now
@@ -170,6 +171,12 @@ def claim(s: Session, limit: int, seconds: float, busy: Collection[str] = ()) ->
     ids = {delivery.alert_id for delivery in taken}
     known = {alert.id: alert for alert in s.scalars(select(Alert).where(Alert.id.in_(ids)))}
     return [Claimed(delivery, known[delivery.alert_id]) for delivery in taken]
+
+
+def renew(s: Session, delivery_ids: Collection[str], seconds: float) -> None:
+    """Prolongs claims, whose attempts are still under way, to ``seconds`` from now."""
+    kept = AlertDelivery.id.in_(delivery_ids), AlertDelivery.due_at.is_not(None)
+    s.execute(update(AlertDelivery).where(*kept).values(due_at=clock.now(s) + timedelta(seconds=seconds)))
 
 
 def settle(

@@ -25,6 +25,7 @@ from ferret_core.protocol.errors import FerretError
 from ferret_core.rounds.early_stopping import BestRound, EarlyStop
 from ferret_db.engine import lifecycle, stalls
 from ferret_db.repositories import alerts
+from ferret_db.repositories.alerts import Claimed
 from ferret_db.tables import AlertDelivery, Experiment
 from tests.api.conftest import Site, open_site
 from tests.api.receiver import Receiver, eventually, is_signed
@@ -193,6 +194,38 @@ def test_who_is_killed_between_commit_and_delivery_leaves_it_to_the_next(quiet: 
     assert [got.headers["webhook-id"] for got in receiver.got] == [claimed.delivery.id]
     turn(quiet)
     assert len(receiver.got) == 1
+
+
+def test_a_claim_lasts_as_long_as_its_attempt(quiet: Site, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mail waits for a thread, and a slow server answers each of many exchanges in time."""
+    add(quiet, receiver.url)
+    cancelled(quiet)
+    renewed = list[bool]()
+
+    async def send(self: Dispatcher, claimed: Claimed) -> int:
+        hurry(quiet)  # as if the attempt had taken a minute
+        self._renewed = 0.0
+        for _ in range(200):
+            await asyncio.sleep(0.02)
+            with quiet.database.read() as s:
+                if not alerts.due(s):
+                    break
+        else:
+            renewed.append(False)
+        renewed.append(True)
+        return 200
+
+    async def run() -> None:
+        own = Dispatcher(quiet.context)
+        own._pause = lambda: asyncio.sleep(0.02)  # type: ignore[method-assign]
+        task = asyncio.create_task(own.run())
+        while not renewed:
+            await asyncio.sleep(0.02)
+        task.cancel()
+
+    monkeypatch.setattr(Dispatcher, "_send", send)
+    asyncio.run(run())
+    assert renewed == [True]
 
 
 def test_a_late_result_of_an_attempt_that_was_taken_over_does_not_count(quiet: Site, receiver: Receiver) -> None:

@@ -34,7 +34,7 @@ AT_ONCE = 32
 MAILS_AT_ONCE = 4
 """Maximum number of e-mails among them. Each takes a thread."""
 CLAIM_SECONDS = 60.0
-"""Duration of a claim, longer than any attempt. After it, the claiming process is assumed dead."""
+"""Duration of a claim, which is renewed during the attempt. After it, the claiming process is assumed dead."""
 STALL_LOOK_SECONDS = 10.0
 BACK_OFF_SECONDS = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 36000)
 """Seconds between attempts, a day in total."""
@@ -58,9 +58,10 @@ class Dispatcher:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._allowed = Allowed(context.settings.alert_networks)
-        self._looked = 0.0
+        self._looked = self._renewed = 0.0
         self._mails = CapacityLimiter(MAILS_AT_ONCE)
         self._under_way: dict[asyncio.Task[None], list[Claimed]] = {}
+        self._unsettled = set[str]()
 
     async def run(self) -> None:
         """Runs until it is cancelled. Messages without a confirmed delivery are sent again later with the same id."""
@@ -68,9 +69,11 @@ class Dispatcher:
             while True:
                 await self._pause()
                 try:
+                    await self._renew_claims()
                     await self._look_for_stalls()
                     for _, turn in groupby(await run_in_threadpool(self._claim), lambda each: each.alert.project):
                         claimed = list(turn)
+                        self._unsettled |= {each.delivery.id for each in claimed}
                         self._under_way[group.create_task(self._take_turn(claimed))] = claimed
                 except Exception:
                     logger.exception("alerts could not be sent; they will be tried again")
@@ -88,6 +91,15 @@ class Dispatcher:
             await asyncio.gather(*map(self._deliver, claimed))
         except Exception:
             logger.exception("alerts could not be sent; they will be tried again")
+
+    async def _renew_claims(self) -> None:
+        if self._unsettled and time.monotonic() - self._renewed >= CLAIM_SECONDS / 4:
+            self._renewed = time.monotonic()
+            await run_in_threadpool(self._renew, frozenset(self._unsettled))
+
+    def _renew(self, delivery_ids: frozenset[str]) -> None:
+        with self._context.database.begin() as s:
+            alerts.renew(s, delivery_ids, CLAIM_SECONDS)
 
     async def _look_for_stalls(self) -> None:
         if time.monotonic() - self._looked >= STALL_LOOK_SECONDS:
@@ -113,6 +125,7 @@ class Dispatcher:
                 error = f"answered {status}" + (", and redirections are not followed" if 300 <= status < 400 else "")
         except Exception as problem:  # no error may stop other messages
             error = webhook.why(problem)
+        self._unsettled.discard(claimed.delivery.id)
         await run_in_threadpool(self._settle, claimed, status, error)
 
     async def _send(self, claimed: Claimed) -> int | None:
