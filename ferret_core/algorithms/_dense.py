@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,18 +109,18 @@ def dense_update(before: Mapping[str, torch.Tensor], model: nn.Module) -> Array:
 def average(contributions: Iterable[Weighted], names: Iterable[str] = ("update",)) -> dict[str, Array]:
     """Returns the weighted mean of each of the vectors ``names``, streamed, and ``rounding``, which nobody can
     choose."""
-    received = iter(contributions)
-    first = next(received)
-    # −0.0 + x is x to the bit for every x.
-    mean = {name: np.full_like(first.contribution.arrays[name], -0.0) for name in names}
-    total = 0.0
-    for sent in chain([first], received):
+    mean, total, rounding = dict[str, Array](), 0.0, np.empty(0)
+    for sent in contributions:
+        if not mean:
+            # −0.0 + x is x to the bit for every x.
+            mean = {name: np.full_like(sent.contribution.arrays[name], -0.0) for name in names}
+            rounding = rounding_of(sent.contribution)
         for name, vector in mean.items():
             _add(vector, np.float32(sent.pull), sent.contribution.arrays[name])
         total += sent.weight
     for vector in mean.values():
         vector /= np.float32(total)
-    return {**mean, "rounding": rounding_of(first.contribution)}
+    return {**mean, "rounding": rounding}
 
 
 def _add(total: Array, factor: np.float32, vector: Array) -> None:
@@ -148,5 +147,5 @@ def apply_dense(model: nn.Module, update: Array, rate: float, rounding: int) -> 
     """Computes w ← w − rate · update, through the identity basis, which can move a half-precision model."""
     parameters = trainable(model)
     blocks = blocks_of(parameters)
-    step = rate * torch.from_numpy(update.copy())
+    step = torch.from_numpy(update.copy()).mul_(rate)
     reconstruct_(parameters, blocks, basis("I"), [Projected(0, step.split([block.size for block in blocks]))], rounding)

@@ -79,7 +79,8 @@ class ServerOptimizer:
         if self.spec.optimizer == "sgd" and not self.spec.momentum:
             return algorithm.apply_update(model, state, result, rate)
         state, update = displacement(algorithm, model, state, result)
-        steps = [rate * self._direction(name, delta).reshape(-1) for name, delta in update.items()]
+        # Each part of Δ is freed when its step is there, so that the model has room for one of them only.
+        steps = [rate * self._direction(name, update.pop(name)).reshape(-1) for name in list(update)]
         parameters = trainable(model)
         # Half precision is rounded with a separate seed, because the algorithm has used up the round's.
         seed = derive_seed("server", round_number)
@@ -111,7 +112,9 @@ def displacement(
     """
     with working_copy(model) as before:
         state = algorithm.apply_update(model, state, result, 1.0)
-        return state, {name: before[name].to(end.device) - end.detach() for name, end in trainable(model).items()}
+        moved = {name: end.data for name, end in trainable(model).items()}
+        # Δ takes the place of the moved copy.
+        return state, {name: torch.sub(before[name].to(end.device), end, out=end) for name, end in moved.items()}
 
 
 def _copied(tensors: Tensors) -> Tensors:
