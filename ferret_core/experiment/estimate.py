@@ -218,7 +218,7 @@ def estimate(
         memory_bytes=_training_memory(trained, traits, outline, lengths) if trained else None,
         least_memory_bytes=_least_memory(trained, traits, outline, lengths) if trained else None,
         evaluate_memory_bytes=_evaluation_memory(spec, outline, lengths),
-        aggregate_memory_bytes=_aggregation_memory(experiment, d),
+        aggregate_memory_bytes=aggregation_bytes(experiment, d),
         cut_share=lengths.cut,
         local_seconds=_training_seconds(spec, trained, outline, examples, lengths, speed) if trained else None,
         projection_seconds=_projection_seconds(experiment, blocks, examples),
@@ -228,7 +228,7 @@ def estimate(
         checkpoints=(kept := _checkpoints(spec)),
         disk_bytes=None
         if sent is None or down is None
-        else kept * _weight_bytes(spec) * d + spec.rounds * (down + participants * sent),
+        else kept * weight_bytes(spec) * d + spec.rounds * (down + participants * sent),
         sums=_sums(experiment, outline, blocks) if spec.secure.masked and up is not None else None,
         privacy=_privacy(spec, K or 1, participants),
         advice=tuple(_advice(experiment, outline, found)),
@@ -241,7 +241,8 @@ def _checkpoints(spec: ExperimentSpec) -> int:
     return 1 + (min(saved, keep + spec.checkpoint.keep_best) if isinstance(keep, int) else saved)
 
 
-def _weight_bytes(spec: ExperimentSpec) -> int:
+def weight_bytes(spec: ExperimentSpec) -> int:
+    """Returns the bytes of a weight of the global model."""
     return FP32 if spec.model.dtype == "float32" else BF16
 
 
@@ -367,17 +368,31 @@ def _counts(traits: Traits, outline: Architecture) -> Counts:
 
 
 def _evaluation_memory(spec: ExperimentSpec, outline: Architecture, lengths: TokenLengths) -> int:
-    weights = _weight_bytes(spec) * count(outline.shapes)
+    weights = weight_bytes(spec) * count(outline.shapes)
     return evaluation_bytes(outline.sizes, weights, lengths.longest * spec.evaluation.batch_size)
 
 
-def _aggregation_memory(experiment: ResolvedExperiment, d: int) -> int:
-    """Returns the peak, with the means of all groups of a masked sum of whole updates."""
-    spec, server = experiment.spec, experiment.spec.server
-    copies = 1 + (server.momentum > 0) + 2 * (server.optimizer != "sgd") + server.step_guard
-    if spec.secure.masked and experiment.traits.dense:
-        copies += spec.secure.groups(participants_of(spec))
-    return PROCESS + FP32 * d * copies
+def aggregation_bytes(experiment: ResolvedExperiment, d: int) -> int:
+    """Returns the peak of a process that aggregates: the model and its base, and fp32 vectors of d numbers.
+
+    Moments are there twice, to undo a round. Without a vector for the update, a step with moments needs another copy. A
+    whole update takes its mean and two contributions, then its bytes and its step. An update that is decoded from a few
+    numbers takes these and its step. The means of all groups of a masked sum are held.
+    """
+    spec, traits, server = experiment.spec, experiment.traits, experiment.spec.server
+    moments = (server.momentum > 0) + 2 * (server.optimizer != "sgd")
+    vectors = 2 * moments
+    if traits.projection is None and (traits.zeroth_order is None or traits.dense):
+        vectors += 2 if traits.sparse else 3
+    elif moments:
+        vectors += 1
+    if spec.robust.rule == "cosine_filter":
+        vectors += 1
+    if spec.secure.masked and traits.dense:
+        vectors += spec.secure.groups(participants_of(spec))
+    if traits.own_shapes:  # the adapters' own vectors are short
+        return PROCESS + weight_bytes(spec) * d
+    return PROCESS + (2 * weight_bytes(spec) + FP32 * vectors) * d
 
 
 def operations(outline: Architecture, lengths: TokenLengths) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ferret_core import compatibility
 from ferret_core.catalog import ResolvedExperiment
+from ferret_core.experiment.estimate import aggregation_bytes, weight_bytes
 from ferret_core.models.safetensors_map import SUFFIX
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.replica.mapped.replica import MappedReplica
@@ -14,11 +15,6 @@ from ferret_core.replica.replica import Replica
 from ferret_worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
-
-COPIES = 3
-"""Copies of the model that in-memory aggregation needs: the model, its base, and the fp32 numbers of its largest
-parameter, with all else in a worker.
-"""
 
 
 def load(settings: WorkerSettings, spec: ExperimentSpec, folder: Path, on_cpu: bool) -> Replica:
@@ -31,9 +27,11 @@ def load(settings: WorkerSettings, spec: ExperimentSpec, folder: Path, on_cpu: b
 
 def in_files(settings: WorkerSettings, spec: ExperimentSpec, size: int) -> bool:
     """Returns True if ``FERRET_WEIGHTS_IN`` selects files for ``size`` bytes of weights, and they are possible."""
-    if settings.weights_in == "memory" or (settings.weights_in == "auto" and COPIES * size <= settings.memory_limit):
+    experiment = ResolvedExperiment.of(spec)
+    needed = aggregation_bytes(experiment, size // weight_bytes(spec))
+    if settings.weights_in == "memory" or (settings.weights_in == "auto" and needed <= settings.memory_limit):
         return False
-    in_the_way = compatibility.problems(ResolvedExperiment.of(spec), compatibility.FILES)
+    in_the_way = compatibility.problems(experiment, compatibility.FILES)
     for problem in in_the_way:
         logger.info("the weights of %s stay in memory: %s", spec.name, problem)
     return not in_the_way

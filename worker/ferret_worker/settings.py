@@ -23,7 +23,7 @@ class WorkerSettings(ServiceSettings):
     weights_in: Literal["auto", "memory", "mapped"] = Field(
         default="auto",
         description="Storage of models on a worker with a processor: in memory, or mapped from files where possible; "
-        "auto: mapped if three copies exceed the memory that it may use",
+        "auto: mapped if an aggregation needs more than the memory that it may use",
     )
     aggregation_processes: int = Field(
         default=1, ge=1, le=64, description="Number of processes that move a mapped model together"

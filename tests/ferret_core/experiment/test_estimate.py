@@ -19,6 +19,7 @@ from ferret_core.models import architecture
 from ferret_core.privacy.mechanism import RecordMechanism, calibrated
 from ferret_core.protocol.spec import ExperimentSpec
 from ferret_core.simulate import simulate
+from ferret_core.training.footprint import PROCESS
 from tests.ferret_core.replicas import SpecFactory
 
 SPEED = Speed.assumed(1e12)
@@ -107,6 +108,26 @@ def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy
     assert (whole.least_memory_bytes or 0) - (stepwise.least_memory_bytes or 0) > 3 * d, "most gradients are not held"
     assert of(epochs=1.0).local_seconds is None
     assert of(steps=20).local_seconds == pytest.approx(2 * (of(steps=10).local_seconds or 0))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "changes", "copies"),
+    [
+        ("ferret", {}, 2),
+        ("ferret", {"server": {"momentum": 0.9}}, 5),
+        ("ferret", {"robust": {"rule": "cosine_filter"}}, 3),
+        ("topk", {}, 4),
+        ("fedavg", {}, 5),
+        ("fedavg", {"server": {"momentum": 0.9}}, 7),
+        ("fedavg", {"server": {"optimizer": "adam"}}, 9),
+    ],
+)
+def test_an_aggregation_has_the_measured_copies(
+    toy_spec: SpecFactory, algorithm: str, changes: dict[str, object], copies: int
+) -> None:
+    """Measured with 39 M fp32 weights, by the growth of the process: within 0.2 copies."""
+    told = planned(toy_spec(algorithm, **changes), architecture.of_llama("llama-1b"))
+    assert (told.aggregate_memory_bytes or 0) - PROCESS == 4 * copies * told.d
 
 
 PURE = {"optimizer": "normalized", "accumulation": 1, "optimizer_in_backward": True, "precision": "pure_bfloat16"}
