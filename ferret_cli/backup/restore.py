@@ -59,7 +59,7 @@ def restore(file: Path, home: Path) -> Manifest:
 def _record(draft: Path, file: Path, manifest: Manifest) -> None:
     """Migrates the database, audits the restoration, and has a worker rebuild the checkpoints that the backup left out.
 
-    Ends rounds whose contributions may have been summed after the backup with noise that it does not have.
+    Abandons rounds that may have been summed with noise after the backup.
     """
     url = f"sqlite:///{draft / DATABASE}"
     migrate.upgrade(url)

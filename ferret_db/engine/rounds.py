@@ -254,10 +254,10 @@ def keep_noised_sum(s: Session, round_id: str, body: bytes) -> bytes:
 
 
 def abandon_unnoised(s: Session) -> None:
-    """Abandons open and frozen rounds whose contributions the service may have summed with noise after the moment that
-    a backup restores.
+    """Abandons the open and frozen rounds of a restored backup that use central noise and have no noised sum.
 
-    A second draw of noise on the same contributions would reveal more of them. The next attempt has other ones.
+    The service may have summed their contributions after the backup. A second draw of noise on the same contributions
+    would reveal more of them. The next attempt has other ones.
     """
     for experiment in experiments.unfinished(s):
         if not spec_of(experiment).privacy.central:

@@ -174,7 +174,7 @@ def claim(s: Session, limit: int, seconds: float, busy: Collection[str] = ()) ->
 
 
 def renew(s: Session, delivery_ids: Collection[str], seconds: float) -> None:
-    """Prolongs claims, whose attempts are still under way, to ``seconds`` from now."""
+    """Prolongs the claims of attempts under way to ``seconds`` from now."""
     kept = AlertDelivery.id.in_(delivery_ids), AlertDelivery.due_at.is_not(None)
     s.execute(update(AlertDelivery).where(*kept).values(due_at=clock.now(s) + timedelta(seconds=seconds)))
 

@@ -182,7 +182,7 @@ class Matrix(NamedTuple):
 
 
 def _is_matrix(name: str, shapes: Shapes) -> bool:
-    """Returns True for a matrix of a numbered layer; embeddings, and the head that reads them, are no such layers."""
+    """Returns True for a matrix of a numbered layer; embeddings and the head have no number."""
     return name.endswith(WEIGHT) and len(shapes[name]) == 2 and any(part.isdigit() for part in name.split("."))
 
 

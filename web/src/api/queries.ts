@@ -128,7 +128,7 @@ export function participantsQuery(id: string, live: boolean) {
   })
 }
 
-/** A round's contributions. No event reports a lease, so those of a round under way are refetched. */
+/** A round's contributions. No event reports a lease, so an open round's are refetched. */
 export function contributionsQuery(id: string, round: number, live: boolean) {
   return infiniteQueryOptions({
     queryKey: [...partKey(id, 'contributions'), round],

@@ -72,7 +72,7 @@ function useRefreshWithoutStream(
   streamed: RefObject<number>,
 ): void {
   const queryClient = useQueryClient()
-  /** The last event whose effects are fetched. */
+  /** The last event with fetched effects. */
   const fetched = useRef(seq)
   useEffect(() => {
     const refresh = () => {
