@@ -107,7 +107,10 @@ class LocalTraining:
         """True from the first use of an example: from then on an error may reveal it."""
 
     def deal(self, lease: Lease) -> None:
-        """Takes part in the round's secure sum, before the training, if the terms and the roster are in order."""
+        """Takes part in the round's secure sum, before the training, if the terms and the roster are in order.
+
+        A copy of a model that the server has left, e.g. for a backup, is built once more.
+        """
         try:
             self._deal(lease)
         except FerretError as error:
