@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from ferret_core.algorithms.base import Client
+from ferret_core.algorithms.configs.traits import Traits
 from ferret_core.contribution import SealedContribution, seal
 from ferret_core.distributed.sharded_tensor import is_sharded
 from ferret_core.models.architecture import LayerSizes
@@ -94,7 +95,7 @@ def _fit_room(replica: Replica, local: LocalConfig, longest: int) -> bool:
         elsewhere = [*elsewhere, "a model that can checkpoint activations"]
     if replica.spec.privacy.of_records:
         elsewhere = [*elsewhere, "noise that protects records"]
-    device, counts = device_of(model), _counts(model, local, dense=traits.projection is None)
+    device, counts = device_of(model), _counts(model, local, traits)
     if device.type == "cuda":
         # The model's current memory is free again when its copy is trained.
         room = free_device_bytes(device) + sum(parameter.nbytes for parameter in model.parameters())
@@ -112,14 +113,15 @@ def _fit_room(replica: Replica, local: LocalConfig, longest: int) -> bool:
     return chosen is not local
 
 
-def _counts(model: nn.Module, local: LocalConfig, *, dense: bool) -> Counts:
+def _counts(model: nn.Module, local: LocalConfig, traits: Traits) -> Counts:
     """Counts elements of four bytes: frozen weights stay in their type, unless the trained ones are converted."""
     tuned = trainable(model)
     frozen = [parameter for parameter in model.parameters() if not parameter.requires_grad]
     converted = local.pure or any(weight.dtype in HALF for weight in tuned.values())
     kept = sum(weight.numel() if converted else weight.nbytes // FP32 for weight in frozen)
     sizes = [weight.numel() for weight in tuned.values()]
-    return Counts(sum(sizes) + kept, sum(sizes), max(sizes), sum(sizes) if dense else 0)
+    d = sum(sizes)
+    return Counts(d + kept, d, max(sizes), 0 if traits.projection else d, traits.vectors * d)
 
 
 def _limited(device: torch.device) -> AbstractContextManager[None]:

@@ -364,7 +364,7 @@ def _least_memory(local: LocalConfig, traits: Traits, outline: Architecture, len
 
 def _counts(traits: Traits, outline: Architecture) -> Counts:
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
-    return Counts(d, d, largest, 0 if traits.projection else d)
+    return Counts(d, d, largest, 0 if traits.projection else d, traits.vectors * d)
 
 
 def _evaluation_memory(spec: ExperimentSpec, outline: Architecture, lengths: TokenLengths) -> int:

@@ -53,13 +53,15 @@ OTHERWISE = "use a smaller model, an algorithm that trains adapters, or a larger
 class Counts(NamedTuple):
     """Numbers of a model's elements: all, the ``tuned`` ones, and the elements of the ``largest`` tuned tensor.
 
-    ``sent`` counts the elements of an update that is sent as a dense vector or computed from one.
+    ``sent`` counts the elements of an update that is sent as a dense vector or computed from one. ``kept`` counts those
+    of vectors that the algorithm holds on the host meanwhile.
     """
 
     elements: int
     tuned: int
     largest: int
     sent: int = 0
+    kept: int = 0
 
 
 def fit_room(
@@ -107,7 +109,8 @@ def training_bytes(local: LocalConfig, counts: Counts, sizes: LayerSizes, tokens
     adds up the steps of a dense update meanwhile.
     """
     original = BF16 * counts.tuned + FP32 * counts.sent if local.pure else FP32 * counts.tuned
-    return PROCESS + original + local_bytes(local, counts) + activation_bytes(local, sizes, tokens)
+    held = PROCESS + original + FP32 * counts.kept
+    return held + local_bytes(local, counts) + activation_bytes(local, sizes, tokens)
 
 
 def least_bytes(local: LocalConfig, counts: Counts, sizes: LayerSizes, longest: int) -> int:

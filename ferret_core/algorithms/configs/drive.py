@@ -62,7 +62,7 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, decodable=True)
+        return Traits(first_order=self.local, vectors=self.error_feedback, decodable=True)
 
     def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
         chunks = -(-count(shapes) // CHUNK)

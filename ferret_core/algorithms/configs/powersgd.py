@@ -57,7 +57,7 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, comparable=True, directions=self._directions, decodable=True)
+        return Traits(first_order=self.local, comparable=True, directions=self._directions, vectors=1, decodable=True)
 
     def _directions(self, shapes: Shapes) -> int:
         """Returns the numbers of the shorter side."""

@@ -34,4 +34,4 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, counts_whole=True, decodable=True, corrects_steps=True)
+        return Traits(first_order=self.local, counts_whole=True, vectors=3, decodable=True, corrects_steps=True)

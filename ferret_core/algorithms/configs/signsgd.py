@@ -82,4 +82,6 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, nonlinear=self.aggregation == "vote", decodable=True)
+        return Traits(
+            first_order=self.local, nonlinear=self.aggregation == "vote", vectors=self.error_feedback, decodable=True
+        )

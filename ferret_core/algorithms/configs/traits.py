@@ -93,6 +93,8 @@ class Traits(NamedTuple):
 
     ``counts_whole``: participants remember a contribution as if it counted whole, so no bound on norms may scale it.
 
+    ``vectors``: fp32 vectors as long as the update that a participant holds while it trains, such as its error memory.
+
     ``decodable``: its ``Algorithm`` is :class:`ferret_core.algorithms.base.DecodableUpdate`.
 
     ``shardable``: a team of processes can run it on a model in shards.
@@ -122,6 +124,7 @@ class Traits(NamedTuple):
     nonlinear: bool = False
     carries_over: bool = False
     counts_whole: bool = False
+    vectors: int = 0
     decodable: bool = False
     shardable: bool = False
     adapts: bool = False

@@ -111,6 +111,27 @@ def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy
 
 
 @pytest.mark.parametrize(
+    ("algorithm", "options", "vectors"),
+    [
+        ("scaffold", {}, 3),
+        *((name, {}, 1) for name in ("topk", "sparseloco", "demo", "powersgd")),
+        ("signsgd", {"error_feedback": True}, 1),
+        ("drive", {"error_feedback": True, "scale": "biased"}, 1),
+        ("drive", {}, 0),
+    ],
+)
+def test_memory_of_an_algorithm_is_counted_in_training(
+    toy_spec: SpecFactory, algorithm: str, options: dict[str, object], vectors: int
+) -> None:
+    def of(name: str, **other: object) -> Estimate:
+        options = {"local": {"optimizer": "normalized"}, **other}
+        return planned(toy_spec(name, options=options), architecture.of_llama("llama-1b"))
+
+    found, plain = of(algorithm, **options), of("fedavg")
+    assert (found.memory_bytes or 0) - (plain.memory_bytes or 0) == 4 * vectors * plain.d
+
+
+@pytest.mark.parametrize(
     ("algorithm", "changes", "copies"),
     [
         ("ferret", {}, 2),
