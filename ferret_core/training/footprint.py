@@ -26,9 +26,12 @@ STATE = {
     "rmsprop": 1,
     "adagrad": 1,
     "adadelta": 2,
+    "asgd": 1,
     "rprop": 2,
 }
-"""Maximum number of copies of the weights that an optimizer keeps."""
+"""Copies of the weights that an optimizer keeps, without momentum and options."""
+MORE_STATE = ("amsgrad", "centered", "momentum")
+"""Options with which an optimizer keeps another copy each."""
 FP32 = 4
 BF16 = 2
 STEP = 4
@@ -99,7 +102,8 @@ def local_bytes(local: LocalConfig, counts: Counts) -> int:
 def _beside_weights(local: LocalConfig, counts: Counts) -> int:
     """Returns the number of elements of gradients and optimizer state."""
     gradients = counts.largest if local.optimizer_in_backward else counts.tuned
-    return gradients + (STATE.get(local.optimizer, 0) + (local.momentum > 0)) * counts.tuned
+    more = (local.momentum > 0) + sum(bool(local.options.get(name)) for name in MORE_STATE)
+    return gradients + (STATE.get(local.optimizer, 0) + more) * counts.tuned
 
 
 def training_bytes(local: LocalConfig, counts: Counts, sizes: LayerSizes, tokens: int) -> int:

@@ -6,10 +6,14 @@ from functools import partial
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from ferret_core.protocol.errors import FerretError
 from ferret_core.training.config import LocalConfig
 from ferret_core.training.footprint import Counts, fit_room, local_bytes
+from ferret_core.training.optimizer_options import OPTIMIZERS, WITH_MOMENTUM
+from ferret_core.training.optimizers import build
 from tests.refusals import refused
 
 D, LARGEST = 7_000_000_000, 130_000_000
@@ -63,6 +67,20 @@ def test_what_needs_whole_gradients_is_refused_by_name(
 ) -> None:
     with refused("memory.exhausted", f"steps in the backward pass need 28.5 GB, and {way}"):
         fit_room(LocalConfig.model_validate(options), NEEDED, 40 * GB, elsewhere)
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name != "adafactor"])
+@pytest.mark.parametrize("more", [{}, {"amsgrad": True}, {"centered": True}, {"momentum": 0.5}])
+def test_the_state_of_an_optimizer_is_counted(name: str, more: dict[str, Any]) -> None:
+    options = {option: value for option, value in more.items() if option in OPTIMIZERS[name]}
+    momentum = {"momentum": 0.5} if name in WITH_MOMENTUM and "momentum" in more else {}
+    local = LocalConfig(optimizer=name, options=options, **momentum)
+    weights = nn.Parameter(torch.ones(16, 16))
+    optimizer = build(local, [weights], 0.1)
+    weights.grad = torch.ones_like(weights)
+    optimizer.step()
+    kept = sum(state.numel() for state in optimizer.state[weights].values() if isinstance(state, torch.Tensor))
+    assert local_bytes(local, Counts(256, 256, 256)) // 4 - 2 * 256 == kept // 256 * 256
 
 
 def test_adapters_need_little_beside_the_weights() -> None:
