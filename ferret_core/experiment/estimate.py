@@ -204,6 +204,7 @@ def estimate(
     total = None if sent is None or down is None else spec.rounds * participants * (sent + down)
     found = _noise(experiment, outline, examples)
     trained = None if traits.own_shapes else traits.first_order
+    known = outline.sizes.hidden > 0  # or else activations cannot be counted
     return Estimate(
         d=d,
         K=K,
@@ -215,9 +216,9 @@ def estimate(
         total_bytes=total,
         noise=found,
         accumulated_noise=None if found is None else accumulated(found, experiment),
-        memory_bytes=_training_memory(trained, traits, outline, lengths) if trained else None,
-        least_memory_bytes=_least_memory(trained, traits, outline, lengths) if trained else None,
-        evaluate_memory_bytes=_evaluation_memory(spec, outline, lengths),
+        memory_bytes=_training_memory(trained, traits, outline, lengths) if trained and known else None,
+        least_memory_bytes=_least_memory(trained, traits, outline, lengths) if trained and known else None,
+        evaluate_memory_bytes=_evaluation_memory(spec, outline, lengths) if known else None,
         aggregate_memory_bytes=aggregation_bytes(experiment, d),
         cut_share=lengths.cut,
         local_seconds=_training_seconds(spec, trained, outline, examples, lengths, speed) if trained else None,

@@ -27,7 +27,8 @@ TYPICAL_RMS = 0.02
 
 
 class LayerSizes(NamedTuple):
-    """Sizes of a transformer: ``mlp`` is its feed-forward layers' width, ``kv_heads`` the number for grouped attention.
+    """Sizes of a transformer: ``mlp`` is its feed-forward layers' width, ``kv_heads`` the number for grouped attention,
+    ``head`` the width of a head, by default the hidden one's share.
 
     ``hidden`` and ``layers`` are 0 if they are unknown.
     """
@@ -38,28 +39,40 @@ class LayerSizes(NamedTuple):
     heads: int
     kv_heads: int
     vocabulary: int
+    head: int = 0
+
+    @property
+    def query(self) -> int:
+        """Width of a layer's queries."""
+        return self.head * self.heads or self.hidden
 
     @property
     def key_value(self) -> int:
         """Width of a layer's keys, and of its values."""
-        return self.hidden // self.heads * self.kv_heads
+        return self.query // self.heads * self.kv_heads
 
     @property
     def layer_weights(self) -> int:
         """Number of weights in the matrices of one layer of a LLaMA."""
-        return self.hidden * (2 * self.hidden + 2 * self.key_value + 3 * self.mlp)
+        return self.hidden * (2 * self.query + 2 * self.key_value + 3 * self.mlp)
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> LayerSizes:
-        """Reads a model's ``config.json``; a missing feed-forward width is four times the hidden one."""
-        hidden, heads = int(config.get("hidden_size") or 0), int(config.get("num_attention_heads") or 1)
+        """Reads a model's ``config.json``, by LLaMA's names or GPT-2's; a missing feed-forward width is four times the
+        hidden one."""
+
+        def first(*names: str, otherwise: int = 0) -> int:
+            return next((int(config[name]) for name in names if config.get(name)), otherwise)
+
+        hidden, heads = first("hidden_size", "n_embd"), first("num_attention_heads", "n_head", otherwise=1)
         return cls(
             hidden=hidden,
-            layers=int(config.get("num_hidden_layers") or 0),
-            mlp=int(config.get("intermediate_size") or 4 * hidden),
+            layers=first("num_hidden_layers", "n_layer"),
+            mlp=first("intermediate_size", "n_inner", "ffn_dim", otherwise=4 * hidden),
             heads=heads,
-            kv_heads=int(config.get("num_key_value_heads") or heads),
-            vocabulary=int(config.get("vocab_size") or 0),
+            kv_heads=first("num_key_value_heads", otherwise=heads),
+            vocabulary=first("vocab_size"),
+            head=first("head_dim"),
         )
 
 
@@ -139,7 +152,9 @@ def _read(folder: Path) -> Architecture:
         del found["model.embed_tokens.weight"]
     shapes = {name: shape for name, (shape, _) in found.items()}
     rms = {name: _rms(sample()) for name, (_, sample) in found.items()}
-    return Architecture(shapes, rms, LayerSizes.of_config(config), config.get("max_position_embeddings"))
+    return Architecture(
+        shapes, rms, LayerSizes.of_config(config), config.get("max_position_embeddings", config.get("n_positions"))
+    )
 
 
 def _parameters(file: Path) -> Iterator[tuple[str, tuple[tuple[int, ...], Callable[[], Array]]]]:

@@ -110,6 +110,13 @@ def test_memory_grows_with_the_optimizers_state_and_epochs_need_the_examples(toy
     assert of(steps=20).local_seconds == pytest.approx(2 * (of(steps=10).local_seconds or 0))
 
 
+def test_memory_is_unknown_without_the_models_width(toy_spec: SpecFactory) -> None:
+    outline = architecture.of_llama("llama-1b")
+    told = planned(toy_spec("fedavg"), outline._replace(sizes=architecture.LayerSizes.of_config({})))
+    assert (told.memory_bytes, told.least_memory_bytes, told.evaluate_memory_bytes) == (None, None, None)
+    assert told.aggregate_memory_bytes == planned(toy_spec("fedavg"), outline).aggregate_memory_bytes
+
+
 @pytest.mark.parametrize(
     ("algorithm", "options", "vectors"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from ferret_core.models import architecture
 from ferret_core.models.parameters import shapes, trainable
@@ -45,6 +45,33 @@ def test_a_shapes_outline_is_that_of_its_model(name: str) -> None:
     with torch.device("meta"):
         model = LlamaForCausalLM(config)
     assert dict(architecture.of_llama(name).shapes) == shapes(model)
+
+
+@pytest.mark.parametrize(
+    ("config", "sizes"),
+    [
+        (GPT2Config(n_embd=48, n_layer=3, n_head=4, vocab_size=99), (48, 3, 192, 4, 4, 99, 0)),
+        (GPT2Config(n_embd=48, n_layer=3, n_head=4, vocab_size=99, n_inner=100), (48, 3, 100, 4, 4, 99, 0)),
+    ],
+)
+def test_sizes_are_read_by_gpt2s_names(config: GPT2Config, sizes: tuple[int, ...]) -> None:
+    assert architecture.LayerSizes.of_config(config.to_dict()) == sizes
+
+
+def test_a_heads_own_width_counts() -> None:
+    config = Qwen3Config(
+        hidden_size=64,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        intermediate_size=100,
+        num_hidden_layers=1,
+    )
+    with torch.device("meta"):
+        layer = Qwen3ForCausalLM(config).model.layers[0]
+    matrices = sum(weight.numel() for weight in layer.parameters() if weight.ndim == 2)
+    sizes = architecture.LayerSizes.of_config(config.to_dict())
+    assert (sizes.key_value, sizes.layer_weights) == (layer.self_attn.k_proj.out_features, matrices)
 
 
 def test_what_has_no_outline_is_told(tmp_path: Path) -> None:
