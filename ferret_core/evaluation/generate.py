@@ -61,19 +61,22 @@ def generate(
     on_batch: Callable[[], None] = lambda: None,
     *,
     template: Template = "paper",
+    min_new_tokens: int = 0,
 ) -> list[str]:
     """Returns one answer for each of ``prompts`` (token ids, none empty), in their order, without surrounding blanks.
 
     Prompts of similar length run together, longest first; a prompt and ``max_new_tokens`` must fit the model's context.
-    ``model`` is a transformers model that can generate, or one with PEFT's adapters; ``template`` is that of the
-    prompts. ``on_batch`` is called before each batch; an exception in it ends the generation. A batch that runs out of
-    memory is halved, and so are later ones; raises ``memory.exhausted`` if not even one prompt fits.
+    No answer ends before ``min_new_tokens``. ``model`` is a transformers model that can generate, or one with PEFT's
+    adapters; ``template`` is that of the prompts. ``on_batch`` is called before each batch; an exception in it ends the
+    generation. A batch that runs out of memory is halved, and so are later ones; raises ``memory.exhausted`` if not
+    even one prompt fits.
     """
     from transformers import GenerationConfig
 
     settings = GenerationConfig(
         do_sample=False,
         max_new_tokens=max_new_tokens,
+        min_new_tokens=min_new_tokens,
         pad_token_id=pad_id(tokenizer),
         eos_token_id=ends_of_answer(model, tokenizer, template) or None,
     )

@@ -105,10 +105,12 @@ def _loss_seconds(replica: Replica, shard: ClientData, lengths: TokenLengths) ->
 def _answer_seconds(replica: Replica, shard: ClientData, answers: int) -> float:
     """Returns the seconds in which a batch of up to ``answers`` answers grows by a token."""
     size = min(replica.spec.evaluation.batch_size, answers)
-    prompts = [prompt for prompt, _ in _few(shard, size).examples]
+    room = max(1, replica.context - TOKENS - 1)
+    prompts = [prompt[:room] for prompt, _ in _few(shard, size).examples]
 
     def seconds(tokens: int) -> float:
-        return _least_seconds(lambda: generate(replica.model, replica.tokenizer, prompts, tokens, size))
+        model, tokenizer = replica.model, replica.tokenizer
+        return _least_seconds(lambda: generate(model, tokenizer, prompts, tokens, size, min_new_tokens=tokens))
 
     return max(0.0, seconds(1 + TOKENS) - seconds(1)) / TOKENS
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation import loss_guard
+from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.experiment import speed, token_lengths
 from ferret_core.experiment.estimate import GUARDED, Speed, estimate, evaluated
 from ferret_core.experiment.federated_data import deal
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
-from tests.ferret_core.replicas import SpecFactory
+from tests.ferret_core.replicas import SpecFactory, replica_of
 
 GUESSED = Speed.assumed(1e12)
 
@@ -30,6 +33,26 @@ def test_training_a_token_takes_longer_than_its_loss_and_every_part_takes_time(t
     assert 0 < found.forward < 1e15
     assert found.aggregation
     assert found.answer
+
+
+def test_timed_answers_have_all_their_tokens_and_fit_the_context(
+    toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = replica_of(toy_spec("ferret"))
+    replica.model.generation_config.eos_token_id = list(range(1, replica.model.config.vocab_size))
+    continued = list[tuple[int, int]]()
+    generating = replica.model.generate
+
+    def watched(**given: Any) -> Any:
+        found = generating(**given)
+        continued.append((given["input_ids"].shape[1], found.shape[1]))
+        return found
+
+    monkeypatch.setattr(replica.model, "generate", watched)
+    shard = ClientData([Encoded([5] * replica.context, [6])] * 3, pad_id=0)
+    speed._answer_seconds(replica, shard, 3)
+    prompt = replica.context - speed.TOKENS - 1
+    assert set(continued) == {(prompt, prompt + 1), (prompt, replica.context)}
 
 
 def test_a_plan_with_twice_the_speed_takes_half_the_time(toy_spec: SpecFactory) -> None:
