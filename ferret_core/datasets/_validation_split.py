@@ -96,12 +96,17 @@ def without_development(examples: Iterable[Example], development: Iterable[Examp
     return [example for example in examples if rank(example) not in taken]
 
 
-def require_development_apart(development: Sequence[Example], held_out: Iterable[Example]) -> None:
-    """Raises ``dataset.invalid`` if a development example is also held out for the evaluation."""
-    both = {rank(example) for example in development} & {rank(example) for example in held_out}
+def require_apart(
+    chosen: Sequence[Example], held_out: Iterable[Example], field: str = "server.development_examples"
+) -> None:
+    """Raises ``dataset.invalid`` if a ``chosen`` example is also held out for the evaluation.
+
+    ``field`` is the option with their number.
+    """
+    both = {rank(example) for example in chosen} & {rank(example) for example in held_out}
     if both:
         message = (
-            f"{len(both)} of the development examples are test examples too, and no round may be chosen by these: "
-            "take the texts that are in both out of the training data"
+            f"{len(both)} of these examples are test examples too, and training must not depend on these: take the "
+            "texts that are in both out of the training data"
         )
-        raise FerretError.of_field("dataset.invalid", "server.development_examples", len(development), message)
+        raise FerretError.of_field("dataset.invalid", field, len(chosen), message)

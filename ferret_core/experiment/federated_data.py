@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ferret_core import catalog
 from ferret_core.datasets._validation_split import (
     choose_development,
-    require_development_apart,
+    require_apart,
     without_development,
     without_validation,
 )
@@ -60,7 +60,8 @@ def deal(spec: ExperimentSpec) -> FederatedSplit:
         if evaluation.split == "validation":
             held_out = without_development(held_out, [*development, *public])
         train = without_development(train, [*development, *public])
-        require_development_apart(development, held_out)
+        require_apart(development, held_out)
+        require_apart(public, held_out, "algorithm.public_examples")
     if not names:
         return FederatedSplit([], held_out, {}, development)
     units = _units(train)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferret_core.datasets._validation_split import choose_development, require_development_apart, without_development
+from ferret_core.datasets._validation_split import choose_development, require_apart, without_development
 from ferret_core.datasets.base import Example
 from tests.refusals import refused
 
@@ -39,8 +39,8 @@ def test_too_few_are_refused_with_how_many_there_are() -> None:
 
 
 def test_one_that_is_a_test_example_too_is_refused() -> None:
-    require_development_apart(numbered(4), numbered(9)[4:])
-    with refused("dataset.invalid", "1 of the development examples are test examples too") as caught:
-        require_development_apart(numbered(4), numbered(9)[3:])
+    require_apart(numbered(4), numbered(9)[4:])
+    with refused("dataset.invalid", "1 of these examples are test examples too") as caught:
+        require_apart(numbered(4), numbered(9)[3:])
     error = caught.value.errors[0]
     assert (caught.value.code, error.field, error.value) == ("dataset.invalid", "server.development_examples", 4)

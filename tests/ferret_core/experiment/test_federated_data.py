@@ -86,6 +86,14 @@ def test_development_examples_are_nobody_elses(
     assert deal(toy_spec(participants={"edge": 2}, **asked)).development == dealt.development
 
 
+def test_public_examples_that_are_test_examples_too_are_refused(
+    toy_spec: SpecFactory, toy_data: tuple[Path, Path]
+) -> None:
+    dataset = {"name": "jsonl", "train": str(toy_data[0]), "test": str(toy_data[0])}
+    with refused("dataset.invalid", "test examples too", field="algorithm.public_examples"):
+        deal(toy_spec("fed_sb", dataset=dataset))
+
+
 def test_nor_are_they_evaluated_where_that_is_the_validation_split(toy_spec: SpecFactory) -> None:
     asked = {"evaluation": {"split": "validation", "validation_share": 0.4}}
     dealt, all_ = deal(toy_spec(server=GUARDED, **asked)), deal(toy_spec(**asked))
