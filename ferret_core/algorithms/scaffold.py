@@ -12,8 +12,8 @@ https://arxiv.org/abs/1910.06378, Algorithm 1 with option II. It sends 2·d numb
         w ← w − a · Σᵢ nᵢ Δᵢ / Σᵢ nᵢ                                            (nᵢ: i's examples, or 1)
         c ← c + |S| · Σᵢ nᵢ (cᵢ⁺ − cᵢ)/N / Σᵢ nᵢ                                (nᵢ = 1: c + Σᵢ (cᵢ⁺ − cᵢ)/N)
 
-A contribution counts whole or not at all, because its participant keeps cᵢ⁺ and c is the mean of all cᵢ. A new participant,
-with cᵢ = 0, moves further than the others. So bounds on norms are not applied.
+A contribution counts whole or not at all, because its participant keeps cᵢ⁺ and c is the mean of all cᵢ. A new
+participant, with cᵢ = 0, moves further than the others. So bounds on norms are not applied.
 
 Differences from the paper: The paper corrects the gradient, w ← w − η (g − cᵢ + c); here the step is corrected. For
 plain SGD that is the same. With any other optimizer the step is not −η g, so gradients and Δᵢ/(Tη) have different
