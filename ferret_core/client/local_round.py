@@ -121,7 +121,7 @@ def _counts(model: nn.Module, local: LocalConfig, traits: Traits) -> Counts:
     kept = sum(weight.numel() if converted else weight.nbytes // FP32 for weight in frozen)
     sizes = [weight.numel() for weight in tuned.values()]
     d = sum(sizes)
-    return Counts(d + kept, d, max(sizes), 0 if traits.projection else d, traits.vectors * d)
+    return Counts(d + kept, d, max(sizes), 0 if traits.projection else d, traits.participant_vectors * d)
 
 
 def _limited(device: torch.device) -> AbstractContextManager[None]:

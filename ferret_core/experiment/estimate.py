@@ -365,7 +365,7 @@ def _least_memory(local: LocalConfig, traits: Traits, outline: Architecture, len
 
 def _counts(traits: Traits, outline: Architecture) -> Counts:
     d, largest = count(outline.shapes), max(sizes(outline.shapes).values())
-    return Counts(d, d, largest, 0 if traits.projection else d, traits.vectors * d)
+    return Counts(d, d, largest, 0 if traits.projection else d, traits.participant_vectors * d)
 
 
 def _evaluation_memory(spec: ExperimentSpec, outline: Architecture, lengths: TokenLengths) -> int:
@@ -376,17 +376,12 @@ def _evaluation_memory(spec: ExperimentSpec, outline: Architecture, lengths: Tok
 def aggregation_bytes(experiment: ResolvedExperiment, d: int) -> int:
     """Returns the peak of a process that aggregates: the model and its base, and fp32 vectors of d numbers.
 
-    Moments are there twice, to undo a round. Without a vector for the update, a step with moments needs another copy. A
-    whole update takes its mean and two contributions, then its bytes and its step. An update that is decoded from a few
-    numbers takes these and its step. The means of all groups of a masked sum are held.
+    Moments are there twice, to undo a round. Without a vector for the update, a step with moments needs another copy.
+    The means of all groups of a masked sum are held.
     """
     spec, traits, server = experiment.spec, experiment.traits, experiment.spec.server
     moments = (server.momentum > 0) + 2 * (server.optimizer != "sgd")
-    vectors = 2 * moments
-    if traits.projection is None and (traits.zeroth_order is None or traits.dense):
-        vectors += 2 if traits.sparse else 3
-    elif moments:
-        vectors += 1
+    vectors = 2 * moments + max(traits.aggregation_vectors, moments > 0)
     if spec.robust.rule == "cosine_filter":
         vectors += 1
     if spec.secure.masked and traits.dense:

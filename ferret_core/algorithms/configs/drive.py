@@ -62,7 +62,9 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, vectors=self.error_feedback, decodable=True)
+        return Traits(
+            first_order=self.local, participant_vectors=self.error_feedback, aggregation_vectors=6, decodable=True
+        )
 
     def _layouts(self, shapes: Shapes) -> dict[str, Layout]:
         chunks = -(-count(shapes) // CHUNK)

@@ -105,6 +105,7 @@ class Config(StrictModel):
             sparse=True,
             comparable=self.coordinates != "sign",
             directions=lambda shapes: sum(matrix.rank**2 for matrix in self.matrices(shapes)),
+            aggregation_vectors=2,
             decodable=True,
             adapts=True,
             public_examples=self.public_examples,

@@ -52,7 +52,13 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(zeroth_order=self.local, sparse=True, directions=lambda shapes: self.K, shardable=True)
+        return Traits(
+            zeroth_order=self.local,
+            sparse=True,
+            directions=lambda shapes: self.K,
+            aggregation_vectors=0,
+            shardable=True,
+        )
 
     @property
     def _layouts(self) -> dict[str, Layout]:

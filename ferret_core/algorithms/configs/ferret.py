@@ -246,6 +246,7 @@ class Config(StrictModel):
             comparable=self.seeds == "shared",
             comparable_with="algorithm.seeds = 'shared'",
             directions=(lambda shapes: self.total(self.cut(shapes))) if self.seeds == "shared" else None,
+            aggregation_vectors=0,
             shardable=True,
             steps_watched_by="algorithm.allocation" if self.watches_steps else "",
             update_told_by="" if self.allocation in FIXED else "algorithm.allocation",

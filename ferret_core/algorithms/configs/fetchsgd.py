@@ -66,7 +66,7 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, sparse=True, nonlinear=True, carries_over=True)
+        return Traits(first_order=self.local, sparse=True, nonlinear=True, carries_over=True, aggregation_vectors=5)
 
     def columns_for(self, d: int) -> int:
         """Returns the sketch's columns for d parameters; raises ``spec.invalid`` if not one fits the budget."""

@@ -57,7 +57,14 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, comparable=True, directions=self._directions, vectors=1, decodable=True)
+        return Traits(
+            first_order=self.local,
+            comparable=True,
+            directions=self._directions,
+            participant_vectors=1,
+            aggregation_vectors=2,
+            decodable=True,
+        )
 
     def _directions(self, shapes: Shapes) -> int:
         """Returns the numbers of the shorter side."""

@@ -96,7 +96,7 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, decodable=True)
+        return Traits(first_order=self.local, aggregation_vectors=5, decodable=True)
 
     def decoded(self, arrays: Arrays, d: int) -> Array:
         """Returns Q(m), fp32 (d,), with no entry above its bucket's norm; raises like ``unpack_levels``."""

@@ -34,4 +34,11 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, counts_whole=True, vectors=3, decodable=True, corrects_steps=True)
+        return Traits(
+            first_order=self.local,
+            counts_whole=True,
+            participant_vectors=3,
+            aggregation_vectors=7,
+            decodable=True,
+            corrects_steps=True,
+        )

@@ -83,5 +83,8 @@ class Config(StrictModel):
     @property
     def traits(self) -> Traits:
         return Traits(
-            first_order=self.local, nonlinear=self.aggregation == "vote", vectors=self.error_feedback, decodable=True
+            first_order=self.local,
+            nonlinear=self.aggregation == "vote",
+            participant_vectors=self.error_feedback,
+            decodable=True,
         )

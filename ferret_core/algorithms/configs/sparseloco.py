@@ -50,7 +50,7 @@ class Config(SparseChunks):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, sparse=True, nonlinear=True, vectors=1, decodable=True)
+        return Traits(first_order=self.local, sparse=True, nonlinear=True, participant_vectors=1, decodable=True)
 
     def layouts(self, entries: int, tensors: int) -> dict[str, Layout]:
         return {

@@ -89,7 +89,7 @@ class Config(StrictModel):
 
     @property
     def traits(self) -> Traits:
-        return Traits(first_order=self.local, sparse=True, vectors=1, decodable=True)
+        return Traits(first_order=self.local, sparse=True, participant_vectors=1, aggregation_vectors=2, decodable=True)
 
     def entries(self, d: int) -> int:
         """Returns K: as given, or as many as fit into the bytes; at most the number of the model's parameters."""

@@ -93,7 +93,8 @@ class Traits(NamedTuple):
 
     ``counts_whole``: participants remember a contribution as if it counted whole, so no bound on norms may scale it.
 
-    ``vectors``: fp32 vectors as long as the update that a participant holds while it trains, such as its error memory.
+    ``participant_vectors``: fp32 vectors as long as the update that a participant holds while it trains, such as its
+    error memory. ``aggregation_vectors``: as many that the sum of the contributions and the round's step hold at once.
 
     ``decodable``: its ``Algorithm`` is :class:`ferret_core.algorithms.base.DecodableUpdate`.
 
@@ -124,7 +125,8 @@ class Traits(NamedTuple):
     nonlinear: bool = False
     carries_over: bool = False
     counts_whole: bool = False
-    vectors: int = 0
+    participant_vectors: int = 0
+    aggregation_vectors: int = 3
     decodable: bool = False
     shardable: bool = False
     adapts: bool = False
