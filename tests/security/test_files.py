@@ -155,7 +155,9 @@ def test_outside_the_roots_all_paths_give_the_same_answer(tmp_path: Path) -> Non
 
 def test_under_a_root_a_file_is_read_links_followed(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "a.jsonl").write_text('{"instruction": "a", "output": "b"}\n' * 20)
+    (tmp_path / "root" / "a.jsonl").write_text(
+        "".join(f'{{"instruction": "a", "output": "{number}"}}\n' for number in range(20))
+    )
     (tmp_path / "link").symlink_to(tmp_path / "root")
     options = {"name": "jsonl", "train": str(tmp_path / "link" / "a.jsonl")}
     with untrusted_files.allowed_roots(untrusted_files.Readable((tmp_path / "link",))):

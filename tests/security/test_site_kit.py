@@ -163,7 +163,7 @@ def test_the_comparison_sees_a_contribution(attack, usual) -> None:
             {"code": "participant.revoked", "title": "", "status": 403, "detail": "enough"}, 403
         )
 
-    small = usual.replace("share = 0.1 ", "share = 1.0 ")
+    small = usual.replace("share = 0.1 ", "share = 1.0 ").replace("whole_blocks = false", "whole_blocks = true")
     (first, error, _), (second, _, _) = (attack(ends, small, record) for record in RECORDS)
     assert error.code == "participant.revoked"
     differing = [one for one, other in zip(described(first), described(second), strict=True) if one != other]
