@@ -108,8 +108,7 @@ def _sum_impossible(s: Session, experiment: Experiment) -> Stall | None:
         return None
     number, joined = experiment.round + 1, {site.name for site in participants.of_experiment(s, experiment.id)}
     able = secure_sums.stocked(s, experiment.id).keys()
-    members = [name for group in next_groups(s, experiment, able) for name in group]
-    if members:
+    if next_groups(s, experiment, able):
         return None
     if without := sorted(joined - able):
         remedy = f"no one-time keys are left of {', '.join(without)}: run ferret join there again"

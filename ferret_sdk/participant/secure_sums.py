@@ -107,9 +107,8 @@ class SecureSums:
             raise invalid("context", lease.sum.context, f"this roster has {roster.context}")
         attempt = roster.origin.attempt
         task = task_of(replica, lease.task.experiment, attempt, lease.task.participant, lease.task.population)
-        task = task.model_copy(
-            update={"rounds": lease.task.rounds}
-        )  # more than at first, if the experiment is extended
+        # An extended experiment has more rounds than when this site read the specification.
+        task = task.model_copy(update={"rounds": lease.task.rounds})
         if task != lease.task:
             raise invalid("task", lease.task.model_dump_json(), f"the specification gives {task.model_dump_json()}")
         require_roster(replica, roster, origin_of(replica, task, attempt))

@@ -196,7 +196,7 @@ class Enforcement:
             if sent:
                 lengths = [block.size for block in blocks]
                 self._require_share(largest_share(sent, lengths))
-                self._require_parts(whole_blocks(sent, lengths))
+                self._refuse_whole_blocks(whole_blocks(sent, lengths))
         if self.budget is not None:
             self.budget.require_noised(made)
 
@@ -287,10 +287,10 @@ class Enforcement:
         if exposure.examples < allow.examples:
             message = f"this site demands at least {allow.examples} examples for a contribution: ask for more steps"
             raise _refused("examples", exposure.examples, message)
-        self._require_parts(exposure.whole_blocks)
+        self._refuse_whole_blocks(exposure.whole_blocks)
         self._require_share(exposure.share)
 
-    def _require_parts(self, whole: int) -> None:
+    def _refuse_whole_blocks(self, whole: int) -> None:
         if whole and not self.terms.allow.whole_blocks:
             message = "this site sends no block whole: ask for 'ferret' with fewer bytes and whole_up_to = 0"
             raise _refused("whole_blocks", whole, message)

@@ -28,7 +28,7 @@ class Process:
         self.keeper = Leader(database, who, 3 * TICK, lease_seconds=60, monotonic=lambda: Process.seconds)
 
     def wait_for_the_lock(self, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The next sweep's first transaction begins after so many seconds, and on the database's clock too."""
+        """Delays the next transaction by ``seconds``, on the process's clock and on the database's."""
         begin = self.database.begin
 
         def late(**options: Any) -> Any:
