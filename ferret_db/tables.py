@@ -574,7 +574,8 @@ class Participant(Base, kw_only=True):
     """A real participant and the BLAKE3 hash of its token, which is refused since ``revoked_at``.
 
     People read its ``display_name``; everything else uses ``name``. It signs with the Ed25519 ``public_key``, unless it
-    joined without one. ``group`` is that of its code. It is ``pending`` until it is approved.
+    joined without one. ``group`` is that of its code. It is ``pending`` until it is approved. ``enrolment_hash`` is the
+    BLAKE3 hash of the code and the idempotency key that it joined with, None without a key.
     """
 
     __tablename__ = "participants"
@@ -586,6 +587,7 @@ class Participant(Base, kw_only=True):
     display_name: Mapped[str]
     group: Mapped[str | None] = mapped_column(default=None)
     token_hash: Mapped[str] = mapped_column(unique=True)
+    enrolment_hash: Mapped[str | None] = mapped_column(unique=True, default=None)
     public_key: Mapped[str | None] = mapped_column(default=None)
     pending: Mapped[bool] = mapped_column(default=False)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)

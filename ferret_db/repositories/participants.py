@@ -44,29 +44,43 @@ def create_enrolment(
     return enrolment, code
 
 
-def enrol(s: Session, code: str, display_name: str, public_key: str | None = None) -> tuple[Participant, str]:
+def enrol(
+    s: Session, code: str, display_name: str, public_key: str | None = None, *, idempotency_key: str | None = None
+) -> tuple[Participant, str]:
     """Creates a participant and its token, which is shown once, and requests the experiment's coordination.
 
     The name is derived from ``display_name``. A participant with a ``public_key`` must sign its contributions.
+    Repeating the call with the same ``idempotency_key`` returns the participant with a new token, in place of the one
+    that may have been lost on the way.
 
     Raises ``enrolment.invalid`` for an unknown, revoked or expired code, ``enrolment.used`` for a used one,
     ``request.invalid`` for a name that the experiment already has (the code stays valid), and ``experiment.conflict``
     if the experiment is over. For secure sums ``request.invalid`` also means that the key is missing, or another
-    participant's.
+    participant's. ``idempotency.conflict`` means that the first call had another ``public_key``.
     """
-    enrolment = enrolments.use(s, code, display_name)
+    token = secrets.token_urlsafe(_SECRET_BYTES)
+    try:
+        enrolment = enrolments.use(s, code, display_name)
+    except FerretError:
+        if (joined := enrolled(s, code, idempotency_key)) is None:
+            raise
+        if joined.public_key != public_key:
+            message = f"was used to join as {joined.name} with another public key; ask for a new code"
+            raise FerretError.of_field("idempotency.conflict", "Idempotency-Key", None, message) from None
+        joined.token_hash = _hash(token)
+        return joined, token
     experiment = experiments.lock(s, enrolment.experiment_id)
     if experiment.state.finished:
         raise _over(experiment.id)
     if experiments.spec_of(experiment).secure.masked:
         _require_new_key(s, experiment.id, public_key)
-    token = secrets.token_urlsafe(_SECRET_BYTES)
     participant = Participant(
         experiment_id=experiment.id,
         name=_free_name(s, experiment, display_name),
         display_name=display_name,
         group=enrolment.group,
         token_hash=_hash(token),
+        enrolment_hash=_enrolment_hash(code, idempotency_key),
         public_key=public_key,
         pending=enrolment.approval or experiments.spec_of(experiment).participants.approval,
     )
@@ -78,6 +92,14 @@ def enrol(s: Session, code: str, display_name: str, public_key: str | None = Non
     events.add(s, experiment.id, "participant.joined", data={"participant": participant.name})
     outbox.add(s, TaskName.COORDINATE, experiment.id)
     return participant, token
+
+
+def enrolled(s: Session, code: str, idempotency_key: str | None) -> Participant | None:
+    """Returns the participant that joined with the code and the key, None without a key."""
+    if idempotency_key is None:
+        return None
+    query = select(Participant).where(Participant.enrolment_hash == _enrolment_hash(code, idempotency_key))
+    return s.scalars(query).one_or_none()
 
 
 def _require_new_key(s: Session, experiment_id: str, public_key: str | None) -> None:
@@ -206,6 +228,10 @@ def _taking_part(experiment_id: str) -> tuple[ColumnElement[bool], ...]:
 
 def _hash(secret: str) -> str:
     return digest_bytes(secret.encode())
+
+
+def _enrolment_hash(code: str, idempotency_key: str | None) -> str | None:
+    return None if idempotency_key is None else _hash(f"{code} {idempotency_key}")
 
 
 def _free_name(s: Session, experiment: Experiment, display_name: str) -> str:

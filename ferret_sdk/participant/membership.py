@@ -4,10 +4,8 @@ listed and deleted offline."""
 from __future__ import annotations
 
 import logging
-import secrets
 import shutil
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,9 +28,6 @@ from ferret_sdk.participant.usage_counter import Usage, UsageTotals
 from ferret_sdk.service.server_address import split
 
 log = logging.getLogger(__name__)
-
-LARGEST = 16 << 10
-"""Maximum bytes of a membership's file, and of the folders around it."""
 
 
 class Membership(StrictModel):
@@ -99,19 +94,12 @@ def site_key(home: Path) -> str:
     return path.read_text().strip()
 
 
-@contextmanager
-def room(home: Path) -> Generator[None]:
-    """Reserves disk space for a membership, or raises ``storage.full``.
+def enrolment_key(code: str, key: str) -> str:
+    """Returns the idempotency key with which the site that signs with ``key`` exchanges ``code``.
 
-    A code works once: the token that it is exchanged for must not be lost.
+    Only this site can repeat the exchange, also after a crash that lost the response.
     """
-    taken = participants_folder(home) / f".room-{secrets.token_hex(8)}"
-    taken.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        write_durably(taken, bytes(LARGEST))
-        yield
-    finally:
-        taken.unlink(missing_ok=True)
+    return digest_bytes(f"{code} {key}".encode())
 
 
 def all_in(home: Path) -> Iterator[Membership]:

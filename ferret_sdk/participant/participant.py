@@ -137,8 +137,8 @@ class Participant:
             key = membership.site_key(home)
             terms.secure.require_others(public_key(key))
             asked = {"code": code, "display_name": display_name, "public_key": public_key(key)}
-            with membership.room(home):
-                answer = transport.post("/participants", asked).json()
+            headers = {"Idempotency-Key": membership.enrolment_key(code, key)}
+            answer = transport.post("/participants", asked, headers=headers).json()
             member = Membership.of(address, read_model(Enrolled, answer), code, key)
             membership.save(home, member)
         participant = cls(member, home, insecure_http=insecure_http, ca=ca, terms=terms, base=base)

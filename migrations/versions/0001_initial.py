@@ -248,6 +248,7 @@ def _participants() -> None:
         sa.Column("display_name", TEXT, nullable=False),
         sa.Column("group", TEXT),
         sa.Column("token_hash", TEXT, nullable=False),
+        sa.Column("enrolment_hash", TEXT),
         sa.Column("public_key", TEXT),
         sa.Column("pending", sa.Boolean(), nullable=False),
         sa.Column("revoked_at", TIME),
@@ -259,6 +260,7 @@ def _participants() -> None:
         sa.UniqueConstraint("experiment_id", "name", name="uq_participants_experiment_id_name"),
         sa.UniqueConstraint("experiment_id", "display_name", name="uq_participants_experiment_id_display_name"),
         sa.UniqueConstraint("token_hash", name="uq_participants_token_hash"),
+        sa.UniqueConstraint("enrolment_hash", name="uq_participants_enrolment_hash"),
     )
     op.create_table(
         "enrolments",

@@ -10,6 +10,7 @@ import pytest
 
 from ferret_api.settings import ApiSettings
 from ferret_core.protocol.digest import digest_bytes
+from ferret_core.protocol.signatures import new_key, public_key
 from ferret_db.tables import Enrolment
 from tests.api.conftest import make_home, open_site
 
@@ -40,6 +41,28 @@ def test_both_sides_are_told_of_a_code_that_is_used_twice(either_site: Any) -> N
     entries = site.audit(subject=code["id"])
     assert [entry["action"] for entry in entries] == ["enrolment.created", "enrolment.refused"]
     assert entries[1]["actor"] == "nobody"
+
+
+def test_an_exchange_whose_answer_was_lost_is_repeated_by_the_holder_of_its_key_alone(either_site: Any) -> None:
+    site = either_site
+    experiment_id = site.running(participants={"edge": 1})
+    code = make(site, experiment_id)["code"]
+    keys = [new_key() for _ in range(2)]
+
+    def exchange(key: str | None, signing: str = keys[0]) -> Any:
+        asked = {"code": code, "display_name": "site-a", "public_key": public_key(signing)}
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return site.client().post("/api/v1/participants", json=asked, headers=headers)
+
+    lost, again = (exchange("k" * 32).json() for _ in range(2))
+    assert again == lost | {"token": again["token"]}
+    statuses = [site.client(each["token"]).get("/api/v1/participant/assignment").status_code for each in (lost, again)]
+    assert (statuses[0], statuses[1] < 300) == (401, True)
+    for other in (None, "o" * 32):
+        assert exchange(other).json()["code"] == "enrolment.used"
+    conflict = exchange("k" * 32, keys[1])
+    assert (conflict.status_code, conflict.json()["code"]) == (422, "idempotency.conflict")
+    assert len(listed(site, experiment_id, "participants")) == 1
 
 
 def inspect(site: Any, code: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Header, Path, Request
 from pydantic import AfterValidator, Field
 from sqlalchemy.orm import Session
 
@@ -72,6 +72,15 @@ class UnusedCode(Command, json_schema_extra={"examples": [{"code": "4711.k3J9dQ2
 
 router = APIRouter(prefix=PREFIX, tags=["participants"])
 
+EnrolmentKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=32,
+        max_length=200,
+        description="Secret of the participant. Repeating the request with it replaces a token that was lost",
+    ),
+]
 EnrolmentId = Annotated[str, Path(max_length=64, description="Id of the code, e.g. `enr_0123456789abcdef`")]
 
 
@@ -195,25 +204,37 @@ def inspect_enrolment(wanted: UnusedCode, context: WholeContext) -> Invitation:
     operation_id="enrol",
     status_code=201,
     dependencies=[Anyone],
-    responses=problems("enrolment.invalid", "enrolment.used", "enrolment.other_server", "experiment.conflict"),
+    responses=problems(
+        "enrolment.invalid",
+        "enrolment.used",
+        "enrolment.other_server",
+        "experiment.conflict",
+        "idempotency.conflict",
+    ),
 )
-def enrol(wanted: NewParticipant, context: WholeContext) -> Enrolled:
+def enrol(wanted: NewParticipant, context: WholeContext, idempotency_key: EnrolmentKey = None) -> Enrolled:
     """Exchanges an enrolment code for a participant's token. Needs no other credential. A code works once.
+
+    A response can be lost on the way. Repeating the request with the same `Idempotency-Key` returns the same
+    participant, under its first name, with a new token; the former token stops working.
 
     `enrolment.used` names the participant that used the code; the repeated use is counted in the list of codes.
     `enrolment.other_server` if the code is unknown here and names another server. `experiment.conflict` if the
     experiment already has as many participants as its specification allows."""
     code = EnrolmentCode.read(wanted.code)
     with _noting_refusals(context.database, code, display_name=wanted.display_name):
-        return _exchange(context.database, wanted, code, context.admin.fingerprint)
+        return _exchange(context.database, wanted, code, context.admin.fingerprint, idempotency_key)
 
 
-def _exchange(database: Database, wanted: NewParticipant, code: EnrolmentCode, instance: str) -> Enrolled:
+def _exchange(
+    database: Database, wanted: NewParticipant, code: EnrolmentCode, instance: str, key: str | None
+) -> Enrolled:
     with database.read() as s:  # a wrong code needs no write lock
         _require_of_here(s, code, instance)
-        enrolments.unused(s, code.secret)
+        if participants.enrolled(s, code.secret, key) is None:
+            enrolments.unused(s, code.secret)
     with database.begin() as s:
-        row, token = participants.enrol(s, code.secret, wanted.display_name, wanted.public_key)
+        row, token = participants.enrol(s, code.secret, wanted.display_name, wanted.public_key, idempotency_key=key)
         _require_place(s, row.experiment_id)
         about = {"name": row.name, "display_name": row.display_name, "public_key": row.public_key}
         audit.record(s, row.id, "participant.enrolled", row.id, experiment=row.experiment_id, **about)

@@ -8,6 +8,7 @@ import time
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,7 +19,7 @@ from ferret_core.protocol.states import ExperimentState, WaitReason
 from ferret_sdk import Participant
 from ferret_sdk.http import retry
 from ferret_sdk.http.transport import Answer, Transport, read_model
-from ferret_sdk.participant import receipts, uploader
+from ferret_sdk.participant import membership, receipts, uploader
 from ferret_sdk.participant.egress_log import SentLog
 from ferret_sdk.participant.receipts import outcomes
 from ferret_sdk.service.progress import Progress, RoundReport, Stage
@@ -258,6 +259,16 @@ class Wire:
 @pytest.fixture
 def wire(monkeypatch) -> Wire:
     return Wire(monkeypatch)
+
+
+def test_a_code_is_exchanged_again_after_a_crash_that_lost_the_answer(api, worker, submit, examples, home, monkeypatch):
+    run, code = submit(simulated=0, rounds=1)
+    with monkeypatch.context() as crash:
+        crash.setattr(membership, "save", Mock(side_effect=Cut))
+        with pytest.raises(Cut):
+            Participant.enrol(api.url, code, "site-a", home)
+    assert Participant.enrol(api.url, code, "site-a", home).run(examples) == "completed"
+    assert [listed.name for listed in run.participants()] == ["site-a"]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

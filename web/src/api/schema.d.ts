@@ -1270,6 +1270,9 @@ export interface paths {
          * Enrol
          * @description Exchanges an enrolment code for a participant's token. Needs no other credential. A code works once.
          *
+         *     A response can be lost on the way. Repeating the request with the same `Idempotency-Key` returns the same
+         *     participant, under its first name, with a new token; the former token stops working.
+         *
          *     `enrolment.used` names the participant that used the code; the repeated use is counted in the list of codes.
          *     `enrolment.other_server` if the code is unknown here and names another server. `experiment.conflict` if the
          *     experiment already has as many participants as its specification allows.
@@ -13674,7 +13677,10 @@ export interface operations {
     enrol: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Secret of the participant. Repeating the request with it replaces a token that was lost */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -13733,7 +13739,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `request.invalid`: The request is not valid. */
+            /**
+             * @description `idempotency.conflict`: The idempotency key was used with another request.
+             *     `request.invalid`: The request is not valid.
+             */
             422: {
                 headers: {
                     [name: string]: unknown;
