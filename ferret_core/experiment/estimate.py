@@ -78,17 +78,28 @@ GUARDED = 8
 """Sequences of the loss guard without development examples: ``SEQUENCES`` in its module, which needs torch."""
 
 
+class EvaluationLengths(NamedTuple):
+    """Number of ``examples`` in an evaluation, and means in tokens: of prompt and response, of the response
+    (``answer``), and of the prompts that the model continues, padding included (``prompt``).
+    """
+
+    examples: int
+    mean: float
+    answer: float
+    prompt: float
+
+
 class TokenLengths(NamedTuple):
-    """Lengths of tokenised examples: the ``mean`` of prompt and response, of the response (``answer``), the
-    ``longest``, the share that is ``cut``, and the number of ``held_out`` examples; the last two are None if the data
-    were not read.
+    """Lengths of tokenised training examples: the ``mean`` of prompt and response, of the response (``answer``), the
+    ``longest``, the share that is ``cut``, and the lengths in an ``evaluation``; the last two are None if the data were
+    not read.
     """
 
     mean: float
     answer: float
     longest: int
     cut: float | None = None
-    held_out: int | None = None
+    evaluation: EvaluationLengths | None = None
 
     @classmethod
     def assumed(cls, mean: float, experiment: ResolvedExperiment, outline: Architecture) -> TokenLengths:
@@ -391,21 +402,19 @@ def aggregation_bytes(experiment: ResolvedExperiment, d: int) -> int:
     return PROCESS + (2 * weight_bytes(spec) + FP32 * vectors) * d
 
 
-def operations(outline: Architecture, lengths: TokenLengths) -> float:
-    """Returns the operations of a forward pass with the loss of a sequence of mean length; logits count for the
-    response alone.
-    """
+def operations(outline: Architecture, tokens: float, answer: float) -> float:
+    """Returns the operations of a forward pass over ``tokens`` tokens, with logits for the ``answer`` last of them."""
     found = outline.sizes
     head = found.vocabulary * found.hidden
     body = count(outline.shapes) - head * sum(name in outline.shapes for name in EMBEDDINGS)
-    attention = 4 * found.layers * found.hidden * lengths.mean**2
-    return 2 * (body * lengths.mean + head * lengths.answer) + attention
+    attention = 4 * found.layers * found.hidden * tokens**2
+    return 2 * (body * tokens + head * answer) + attention
 
 
 def evaluated(spec: ExperimentSpec, lengths: TokenLengths) -> tuple[int, int]:
     """Returns the number of examples and of answers in an evaluation."""
     wanted = spec.evaluation
-    examples = wanted.examples if lengths.held_out is None else min(wanted.examples, lengths.held_out)
+    examples = wanted.examples if lengths.evaluation is None else lengths.evaluation.examples
     return examples, min(wanted.generate_examples, examples)
 
 
@@ -420,17 +429,19 @@ def _training_seconds(
     if local.epochs is not None and examples is None:
         return None
     sequences = (spec.privacy.batch or 0) if spec.privacy.of_records else local.sequences_for(examples)
-    return 3 * operations(outline, lengths) * sequences / speed.training
+    return 3 * operations(outline, lengths.mean, lengths.answer) * sequences / speed.training
 
 
 def _evaluation_seconds(spec: ExperimentSpec, outline: Architecture, lengths: TokenLengths, speed: Speed) -> float:
     evaluation = spec.evaluation
     examples, answers = evaluated(spec, lengths)
-    losses = (examples + answers) * operations(outline, lengths) / speed.forward  # a prompt is read before its answer
+    found = lengths.evaluation or EvaluationLengths(examples, lengths.mean, lengths.answer, lengths.mean)
+    losses = examples * operations(outline, found.mean, found.answer)
+    prompts = answers * operations(outline, found.prompt, 1)
     batch = min(evaluation.batch_size, answers)
     token = 2 * count(outline.shapes) * batch / speed.forward if speed.answer is None else speed.answer
     batches = math.ceil(answers / evaluation.batch_size)
-    return losses + batches * evaluation.max_new_tokens * token
+    return (losses + prompts) / speed.forward + batches * evaluation.max_new_tokens * token
 
 
 def _aggregation_seconds(traits: Traits, outline: Architecture, participants: int, speed: Speed) -> float:
@@ -446,7 +457,7 @@ def _guard_seconds(spec: ExperimentSpec, outline: Architecture, lengths: TokenLe
     """Returns the seconds in which the guards measure a round: the whole step, and with the step guard half of it."""
     server = spec.server
     sequences = 2 * server.development_examples if server.step_guard else GUARDED
-    return sequences * operations(outline, lengths) / speed.forward
+    return sequences * operations(outline, lengths.mean, lengths.answer) / speed.forward
 
 
 def _projection_seconds(experiment: ResolvedExperiment, blocks: Sequence[Block], examples: int | None) -> float | None:

@@ -49,7 +49,7 @@ def measure(
     Raises the errors of a round, e.g. ``memory.exhausted``.
     """
     local = experiment.traits.first_order
-    each = operations(outline, lengths)
+    each = operations(outline, lengths.mean, lengths.answer)
     if local is None or experiment.traits.own_shapes or 3 * each * local.batch_size > LONGEST * guessed.training:
         return None
     if (shard := sample(experiment.spec)) is None:

@@ -1,4 +1,4 @@
-"""Measurement of a data set for a plan: lengths in tokens, and the number of held-out examples."""
+"""Measurement of a data set for a plan: lengths in tokens of the training examples and of those that are evaluated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ferret_core import catalog
 from ferret_core.datasets.base import Example
 from ferret_core.datasets.tokenization.client_data import ClientData
 from ferret_core.datasets.tokenization.tokenize import longest, shard_of
-from ferret_core.experiment.estimate import TokenLengths
+from ferret_core.evaluation.evaluate import spread
+from ferret_core.experiment.estimate import EvaluationLengths, TokenLengths
 from ferret_core.experiment.federated_data import deal
 from ferret_core.models.load import context_of, skeleton
 from ferret_core.protocol.spec import ExperimentSpec
@@ -23,7 +24,7 @@ LONGEST_TEXTS = 16
 
 
 def measure(spec: ExperimentSpec) -> TokenLengths | None:
-    """Returns the lengths of :func:`sample` with the number of held-out examples; None for a model on the hub.
+    """Returns the lengths of :func:`sample` and of an evaluation's examples; None for a model on the hub.
 
     The longest example is that of the whole training split. Raises as :func:`sample`.
     """
@@ -35,7 +36,7 @@ def measure(spec: ExperimentSpec) -> TokenLengths | None:
         answer=fmean(len(response) for _, response in shard.examples),
         longest=max(shard.longest, training.tokenise(nlargest(LONGEST_TEXTS, training.examples, _characters)).longest),
         cut=shard.truncated / len(shard),
-        held_out=_held_out(spec),
+        evaluation=_evaluation(spec, training.tokenise),
     )
 
 
@@ -48,11 +49,14 @@ def sample(spec: ExperimentSpec) -> ClientData | None:
     return None if training is None else training.tokenise(_spaced(training.examples))
 
 
+Tokenise = Callable[[Sequence[Example]], ClientData]
+
+
 class _Training(NamedTuple):
     """The training split, and its tokenizer."""
 
     examples: Sequence[Example]
-    tokenise: Callable[[Sequence[Example]], ClientData]
+    tokenise: Tokenise
 
 
 def _training(spec: ExperimentSpec) -> _Training | None:
@@ -73,7 +77,20 @@ def _characters(example: Example) -> int:
     return earlier + len(example.instruction) + len(example.input) + len(example.output)
 
 
-def _held_out(spec: ExperimentSpec) -> int:
-    """Returns the number of held-out examples; no training split is dealt out."""
-    nobody = spec.participants.model_copy(update={"simulated": 0})
-    return len(deal(spec.model_copy(update={"participants": nobody})).held_out)
+def _evaluation(spec: ExperimentSpec, tokenise: Tokenise) -> EvaluationLengths:
+    """Returns the lengths of the held-out examples that an evaluation takes; no training split is dealt out."""
+    nobody, evaluation = spec.participants.model_copy(update={"simulated": 0}), spec.evaluation
+    chosen = spread(deal(spec.model_copy(update={"participants": nobody})).held_out, evaluation.examples)
+    shard = tokenise(spread(chosen, SAMPLE))
+    prompts = list[int]()
+    if evaluation.generate_examples:
+        asked = tokenise(spread(chosen, evaluation.generate_examples))
+        prompts = sorted((len(prompt) for prompt, _ in asked.examples), reverse=True)
+    size = evaluation.batch_size
+    padded = [len(batch) * batch[0] for batch in (prompts[at : at + size] for at in range(0, len(prompts), size))]
+    return EvaluationLengths(
+        examples=len(chosen),
+        mean=fmean(len(prompt) + len(response) for prompt, response in shard.examples),
+        answer=fmean(len(response) for _, response in shard.examples),
+        prompt=sum(padded) / max(1, len(prompts)),
+    )
