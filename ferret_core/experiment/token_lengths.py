@@ -1,4 +1,4 @@
-"""Measurement of a data set for a plan: lengths in tokens of the training examples and of those that are evaluated."""
+"""Measurement of a data set for a plan: lengths in tokens of the training examples and of the evaluated ones."""
 
 from __future__ import annotations
 

@@ -226,16 +226,22 @@ AGAINST_REFERENCE = ("lower:", "higher:", "undecided:")
 AGAINST_RIVALS = ("ends lower than", "higher than", "undecided against")
 SAME_BYTES = 0.99
 """Rows with the same budget of bytes fill it to within this share."""
+SAME_START = 0.005
+"""Machines and number formats change a base model's loss by less than this share."""
 
 
 def verdicts(results: Results, column: Column, quantity: Quantity, reference: str) -> Iterator[str]:
-    """Yields a sentence on all rows and the reference, and one on each of our rows and the rivals that send as much."""
+    """Yields a sentence on all rows and the reference, one on rows that began elsewhere than the reference, and one on
+    each of our rows and the rivals that send as much.
+    """
     rows = [row for row in results.grid.rows if results.runs(row, column)]
     for other in rows:
         if other.name == reference:
             gaps = [(row, results.difference(row, other, column, quantity)) for row in rows if row is not other]
             if sentence := _sentence(gaps, AGAINST_REFERENCE):
                 yield f"Against {other.label} {sentence}."
+            if sentence := _other_starts(results, column, rows, other):
+                yield sentence
     at_least = f"at least {100 * SAME_BYTES:.0f} % of its bytes"
     for ours in rows:
         if ours.group == OURS:
@@ -243,6 +249,21 @@ def verdicts(results: Results, column: Column, quantity: Quantity, reference: st
             gaps = [(row, results.difference(ours, row, column, quantity)) for row in rivals]
             if sentence := _sentence(gaps, AGAINST_RIVALS):
                 yield f"{ours.label}, of the rivals that send {at_least}, {sentence}."
+
+
+def _other_starts(results: Results, column: Column, rows: Sequence[Row], reference: Row) -> str:
+    """Returns a sentence on rows with runs that began at another loss; empty if all began at the reference's."""
+    start = results.base(reference, column, EVAL_LOSS)
+    found = {row.label: results.base(row, column, EVAL_LOSS) for row in rows}
+    others = [
+        f"{label} ({EVAL_LOSS.show(loss)})"
+        for label, loss in found.items()
+        if loss is not None and start is not None and abs(loss / start - 1) > SAME_START
+    ]
+    if not others or start is None:
+        return ""
+    differed = f"differed from {reference.label}'s, {EVAL_LOSS.show(start)}"
+    return f"Before the first round the loss {differed}: {', '.join(others)}."
 
 
 def _sending_as_much(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:

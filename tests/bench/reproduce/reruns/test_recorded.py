@@ -74,6 +74,16 @@ def test_rivals_with_the_same_bytes_are_named(toy_grid, compared, known, ended, 
     assert said == ["Against FedAvg higher: Ferret (+50.0 ± 0.0 %).", *([rival] if named else [])]
 
 
+@pytest.mark.parametrize(("start", "named"), [(9.02, False), (9.2, True)])
+def test_runs_of_another_base_model_are_named(toy_grid, compared, known, ended, tmp_path, start, named):
+    store = Store(tmp_path)
+    for cell in toy_grid(studied=compared).cells:
+        store.add(ended(cell, [start if cell.row.name == "ferret" else 9.0, 2.0]))
+    found = recorded(compared, known, store)
+    said = " ".join(tables.verdicts(found, found.grid.columns[0], EVAL_LOSS, "fedavg"))
+    assert ("the loss differed from FedAvg's, 9.000: Ferret (9.200)." in said) == named
+
+
 def test_differences_are_taken_seed_by_seed(toy_grid, compared, known, ended, tmp_path):
     """The seeds scatter far more than the rows differ: only pairs can tell."""
     store = Store(tmp_path)
