@@ -94,12 +94,13 @@ def site_key(home: Path) -> str:
     return path.read_text().strip()
 
 
-def enrolment_key(code: str, key: str) -> str:
-    """Returns the idempotency key with which the site that signs with ``key`` exchanges ``code``.
+def enrolment_key(url: str, code: str, key: str) -> str:
+    """Returns the idempotency key with which the site that signs with ``key`` exchanges ``code`` at ``url``.
 
-    Only this site can repeat the exchange, also after a crash that lost the response.
+    Only this site can repeat the exchange, also after a crash that lost the response. A server that the code was sent
+    to by mistake cannot repeat it elsewhere.
     """
-    return digest_bytes(f"{code} {key}".encode())
+    return digest_bytes(f"{url} {code} {key}".encode())
 
 
 def all_in(home: Path) -> Iterator[Membership]:

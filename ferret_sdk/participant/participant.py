@@ -137,7 +137,7 @@ class Participant:
             key = membership.site_key(home)
             terms.secure.require_others(public_key(key))
             asked = {"code": code, "display_name": display_name, "public_key": public_key(key)}
-            headers = {"Idempotency-Key": membership.enrolment_key(code, key)}
+            headers = {"Idempotency-Key": membership.enrolment_key(address, code, key)}
             answer = transport.post("/participants", asked, headers=headers).json()
             member = Membership.of(address, read_model(Enrolled, answer), code, key)
             membership.save(home, member)

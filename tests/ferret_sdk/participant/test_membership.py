@@ -28,6 +28,11 @@ def test_a_membership_that_others_can_read_is_closed_and_told(tmp_path: Path, ca
     assert "a-secret-token" not in caplog.text
 
 
+def test_one_server_cannot_repeat_an_exchange_at_another() -> None:
+    keys = [membership.enrolment_key(url, "code", "secret") for url in (URL, "https://other.test")]
+    assert keys[0] != keys[1]
+
+
 def test_the_same_server_spelt_otherwise_is_the_same(tmp_path: Path) -> None:
     """A code works once: it must not be spent again."""
     member = documents.membership("https://FERRET.test:443", code=digest_bytes(b"code"))
