@@ -253,17 +253,16 @@ def verdicts(results: Results, column: Column, quantity: Quantity, reference: st
 
 def _other_starts(results: Results, column: Column, rows: Sequence[Row], reference: Row) -> str:
     """Returns a sentence on rows with runs that began at another loss; empty if all began at the reference's."""
-    start = results.base(reference, column, EVAL_LOSS)
-    found = {row.label: results.base(row, column, EVAL_LOSS) for row in rows}
-    others = [
-        f"{label} ({EVAL_LOSS.show(loss)})"
-        for label, loss in found.items()
-        if loss is not None and start is not None and abs(loss / start - 1) > SAME_START
-    ]
-    if not others or start is None:
+    if (start := results.base(reference, column, EVAL_LOSS)) is None:
         return ""
-    differed = f"differed from {reference.label}'s, {EVAL_LOSS.show(start)}"
-    return f"Before the first round the loss {differed}: {', '.join(others)}."
+    found = ((row, results.base(row, column, EVAL_LOSS)) for row in rows)
+    others = [
+        f"{row.label} ({EVAL_LOSS.show(loss)})"
+        for row, loss in found
+        if loss is not None and abs(loss / start - 1) > SAME_START
+    ]
+    differed = f"the loss differed from {reference.label}'s, {EVAL_LOSS.show(start)}"
+    return f"Before the first round {differed}: {', '.join(others)}." if others else ""
 
 
 def _sending_as_much(results: Results, ours: Row, rows: Sequence[Row], column: Column) -> list[Row]:
