@@ -33,6 +33,7 @@ CHOOSING = "{% if 'Hannah' in messages[0]['content'] %}{{ raise_exception('') }}
 BUDGET = {"clip": 0.5, "noise_multiplier": 8.0, "epsilon": 4.0, "delta": 1e-6}
 FAILURE = f"{ASSIGNMENT}/failure"
 KEY = "11" * 32
+CODE = "a-code"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def attack(base_spec: tuple[dict[str, Any], str], tiny_model_dir: Path, tmp_path
             server.replies[FAILURE] = end_with(server)
             change(server)
             with pytest.raises(FerretError) as raised:
-                Participant.enrol(server.url, "a-code", "clinic", home).run(rows, give_up_after=0)
+                Participant.enrol(server.url, CODE, "clinic", home).run(rows, give_up_after=0)
         return server, raised.value, home
 
     return run
@@ -146,9 +147,13 @@ def test_nothing_that_leaves_depends_on_the_records(
 
 
 def described(server: HostileServer) -> list[tuple[str, list[tuple[str, str]], bytes]]:
-    """The requests, without the server's own address and without heartbeats, which a busy machine sends sooner."""
+    """The requests, without the server's address, the key that follows from it, and heartbeats.
+
+    A busy machine sends heartbeats sooner.
+    """
+    of_the_address = {server.url.removeprefix("http://"), membership.enrolment_key(server.url, CODE, KEY)}
     return [
-        (line, [(name, value) for name, value in headers if name != "Host"], body)
+        (line, [(name, value) for name, value in headers if value not in of_the_address], body)
         for line, headers, body in server.wire
         if not line.split()[1].endswith("/heartbeat")
     ]
@@ -230,7 +235,7 @@ def test_a_participant_keeps_to_the_base_model_that_it_began_with(attack, base_s
             server.task["base_digest"] = "e" * 64  # the round is not begun
             server.replies[FAILURE] = end_with(server)
             if not codes:
-                member = Participant.enrol(server.url, "a-code", "clinic", home).member
+                member = Participant.enrol(server.url, CODE, "clinic", home).member
             membership.save(home, member.model_copy(update={"url": server.url}))  # pyrefly: ignore[unbound-name]
             with pytest.raises(FerretError) as raised:
                 Participant(member.model_copy(update={"url": server.url}), home).run(rows, give_up_after=0)
