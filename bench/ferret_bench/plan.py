@@ -20,7 +20,7 @@ from ferret_bench import base
 from ferret_bench.base import Asked, Document, Say, Table, shown
 from ferret_bench.reproduce.reruns.grid import without_folders
 from ferret_cli import demo
-from ferret_cli.estimate_output import lengths_of, speed_of
+from ferret_cli.estimate_output import lengths_of, on_this_machine, speed_of
 from ferret_core import catalog
 from ferret_core.catalog import ResolvedExperiment
 from ferret_core.experiment.estimate import estimate
@@ -48,7 +48,8 @@ class Benchmark(base.Benchmark):
                 update={"simulated": spec.participants.simulated + spec.participants.edge, "edge": 0}
             )
             rounds = 2 if asked.quick else ROUNDS
-            experiment = catalog.resolve(spec.model_copy(update={"participants": participants, "rounds": rounds}))
+            spec = spec.model_copy(update={"participants": participants, "rounds": rounds})
+            experiment = on_this_machine(catalog.resolve(spec))
             before = os.getloadavg()[0]
             say("measuring the machine's speed")
             expected = _predicted(experiment)

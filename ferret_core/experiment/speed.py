@@ -35,7 +35,9 @@ SEQUENCES = 8
 TOKENS = 16
 """Length of the timed answers, beyond the first token."""
 LONGEST = 15.0
-"""Seconds of a step beyond which nothing is timed."""
+"""Seconds of a batch beyond which nothing is timed."""
+STEP = 1.0
+"""Guessed seconds of a timed step, in which as many of the specification's batches are accumulated as fit."""
 REPEATS = 2
 """Runs of a timed function; the shortest counts, because the first also loads and warms up."""
 
@@ -50,14 +52,18 @@ def measure(
     """
     local = experiment.traits.first_order
     each = operations(outline, lengths.mean, lengths.answer)
-    if local is None or experiment.traits.own_shapes or 3 * each * local.batch_size > LONGEST * guessed.training:
+    if local is None or experiment.traits.own_shapes:
+        return None
+    seconds = 3 * each * local.batch_size / guessed.training
+    if seconds > LONGEST:
         return None
     if (shard := sample(experiment.spec)) is None:
         return None
-    replica = Replica.load(_short(experiment.spec))
+    accumulation = max(1, min(local.accumulation, int(STEP / seconds)))
+    replica = Replica.load(_short(experiment.spec, accumulation))
     place(replica.model, chosen_device())
     tasks = _tasks(replica)
-    trained = [_train(replica, task, shard, local.batch_size) for task in tasks]
+    trained = [_train(replica, task, shard, local.batch_size, accumulation) for task in tasks]
     sizes = [batch.input_ids.numel() for batch in islice(shard.batches(local.batch_size, tasks[0].data_seed), BATCHES)]
     _, answers = evaluated(experiment.spec, lengths)
     return Speed(
@@ -68,11 +74,11 @@ def measure(
     )
 
 
-def _short(spec: ExperimentSpec) -> ExperimentSpec:
-    """Returns the specification with ``STEPS`` steps of one batch and bases of one example, without a guard of the step
-    or of noise, and without noise in protected records."""
+def _short(spec: ExperimentSpec, accumulation: int) -> ExperimentSpec:
+    """Returns the specification with ``STEPS`` steps of ``accumulation`` batches and bases of one example, without a
+    guard of the step or of noise, and without noise in protected records."""
     tree = spec.model_dump(mode="json")
-    tree["algorithm"]["local"] |= {"steps": STEPS, "epochs": None, "accumulation": 1}
+    tree["algorithm"]["local"] |= {"steps": STEPS, "epochs": None, "accumulation": accumulation}
     if "refuse_noisy_rounds" in tree["algorithm"]:
         tree["algorithm"]["refuse_noisy_rounds"] = False
     if "public_examples" in tree["algorithm"]:
@@ -87,11 +93,13 @@ def _tasks(replica: Replica) -> list[RoundTask]:
     return sampling.round_tasks(replica.spec, SIMULATION, 1, sampling.client_names(AGGREGATED), replica.digest)
 
 
-def _train(replica: Replica, task: RoundTask, shard: ClientData, batch_size: int) -> tuple[SealedContribution, float]:
+def _train(
+    replica: Replica, task: RoundTask, shard: ClientData, batch_size: int, accumulation: int
+) -> tuple[SealedContribution, float]:
     """Returns a client's contribution, and the seconds of its steps per computed token."""
     stamps: list[float] = []
     part = contribute(replica, Client(task, shard, on_step=lambda step: stamps.append(perf_counter())))
-    batches = islice(shard.batches(batch_size, task.data_seed), 1, STEPS)
+    batches = islice(shard.batches(batch_size, task.data_seed), accumulation, STEPS * accumulation)
     return part.sealed, (stamps[-1] - stamps[0]) / sum(batch.input_ids.numel() for batch in batches)
 
 

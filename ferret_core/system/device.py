@@ -3,9 +3,12 @@ memory, or of the machine's, is one typed error."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
+from time import perf_counter
 
 import torch
 from torch import nn
@@ -21,6 +24,12 @@ SETTING = "FERRET_DEVICE"
 DEVICES = ("auto", "cpu", "cuda")
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16", "bf16")
 """Names of a processor's capabilities, as torch reports them; the last is ARM's."""
+LEAST_GAIN = 1.5
+"""Speed of bf16 products relative to fp32, below which training gains nothing: it also converts weights."""
+PRODUCT = (256, 576, 1536)
+"""Tokens, inputs and outputs of the timed product: a layer of a model with 135 M weights."""
+REPEATS = 5
+"""Runs of a timed product; the shortest counts, because the first also warms up."""
 HALF = ("bfloat16", "pure_bfloat16")
 """Values of ``algorithm.local.precision`` that compute in bf16."""
 
@@ -68,11 +77,34 @@ def chosen_device(wanted: str | None = None) -> torch.device:
 
 
 def fast_bfloat16(device: torch.device) -> bool:
-    """True if ``device`` has instructions for products of bf16: a GPU since NVIDIA's Ampere or AMD's CDNA, a processor
-    with AMX, AVX512-BF16 or ARM's BF16."""
+    """True if ``device`` trains faster in bf16: a GPU since NVIDIA's Ampere or AMD's CDNA, and a processor whose bf16
+    products are ``LEAST_GAIN`` times as fast as its fp32 products.
+
+    AMX makes them several times as fast; AVX512-BF16 alone can make them slower. Times two small products, once.
+    """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    return any(torch.cpu.get_capabilities().get(name, False) for name in BF16_INSTRUCTIONS)
+    if not any(torch.cpu.get_capabilities().get(name, False) for name in BF16_INSTRUCTIONS):
+        return False
+    return bfloat16_gain() >= LEAST_GAIN
+
+
+@cache
+def bfloat16_gain() -> float:
+    """Returns the seconds of a product in fp32 over those in bf16, on one thread of the processor."""
+    tokens, inputs, outputs = PRODUCT
+    seconds = {torch.float32: math.inf, torch.bfloat16: math.inf}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # threads that wait for each other on a busy machine would hide the difference
+    try:
+        for dtype in REPEATS * [*seconds]:
+            left, right = torch.ones(tokens, inputs, dtype=dtype), torch.ones(inputs, outputs, dtype=dtype)
+            begin = perf_counter()
+            left @ right
+            seconds[dtype] = min(seconds[dtype], perf_counter() - begin)
+    finally:
+        torch.set_num_threads(threads)
+    return seconds[torch.float32] / seconds[torch.bfloat16]
 
 
 def require_bfloat16(device: torch.device, precision: str) -> None:

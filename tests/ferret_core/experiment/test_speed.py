@@ -8,12 +8,14 @@ import pytest
 
 from ferret_core import catalog
 from ferret_core.aggregation import loss_guard
+from ferret_core.algorithms.base import Client
 from ferret_core.datasets.tokenization.client_data import ClientData, Encoded
 from ferret_core.experiment import speed, token_lengths
-from ferret_core.experiment.estimate import GUARDED, Speed, estimate, evaluated
+from ferret_core.experiment.estimate import GUARDED, Speed, estimate, evaluated, operations
 from ferret_core.experiment.federated_data import deal
 from ferret_core.models import architecture
 from ferret_core.protocol.spec import ExperimentSpec
+from ferret_core.replica.replica import Replica
 from tests.ferret_core.replicas import SpecFactory, replica_of
 
 GUESSED = Speed.assumed(1e12)
@@ -76,6 +78,28 @@ def test_an_evaluation_takes_the_examples_that_the_data_have(toy_spec: SpecFacto
 def test_what_takes_no_local_gradients_or_too_long_is_not_timed(toy_spec: SpecFactory) -> None:
     assert measured(toy_spec("fedkseed")) is None
     assert measured(toy_spec("ferret"), Speed.assumed(1.0)) is None
+
+
+def test_a_timed_step_accumulates_the_batches_that_a_second_holds(
+    toy_spec: SpecFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The optimizer's share of a short step depends on the number of batches."""
+    spec = toy_spec("ferret", algorithm={"name": "ferret", "local": {"batch_size": 1, "accumulation": 4}})
+    accumulated = list[int]()
+    contribute = speed.contribute
+
+    def watched(replica: Replica, client: Client) -> Any:
+        accumulated.append(replica.spec.algorithm.options["local"]["accumulation"])
+        return contribute(replica, client)
+
+    monkeypatch.setattr(speed, "contribute", watched)
+    lengths = token_lengths.measure(spec)
+    assert lengths is not None
+    batch = 3 * operations(architecture.of_folder(spec.model.source), lengths.mean, lengths.answer)
+    for seconds, expected in ((0.01, 4), (0.4, 2), (2.0, 1)):
+        accumulated.clear()
+        assert measured(spec, Speed.assumed(batch / seconds)) is not None
+        assert set(accumulated) == {expected}
 
 
 def test_the_guard_measures_as_many_sequences_as_the_plan_says() -> None:

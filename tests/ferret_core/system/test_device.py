@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
+from ferret_core.system import device
 from ferret_core.system.device import chosen_device, fast_bfloat16, place, require_bfloat16, require_room
 from tests.refusals import refused
 
@@ -49,21 +52,32 @@ def test_on_the_cpu_nothing_is_asked(tiny_model: torch.nn.Module) -> None:
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "quick"),
+    ("capabilities", "gain", "quick"),
     [
-        ({"avx512_f": True, "amx_bf16": False, "avx512_bf16": False}, False),
-        ({"amx_bf16": True}, True),
-        ({"avx512_bf16": True}, True),
-        ({"architecture": "aarch64", "bf16": True}, True),
-        ({}, False),
+        ({"avx512_f": True, "amx_bf16": False, "avx512_bf16": False}, 9.0, False),
+        ({"avx512_bf16": True, "amx_bf16": True}, 7.0, True),
+        ({"avx512_bf16": True}, 0.5, False),
+        ({"avx512_bf16": True}, 1.8, True),
+        ({"architecture": "aarch64", "bf16": True}, 2.0, True),
+        ({}, 9.0, False),
     ],
     ids=str,
 )
-def test_a_processor_is_quick_at_bf16_with_instructions_for_it(
-    capabilities: dict[str, bool], quick: bool, monkeypatch: pytest.MonkeyPatch
+def test_a_processor_is_quick_at_bf16_if_its_instructions_for_it_are(
+    capabilities: dict[str, bool], gain: float, quick: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """AVX512-BF16 without AMX takes twice as long as fp32 on some processors."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    monkeypatch.setattr(device, "bfloat16_gain", lambda: gain)
     assert fast_bfloat16(torch.device("cpu")) == quick
+
+
+def test_the_gain_of_bf16_is_measured_once_and_leaves_torch_as_it_was() -> None:
+    threads = torch.get_num_threads()
+    gain = device.bfloat16_gain()
+    assert 0 < gain < math.inf
+    assert device.bfloat16_gain() == gain
+    assert torch.get_num_threads() == threads
 
 
 @pytest.mark.parametrize(("native", "emulated"), [(True, True), (False, True), (False, False)])
