@@ -77,8 +77,8 @@ def chosen_device(wanted: str | None = None) -> torch.device:
 
 
 def fast_bfloat16(device: torch.device) -> bool:
-    """True if ``device`` trains faster in bf16: a GPU since NVIDIA's Ampere or AMD's CDNA, and a processor whose bf16
-    products are ``LEAST_GAIN`` times as fast as its fp32 products.
+    """True if ``device`` trains faster in bf16: a GPU since NVIDIA's Ampere or AMD's CDNA, and a processor that is
+    ``LEAST_GAIN`` times as fast at bf16 products as at fp32 products.
 
     AMX makes them several times as fast; AVX512-BF16 alone can make them slower. Times two small products, once.
     """
