@@ -1,7 +1,7 @@
 """The precision of local training: ``auto`` becomes one of the others once, from the hardware that trains.
 
-The result is a part of the specification, so that all workers, reruns and participants compute alike. Other hardware
-computes the same, but more slowly.
+The result is a part of the specification, so that all workers, reruns and participants compute alike. Hardware
+that is slow at the chosen precision computes the same.
 """
 
 from __future__ import annotations

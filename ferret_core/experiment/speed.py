@@ -36,8 +36,8 @@ TOKENS = 16
 """Length of the timed answers, beyond the first token."""
 LONGEST = 15.0
 """Seconds of a batch beyond which nothing is timed."""
-STEP = 1.0
-"""Guessed seconds of a timed step, in which as many of the specification's batches are accumulated as fit."""
+STEP_SECONDS = 1.0
+"""Guessed length of a timed step: it accumulates as many of the specification's batches as fit, at least one."""
 REPEATS = 2
 """Runs of a timed function; the shortest counts, because the first also loads and warms up."""
 
@@ -59,11 +59,11 @@ def measure(
         return None
     if (shard := sample(experiment.spec)) is None:
         return None
-    accumulation = max(1, min(local.accumulation, int(STEP / seconds)))
+    accumulation = max(1, min(local.accumulation, int(STEP_SECONDS / seconds)))
     replica = Replica.load(_short(experiment.spec, accumulation))
     place(replica.model, chosen_device())
     tasks = _tasks(replica)
-    trained = [_train(replica, task, shard, local.batch_size, accumulation) for task in tasks]
+    trained = [_train(replica, task, shard) for task in tasks]
     sizes = [batch.input_ids.numel() for batch in islice(shard.batches(local.batch_size, tasks[0].data_seed), BATCHES)]
     _, answers = evaluated(experiment.spec, lengths)
     return Speed(
@@ -93,13 +93,12 @@ def _tasks(replica: Replica) -> list[RoundTask]:
     return sampling.round_tasks(replica.spec, SIMULATION, 1, sampling.client_names(AGGREGATED), replica.digest)
 
 
-def _train(
-    replica: Replica, task: RoundTask, shard: ClientData, batch_size: int, accumulation: int
-) -> tuple[SealedContribution, float]:
+def _train(replica: Replica, task: RoundTask, shard: ClientData) -> tuple[SealedContribution, float]:
     """Returns a client's contribution, and the seconds of its steps per computed token."""
-    stamps: list[float] = []
+    local, stamps = replica.experiment.traits.first_order, list[float]()
+    assert local is not None
     part = contribute(replica, Client(task, shard, on_step=lambda step: stamps.append(perf_counter())))
-    batches = islice(shard.batches(batch_size, task.data_seed), accumulation, STEPS * accumulation)
+    batches = islice(shard.batches(local.batch_size, task.data_seed), local.accumulation, STEPS * local.accumulation)
     return part.sealed, (stamps[-1] - stamps[0]) / sum(batch.input_ids.numel() for batch in batches)
 
 
